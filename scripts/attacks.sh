@@ -10,13 +10,16 @@ set -eu
 twin=$1 directory=$2 wrong=0 right=0
 
 # expect TARGET STATUS FILES...: counts those that end so in `right`, others in
-# `wrong`. Target and scheme are demanded; a file's name ends in its scheme.
+# `wrong`. Target, scheme and accesses are demanded; a file's name ends in its scheme and
+# says by TARGET-stores whether stores alone are confined.
 expect() {
     demanded=$1 status=$2 right=0
     shift 2
     for file; do
-        code=0 scheme=${file##*-}
-        answer=$("$twin" verify --target "$demanded" --scheme "${scheme%.o}" "$file" 2>&1) || code=$?
+        code=0 scheme=${file##*-} accesses=all
+        case ${file##*/} in "$demanded"-stores*) accesses=stores ;; esac
+        answer=$("$twin" verify --target "$demanded" --scheme "${scheme%.o}" \
+            --accesses $accesses "$file" 2>&1) || code=$?
         if [ "$code" -eq "$status" ]; then
             right=$((right + 1))
         else

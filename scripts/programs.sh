@@ -15,6 +15,7 @@
 #   COMPILERS   default "gcc clang-14", those that are installed
 #   LEVELS      default "-O0 -O2 -O3"
 #   PROGRAMS    default "zlib lz4 sqlite torture"
+#   ACCESSES    which accesses are translated (default all; or stores)
 #   EACH        every how many of gcc's torture programs are run (default 1: all)
 set -eu
 
@@ -22,6 +23,8 @@ root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 programs=$root/target/programs
 twin=${TWIN:-$root/target/debug/twin}
 mode=${1:-sample}
+export ACCESSES="${ACCESSES:-all}"
+accesses=$ACCESSES
 work=$programs/work
 
 die() {
@@ -50,7 +53,7 @@ zlib() {
         rm -rf "$build"
         cp -r "$programs/zlib" "$build"
         cc=$1
-        [ $kind = original ] || cc="$twin cc --report $report -- $1"
+        [ $kind = original ] || cc="$twin cc --accesses $accesses --report $report -- $1"
         (cd "$build" && CC=$cc CFLAGS="$2 -D_LARGEFILE64_SOURCE=1" ./configure && make -j2 test) \
             >"$build.log" 2>&1 || die "zlib: its tests fail: see $build.log"
         grep '^[a-z].*: \|\*\*\* zlib' "$build.log" | sort >"$build.out" || true
@@ -69,7 +72,7 @@ lz4() {
         rm -rf "$build"
         cp -r "$programs/lz4" "$build"
         cc=$1
-        [ $kind = original ] || cc="$twin cc --report $report -- $1"
+        [ $kind = original ] || cc="$twin cc --accesses $accesses --report $report -- $1"
         (make -C "$build/programs" CC="$cc" CFLAGS="$2" lz4 &&
             make -C "$build/tests" CC="$cc" CFLAGS="$2" fuzzer) >"$build.log" 2>&1 ||
             die "lz4: it does not build: see $build.log"
@@ -91,7 +94,7 @@ sqlite() {
     amalgamation=$(echo "$programs"/sqlite/vendor/libsqlite3-sys-*/sqlite3)
     for kind in original twin; do
         cc=$1
-        [ $kind = original ] || cc="$twin cc --report $report -- $1"
+        [ $kind = original ] || cc="$twin cc --accesses $accesses --report $report -- $1"
         out=$work/sqlite-$1$2-$kind
         # shellcheck disable=SC2086
         $cc $2 -w -DSQLITE_THREADSAFE=1 -I"$amalgamation" "$amalgamation/sqlite3.c" \

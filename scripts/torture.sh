@@ -4,6 +4,8 @@
 #
 #   scripts/torture.sh TWIN REPORT COMPILER "FLAGS" FILE.c
 #
+# ACCESSES says which accesses are translated (default all).
+#
 # Prints a line "same", "skipped" (the compiler itself cannot, or the program does
 # not end well) or "DIFFERENT", with the file's name.
 twin=$1 report=$2 compiler=$3 flags=$4 file=$5
@@ -32,7 +34,7 @@ grep -q '^status 0$' "$work/original.out" || {
     exit 0
 }
 # shellcheck disable=SC2086
-"$twin" cc --report "$report" -- "$compiler" $flags -w "$name" -o "$work/b/program" -lm \
+"$twin" cc --accesses "${ACCESSES:-all}" --report "$report" -- "$compiler" $flags -w "$name" -o "$work/b/program" -lm \
     >"$work/twin.log" 2>&1 || {
     echo "DIFFERENT $name: $(head -n 1 "$work/twin.log")"
     exit 0

@@ -14,7 +14,8 @@ use std::borrow::Cow;
 use elf_loader::consts::SHF_ALLOC;
 use elf_loader::{Object, Section, modinfo};
 use ring::digest::{SHA256, digest};
-use twin_abi::{Scheme, Target, sections};
+use svm_rewrite::{Accesses, Options, Target};
+use twin_abi::sections;
 
 /// The key of the mark.
 const KEY: &str = "twin";
@@ -30,26 +31,30 @@ pub fn hash(contents: &[u8]) -> String {
 }
 
 /// Which version made something, and how.
-fn made(target: Target, scheme: Scheme) -> String {
+fn made(options: Options) -> String {
+    let accesses = match options.accesses {
+        Accesses::All => String::new(),
+        Accesses::Stores => format!(" accesses={}", options.accesses.as_str()),
+    };
     format!(
-        "{KEY}={} scheme={} target={}",
+        "{KEY}={} scheme={} target={}{accesses}",
         env!("CARGO_PKG_VERSION"),
-        scheme.as_str(),
-        target.as_str(),
+        options.scheme.as_str(),
+        options.target.as_str(),
     )
 }
 
 /// The mark of a module that was made from texts, for the one that describes the module. It
 /// names no original: that would be many files.
-pub fn text(target: Target, scheme: Scheme) -> String {
-    let made = made(target, scheme);
+pub fn text(options: Options) -> String {
+    let made = made(options);
     format!("\t.section {MODINFO},\"a\",@progbits\n\t.asciz \"{made} from=source\"\n")
 }
 
 /// Marks an object that was made from contents with this hash.
-pub fn put(object: &mut Object<'static>, target: Target, scheme: Scheme, original: &str) {
-    let mark = format!("{} {ORIGINAL}{original}\0", made(target, scheme));
-    let (name, flags) = match target {
+pub fn put(object: &mut Object<'static>, options: Options, original: &str) {
+    let mark = format!("{} {ORIGINAL}{original}\0", made(options));
+    let (name, flags) = match options.target {
         Target::Linux => (MODINFO, SHF_ALLOC),
         Target::Hypervisor | Target::Process => (sections::ORIGIN, 0),
     };

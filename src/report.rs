@@ -2,7 +2,7 @@
 //! file, and what was refused. `docs/spec/report.md` has the format.
 //!
 //! ```json
-//! {"version":1,"twin":"0.1.0","scheme":"stlb","sites":[
+//! {"version":1,"twin":"0.1.0","scheme":"stlb","accesses":"all","sites":[
 //! {"file":"e1000.ko","section":".text","offset":4,"function":"e1000_open", ...},
 //! ...
 //! ],"files":[
@@ -16,7 +16,7 @@
 //! name ends in `.jsonl` has the same objects as lines of their own, file by file.
 
 use serde::Serialize;
-use svm_rewrite::{Refusal, Site};
+use svm_rewrite::{Accesses, Refusal, Scheme, Site};
 
 use command_line::codes::{AnyCode, CommandCode};
 use command_line::failure::Failure;
@@ -84,10 +84,11 @@ pub enum FileOutcome {
 }
 
 #[derive(Serialize)]
-struct Header<'a> {
+struct Header {
     version: u32,
     twin: &'static str,
-    scheme: &'a str,
+    scheme: &'static str,
+    accesses: &'static str,
 }
 
 /// A line that says what it is.
@@ -155,12 +156,17 @@ fn is_lines(report: &Destination) -> bool {
 
 impl RewriteReport {
     /// Begins one.
-    pub fn create(destination: &Destination, scheme: &str) -> Result<RewriteReport, Failure> {
+    pub fn create(
+        destination: &Destination,
+        scheme: Scheme,
+        accesses: Accesses,
+    ) -> Result<RewriteReport, Failure> {
         let mut output = Pending::create(destination)?;
         let header = Header {
             version: VERSION,
             twin: env!("CARGO_PKG_VERSION"),
-            scheme,
+            scheme: scheme.as_str(),
+            accesses: accesses.as_str(),
         };
         let mut begin = Vec::new();
         let form = match is_lines(destination) {

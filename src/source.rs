@@ -26,17 +26,19 @@ use crate::mark;
 /// once.
 const PROCESS_RUNTIME: &str = include_str!("../runtime/platform/process/process.s");
 
-/// How a text that stays text is rewritten for a target.
+/// The options to rewrite a text by that stays text.
 ///
 /// # Errors
 /// The target takes no text, or the scheme is not for programs.
-pub fn options(target: Target, scheme: Scheme) -> Result<Options, Failure> {
-    match (target, scheme) {
+pub fn options(options: Options) -> Result<Options, Failure> {
+    match (options.target, options.scheme) {
         (Target::Hypervisor, _) => {
             let why = "for a hypervisor, text must become an object: give -o FILE.o";
             Err(Failure::Usage(why.to_owned()))
         }
-        (Target::Linux | Target::Process, scheme) if !svm_rewrite::suits(scheme, target) => {
+        (Target::Linux | Target::Process, scheme)
+            if !svm_rewrite::suits(scheme, options.target) =>
+        {
             let why = format!(
                 "--scheme {} has absolute addresses, which programs cannot have; `{}` is for them",
                 scheme.as_str(),
@@ -44,7 +46,7 @@ pub fn options(target: Target, scheme: Scheme) -> Result<Options, Failure> {
             );
             Err(Failure::Usage(why))
         }
-        (Target::Linux | Target::Process, _) => Ok(Options::of(target, scheme)),
+        (Target::Linux | Target::Process, _) => Ok(options),
     }
 }
 
@@ -138,8 +140,7 @@ where
     /// What a text brings along: the runtime, and what the text that describes a module says
     /// of it.
     fn added(&self, object: &Object<'_>, printed: &Printed) -> Result<Cow<'static, str>, Refusal> {
-        let Options { target, scheme, .. } = self.options;
-        match target {
+        match self.options.target {
             Target::Process => Ok(PROCESS_RUNTIME.into()),
             // A text for a hypervisor becomes an object.
             Target::Hypervisor => Ok("".into()),
@@ -147,7 +148,7 @@ where
                 let mut added = String::new();
                 if let Some(stop) = text::module_stop(object)? {
                     added += &stop;
-                    added += &mark::text(target, scheme);
+                    added += &mark::text(self.options);
                 }
                 // Without code nothing calls it. modpost's `.mod.c` is such a source: kbuild
                 // runs no objtool on it, so its copy would have no unwind tables.
@@ -157,7 +158,7 @@ where
                         (Returns::Plain, Some(compiled)) => compiled,
                         (shown, _) => shown,
                     };
-                    added += &text::module_runtime(scheme, returns);
+                    added += &text::module_runtime(self.options.made_for(), returns);
                 }
                 Ok(added.into())
             }
@@ -169,16 +170,18 @@ where
 ///
 /// # Errors
 /// It is not, or cannot be assembled.
-pub fn verify(name: &str, printed: &Printed, scheme: Scheme) -> Result<(), Failure> {
+pub fn verify(name: &str, printed: &Printed, options: Options) -> Result<(), Failure> {
     let mut text = Cow::Borrowed(&*printed.text);
     if printed.stats.instructions == 0 {
         // It is a part of a module that has the runtime from other objects.
-        let runtime = text::module_runtime(scheme, Returns::Plain);
+        let runtime = text::module_runtime(options.made_for(), Returns::Plain);
         text.to_mut().extend_from_slice(runtime.as_bytes());
     }
     let bytes = assembler::assemble(name, &text)?;
     let object = elf_loader::read(&bytes).map_err(|e| Failure::unreadable(name, &e))?;
-    let contract = Contract::of(svm_verify::Target::Linux).with(scheme);
+    let contract = Contract::of(Target::Linux)
+        .with(options.scheme)
+        .confining(options.accesses);
     svm_verify::verify(&object, contract)
         .map(|_| ())
         .map_err(|violations| Failure::Violated {

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use command_line::failure::Failure;
-use command_line::options::{scheme, target_among};
+use command_line::options::{LeftOut, accesses, scheme, target_among};
 use serde::Serialize;
 use svm_rewrite::class::SiteClass;
-use svm_rewrite::{Scheme, Target};
+use svm_rewrite::{Accesses, Options, Scheme, Target};
 
 use crate::cc::{CommandLine, Compiled, Job, Stop};
 use crate::source;
@@ -21,6 +21,7 @@ const EXAMPLES: &str = "\
 Examples:
   twin cc -- gcc -O2 -c x.c
   make CC=\"twin cc -- gcc\"
+  make CC=\"twin cc --accesses stores -- gcc\"
   make -C HEADERS M=$PWD CC=\"twin cc --target linux -- gcc\"
 
 C sources (.c, .i, -x c) are compiled to assembly, rewritten and assembled. All
@@ -44,6 +45,12 @@ pub struct Opts {
     #[arg(long, value_name = "SCHEME", default_value = Scheme::Stlb.as_str(),
           value_parser = scheme())]
     scheme: Scheme,
+    /// Which accesses to memory are translated.
+    #[arg(long, value_name = "ACCESSES", default_value = Accesses::All.as_str(),
+          value_parser = accesses())]
+    accesses: Accesses,
+    #[command(flatten)]
+    _left_out: LeftOut,
     /// Append to this file what was done with each source, a line of JSON each.
     #[arg(long, value_name = "FILE.jsonl")]
     report: Option<PathBuf>,
@@ -86,8 +93,11 @@ impl Opts {
         }
     }
 
-    fn options(&self) -> Result<svm_rewrite::Options, Failure> {
-        source::options(self.target, self.scheme)
+    fn options(&self) -> Result<Options, Failure> {
+        source::options(Options {
+            accesses: self.accesses,
+            ..Options::of(self.target, self.scheme)
+        })
     }
 
     fn account(&self, compiled: &[Compiled]) -> Result<(), Failure> {

@@ -17,9 +17,9 @@ use std::path::PathBuf;
 use clap::Args;
 use command_line::failure::Failure;
 use command_line::input;
-use command_line::options::{scheme, target_among};
+use command_line::options::{LeftOut, accesses, agree, scheme, target_among};
 use command_line::output::{self, Destination};
-use svm_rewrite::{Scheme, Target};
+use svm_rewrite::{Accesses, Scheme, Target};
 use svm_verify::Contract;
 
 use crate::parallel;
@@ -34,6 +34,7 @@ Examples:
   twin rewrite --target linux e1000.ko -o e1000.twin.ko
   twin rewrite --scheme paper --report sites.json e1000.ko.xz -o e1000.twin.o
   twin rewrite --target linux /lib/modules/6.1.0-56-amd64/kernel -d root/
+  twin rewrite --target linux --accesses stores e1000.ko -o e1000.twin.ko
   twin rewrite --target linux --sign mok.key mok.der e1000.ko -o e1000.twin.ko
   find . -name '*.o' | twin rewrite --files-from - -d confined/
   twin rewrite --target linux e1000_main.s -o e1000_main.twin.s
@@ -58,6 +59,11 @@ Text is assembled and rewritten as an object if OUT has another ending than
 .s. Text that stays text is a program's (`process`), as `twin cc` makes it, or
 part of a module for `linux`, and brings the runtime along. Such a part is
 verified, programs are not.
+
+With `--accesses stores` loads stay as they are, which costs less. Then a stray
+store is stopped and a stray load is not: `twin verify` proves that too, if it is
+asked for it. A hypervisor cannot have it: its addresses are dom0's. There is no
+option that leaves out a function: it could reach anything.
 
 Exit status:
   0  done
@@ -89,6 +95,12 @@ pub struct Opts {
     #[arg(long, value_name = "SCHEME", default_value = Scheme::Stlb.as_str(),
           value_parser = scheme())]
     scheme: Scheme,
+    /// Which accesses to memory are translated, and so confined.
+    #[arg(long, value_name = "ACCESSES", default_value = Accesses::All.as_str(),
+          value_parser = accesses())]
+    accesses: Accesses,
+    #[command(flatten)]
+    _left_out: LeftOut,
     /// Write what was done at each site, and each refusal, as JSON, or as JSON lines
     /// if the name ends in .jsonl.
     #[arg(long, value_name = "FILE.json")]
@@ -111,6 +123,9 @@ impl Opts {
         let report_to = self.report.clone().map(Destination::new);
         refuse_clashes(&jobs, report_to.as_ref())?;
         refuse_terminal(&jobs)?;
+        for job in &jobs {
+            agree(self.accesses, self.target_of(job))?;
+        }
         if let Some(dir) = &self.directory {
             output::check_dir(dir)?;
         }
@@ -120,7 +135,7 @@ impl Opts {
             report: report_to,
         };
         let mut report = match &work.report {
-            Some(to) => Some(RewriteReport::create(to, self.scheme.as_str())?),
+            Some(to) => Some(RewriteReport::create(to, self.scheme, self.accesses)?),
             None => None,
         };
         // The command line is checked completely before this point.
@@ -150,8 +165,18 @@ impl Opts {
         }
     }
 
+    /// What a result is for: text that stays text is a program's by default.
+    fn target_of(&self, job: &Job) -> Target {
+        let default = match job.output.is_text() {
+            true => Target::Process,
+            false => Target::Hypervisor,
+        };
+        self.target.unwrap_or(default)
+    }
+
     fn options(&self, target: Target) -> svm_rewrite::Options {
         svm_rewrite::Options {
+            accesses: self.accesses,
             report: self.report.is_some(),
             ..svm_rewrite::Options::of(target, self.scheme)
         }
@@ -159,7 +184,9 @@ impl Opts {
 
     /// The contract that a result for `target` has to keep.
     fn contract(&self, target: Target) -> Contract {
-        Contract::of(target).with(self.scheme)
+        Contract::of(target)
+            .with(self.scheme)
+            .confining(self.accesses)
     }
 }
 

@@ -6,17 +6,18 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use command_line::failure::Failure;
 use command_line::input::Input;
-use command_line::options::Format;
+use command_line::options::{Format, accesses};
 use command_line::output;
 use command_line::text::{count, number, percent};
 use serde::Serialize;
-use svm_rewrite::{LivenessCounts, Stats};
+use svm_rewrite::{Accesses, LivenessCounts, Stats};
 
 use crate::{inputs, parallel};
 
 const EXAMPLES: &str = "\
 Examples:
   twin stats e1000.ko
+  twin stats --accesses stores e1000.ko
   twin stats --format json drivers/net/ethernet/*/*.ko | jq 'map(.sites.heap) | add'
 
 Counts are of instructions; shares are of all instructions, and of heap
@@ -37,6 +38,10 @@ pub struct Opts {
     /// Count also what this file lists; `-` is standard input.
     #[arg(long, value_name = "LIST")]
     files_from: Option<PathBuf>,
+    /// Which accesses to memory to count.
+    #[arg(long, value_name = "ACCESSES", default_value = Accesses::All.as_str(),
+          value_parser = accesses())]
+    accesses: Accesses,
     /// How to print the results.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -59,7 +64,7 @@ impl Opts {
         let result = parallel::each(
             &files,
             parallel::cores(),
-            |path| stats(path),
+            |path| stats(path, self.accesses),
             |_, result| {
                 let Ok(stats) = result else { return Ok(()) };
                 if self.format == Format::Text {
@@ -76,13 +81,13 @@ impl Opts {
     }
 }
 
-fn stats(path: &Path) -> Result<FileStats, Failure> {
+fn stats(path: &Path, accesses: Accesses) -> Result<FileStats, Failure> {
     let input = Input::read(path)?;
     let object = input.object()?;
     // The reader takes no other.
     let arch = "x86-64";
     let file = input.name.clone();
-    match svm_rewrite::statistics(&object) {
+    match svm_rewrite::statistics(&object, accesses) {
         Ok(stats) => Ok(FileStats { file, arch, stats }),
         Err(refusals) => Err(Failure::Refused { file, refusals }),
     }

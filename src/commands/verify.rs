@@ -9,12 +9,12 @@ use clap::Args;
 use command_line::codes::CommandCode;
 use command_line::failure::{Failure, Status};
 use command_line::input::{self, Input};
-use command_line::options::{Format, scheme, target_among};
+use command_line::options::{Format, accesses, agree, scheme, target_among};
 use command_line::output;
 use command_line::text::count;
 use elf_loader::Object;
 use serde::Serialize;
-use svm_verify::{Contract, Proof, Scheme, Target, Violation};
+use svm_verify::{Accesses, Contract, Proof, Scheme, Target, Violation};
 
 use crate::{inputs, mark, parallel};
 
@@ -23,6 +23,7 @@ Examples:
   twin verify e1000.twin.o
   twin verify --scheme stlb confined/*.twin.o
   twin verify --target linux e1000.twin.ko
+  twin verify --target linux --accesses stores e1000.twin.ko
   twin verify --target linux --check-original e1000.ko.xz e1000.twin.ko
   twin verify --format json e1000.twin.o | jq '.[].violations'
 
@@ -30,6 +31,10 @@ The contract is what you demand, never what the object says of itself: one that
 was made for another is refused. A hypervisor demands `hypervisor`, and the scheme of
 its instance. A module for a stock kernel has that kernel's rights: of it less is
 proved, and `checked` is printed for it instead of `verified`.
+
+With `--accesses stores` the contract is that writes are confined; reads are not.
+An object whose loads stayed as they are keeps no other, so it is refused unless
+this one is demanded.
 
 The proof needs no trust in whoever made the object, and fails closed. What an
 object was made from is another matter: there the object's own mark is compared,
@@ -58,6 +63,10 @@ pub struct Opts {
     /// The scheme that is demanded [default: any; the result says which].
     #[arg(long, value_name = "SCHEME", value_parser = scheme())]
     scheme: Option<Scheme>,
+    /// Which accesses to memory have to be confined.
+    #[arg(long, value_name = "ACCESSES", default_value = Accesses::All.as_str(),
+          value_parser = accesses())]
+    accesses: Accesses,
     /// Compare the hash in each object's mark with this file: what the object says it
     /// was made from.
     #[arg(long, value_name = "FILE")]
@@ -67,14 +76,19 @@ pub struct Opts {
     format: Format,
 }
 
+/// Version of the report as JSON. Further fields do not change it.
+const VERSION: u32 = 1;
+
 /// What is said of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 enum Verdict {
     /// It reaches nothing but what the hypervisor gives it.
     Confined,
     /// It is what rewriting makes of a module, which has the kernel's rights.
     Checked,
+    /// The same of what it writes; what it reads is not confined.
+    WritesChecked,
     /// It does not keep the contract.
     Refused,
     /// It cannot be read, or is no object.
@@ -84,9 +98,10 @@ enum Verdict {
 impl Verdict {
     /// What a proof amounts to.
     fn of(proof: &Proof) -> Verdict {
-        match proof.target {
-            Target::Hypervisor => Verdict::Confined,
-            Target::Linux | Target::Process => Verdict::Checked,
+        match (proof.target, proof.confined) {
+            (Target::Hypervisor, Accesses::All) => Verdict::Confined,
+            (Target::Linux | Target::Process, Accesses::All) => Verdict::Checked,
+            (_, Accesses::Stores) => Verdict::WritesChecked,
         }
     }
 }
@@ -94,11 +109,16 @@ impl Verdict {
 /// The result for one file, as JSON has it.
 #[derive(Serialize)]
 struct VerifyReport {
+    /// Version of the format: a greater one may lack fields, or have them with another
+    /// meaning.
+    version: u32,
     file: String,
     /// The contract that was demanded.
     target: &'static str,
     /// The scheme that was proved, else the one that was demanded, if any.
     scheme: Option<&'static str>,
+    /// The accesses that were demanded to be confined.
+    accesses: &'static str,
     verdict: Verdict,
     /// Numbers of what was proved.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -123,6 +143,7 @@ type Verified = (String, Result<Proof, Failure>);
 impl Opts {
     /// Verifies all files.
     pub fn run(self) -> Result<(), Failure> {
+        agree(self.accesses, self.target)?;
         let contract = self.contract();
         let files = inputs::expand(&self.files, self.files_from.as_deref(), None)?;
         let original = self.check_original.as_deref().map(Original::read);
@@ -171,6 +192,7 @@ impl Opts {
         Contract {
             target: self.target,
             scheme: self.scheme,
+            accesses: self.accesses,
         }
     }
 }
@@ -280,7 +302,11 @@ fn print(
             (proof.codemap, "entry point"),
         ],
     ];
-    let parts = parts.concat().into_iter();
+    let unconfined = match proof.confined {
+        Accesses::All => None,
+        Accesses::Stores => Some((accesses.unconfined, "unconfined read")),
+    };
+    let parts = parts.concat().into_iter().chain(unconfined);
     let parts: Vec<String> = parts.map(|(n, thing)| count(n as u64, thing)).collect();
     let parts = parts.join(", ");
     let made = original.map_or_else(String::new, |o| format!("; made from {}", o.name));
@@ -290,14 +316,18 @@ fn print(
 /// What was proved, in words.
 fn proved(proof: &Proof) -> String {
     let contract = format!(
-        "(contract {}, scheme {})",
+        "contract {}, scheme {}",
         proof.target.as_str(),
         proof.scheme.as_str()
     );
-    match proof.target {
-        svm_verify::Target::Hypervisor => format!("verified: confined {contract}"),
-        svm_verify::Target::Linux | svm_verify::Target::Process => format!(
-            "checked: as a module for a stock kernel {contract}, not confined from that kernel"
+    match Verdict::of(proof) {
+        Verdict::WritesChecked => format!(
+            "writes checked: as a module for a stock kernel ({contract}, accesses stores), not \
+             confined from that kernel; its writes are confined, its reads are not"
+        ),
+        Verdict::Confined => format!("verified: confined ({contract})"),
+        Verdict::Checked | Verdict::Refused | Verdict::Unreadable => format!(
+            "checked: as a module for a stock kernel ({contract}), not confined from that kernel"
         ),
     }
 }
@@ -310,9 +340,11 @@ impl VerifyReport {
         original: Option<&str>,
     ) -> VerifyReport {
         let mut made = VerifyReport {
+            version: VERSION,
             file,
             target: contract.target.as_str(),
             scheme: contract.scheme.map(svm_verify::Scheme::as_str),
+            accesses: contract.accesses.as_str(),
             verdict: Verdict::Unreadable,
             counts: None,
             original: None,

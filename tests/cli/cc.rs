@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use crate::sandbox::Sandbox;
 
-const PROGRAM: &str = r#"
+pub const PROGRAM: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>
 struct node { struct node *next; long value; };
@@ -34,7 +34,7 @@ fn cc(sandbox: &Sandbox, arguments: &str) -> Output {
         .expect("twin runs")
 }
 
-fn gcc(sandbox: &Sandbox, arguments: &str) -> Output {
+pub fn gcc(sandbox: &Sandbox, arguments: &str) -> Output {
     Command::new("gcc")
         .args(arguments.split(' '))
         .current_dir(sandbox.path(""))
@@ -42,13 +42,13 @@ fn gcc(sandbox: &Sandbox, arguments: &str) -> Output {
         .expect("gcc is installed")
 }
 
-fn done(output: &Output) {
+pub fn done(output: &Output) {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{errors}");
     assert_eq!(errors, "");
 }
 
-fn run(sandbox: &Sandbox, name: &str) -> (Option<i32>, String) {
+pub fn run(sandbox: &Sandbox, name: &str) -> (Option<i32>, String) {
     let output = Command::new(sandbox.path(name))
         .output()
         .expect("it is a program");

@@ -20,6 +20,7 @@ mod signing;
 #[path = "../simulator/mod.rs"]
 mod simulator;
 mod stock;
+mod stores;
 mod subcommands;
 mod switches;
 mod text;

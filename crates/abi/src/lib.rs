@@ -8,7 +8,7 @@
 
 /// Version of everything in this crate, stored in every rewritten object
 /// (`.note.twin`). Verifiers and loaders refuse any other.
-pub const ABI_VERSION: u32 = 3;
+pub const ABI_VERSION: u32 = 4;
 
 pub mod explanation;
 mod listed;
@@ -152,6 +152,56 @@ impl Target {
     }
 }
 
+crate::listed! {
+    /// Which accesses to memory are translated, and so which are confined.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    #[repr(u32)]
+    pub enum Accesses {
+        /// Loads and stores.
+        #[default]
+        All = 0 => "all",
+        /// What may write memory, and the destinations of indirect calls and jumps. Other
+        /// loads stay as they are, and nothing is claimed of what they reach.
+        Stores = 1 => "stores",
+    }
+}
+
+impl Accesses {
+    /// The mode with this number in `.note.twin`, if there is one.
+    pub fn from_number(n: u32) -> Option<Accesses> {
+        Accesses::ALL.into_iter().find(|&a| a as u32 == n)
+    }
+
+    /// Whether code for the target can have this mode: a load that stays reads what is at
+    /// its own address, so that has to be the driver's.
+    pub fn serves(self, target: Target) -> bool {
+        match (self, target) {
+            (Accesses::All, _) => true,
+            (Accesses::Stores, Target::Linux | Target::Process) => true,
+            (Accesses::Stores, Target::Hypervisor) => false,
+        }
+    }
+
+    /// One line for people: what is translated.
+    pub fn summary(self) -> &'static str {
+        match self {
+            Accesses::All => "Loads and stores: both are confined",
+            Accesses::Stores => "Stores alone: writes are confined, reads are not",
+        }
+    }
+}
+
+/// What an object was made for, as its note says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MadeFor {
+    /// What it runs on.
+    pub target: Target,
+    /// How it reaches memory.
+    pub scheme: Scheme,
+    /// Which accesses go that way.
+    pub accesses: Accesses,
+}
+
 /// The block of memory that one CPU runs a driver on. It is aligned to its
 /// size, so that emitted code finds the CPU's context by masking `rsp`:
 ///
@@ -259,8 +309,8 @@ pub mod names {
 
 /// Sections that the rewriter adds.
 pub mod sections {
-    /// `SHT_NOTE`, owner `"twin\0"`, type 1, descriptor four little-endian
-    /// `u32`: ABI version, scheme, word size in bits, target.
+    /// `SHT_NOTE`, owner `"twin\0"`, type 1, descriptor five little-endian
+    /// `u32`: ABI version, scheme, word size in bits, target, accesses.
     pub const NOTE: &str = ".note.twin";
     /// Owner of the note, without its terminating zero.
     pub const NOTE_OWNER: &str = "twin";

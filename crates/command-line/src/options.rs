@@ -1,7 +1,12 @@
 //! Options that several commands take.
 
+use std::convert::Infallible;
+
+use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use twin_abi::{Scheme, Target};
+use twin_abi::{Accesses, Scheme, Target};
+
+use crate::failure::Failure;
 
 /// Reads a target by its name, out of `allowed`; help shows each with its summary.
 pub fn target_among(allowed: &'static [Target]) -> impl TypedValueParser<Value = Target> {
@@ -27,6 +32,55 @@ pub fn scheme() -> impl TypedValueParser<Value = Scheme> {
             .find(|scheme| scheme.as_str() == name)
             .expect("clap takes names of schemes only")
     })
+}
+
+/// Reads which accesses are meant by name; help shows each with its summary.
+pub fn accesses() -> impl TypedValueParser<Value = Accesses> {
+    let shown = Accesses::ALL
+        .iter()
+        .map(|accesses| PossibleValue::new(accesses.as_str()).help(accesses.summary()));
+    PossibleValuesParser::new(shown).map(|name| {
+        Accesses::ALL
+            .into_iter()
+            .find(|accesses| accesses.as_str() == name)
+            .expect("clap takes names of accesses only")
+    })
+}
+
+/// Refuses to translate stores alone for a target whose addresses lead elsewhere.
+///
+/// # Errors
+/// Why, and what to do.
+pub fn agree(accesses: Accesses, target: Target) -> Result<(), Failure> {
+    if accesses.serves(target) {
+        return Ok(());
+    }
+    let why = format!(
+        "--accesses {} is not for `{}`: its addresses are dom0's, so a load that stays as it is \
+         would read the hypervisor's own memory; use --target linux, or --accesses {}",
+        accesses.as_str(),
+        target.as_str(),
+        Accesses::All.as_str(),
+    );
+    Err(Failure::Usage(why))
+}
+
+/// Options by which other tools leave functions as they are. Here they are refused, with the
+/// reason.
+#[derive(Args, Clone, Debug)]
+pub struct LeftOut {
+    /// Leave a function as it is: refused.
+    #[arg(long = "skip-function", aliases = ["exclude", "exclude-function"], hide = true,
+          value_name = "NAME", value_parser = leave_out)]
+    pub function: Option<Infallible>,
+}
+
+fn leave_out(_: &str) -> Result<Infallible, &'static str> {
+    Err(
+        "no function can be left out: it would reach memory that nothing confines, and the \
+         verifier refuses such an object; leave out this option, and if the function is refused, \
+         change it as `twin explain CODE` says",
+    )
 }
 
 /// How results are printed.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use elf_loader::consts::STT_FUNC;
 use elf_loader::{Object, Place, modinfo};
 use iced_x86::{Decoder, DecoderOptions};
-use svm_rewrite::{Options, Scheme, Site, Target};
+use svm_rewrite::{Accesses, Options, Scheme, Site, Target};
 use svm_verify::Contract;
 use twin_abi::names;
 
@@ -84,6 +84,19 @@ pub fn verified(name: &Path, bytes: Vec<u8>) -> Result<Module, Error> {
 /// # Errors
 /// The module is refused, or the verifier rejects the result.
 pub fn rewrite(name: &str, bytes: &[u8], scheme: Scheme) -> Result<Module, Error> {
+    rewrite_accesses(name, bytes, scheme, Accesses::All)
+}
+
+/// The same, with these accesses translated, and verified by that contract.
+///
+/// # Errors
+/// See [`rewrite`].
+pub fn rewrite_accesses(
+    name: &str,
+    bytes: &[u8],
+    scheme: Scheme,
+    accesses: Accesses,
+) -> Result<Module, Error> {
     let fail = |why: String| Error::Module {
         module: PathBuf::from(name),
         why,
@@ -91,13 +104,16 @@ pub fn rewrite(name: &str, bytes: &[u8], scheme: Scheme) -> Result<Module, Error
     let object = elf_loader::read(bytes).map_err(|e| fail(e.to_string()))?;
     let options = Options {
         report: true,
+        accesses,
         ..Options::of(Target::Linux, scheme)
     };
     let rewritten =
         svm_rewrite::rewrite(&object, options).map_err(|refusals| fail(refusals[0].to_string()))?;
     let bytes = elf_loader::write(&rewritten.object).map_err(|e| fail(e.to_string()))?;
     let reread = elf_loader::read(&bytes).map_err(|e| fail(e.to_string()))?;
-    let contract = Contract::of(svm_verify::Target::Linux).with(scheme);
+    let contract = Contract::of(svm_verify::Target::Linux)
+        .with(scheme)
+        .confining(accesses);
     svm_verify::verify(&reread, contract)
         .map_err(|violations| fail(violations.list[0].to_string()))?;
     let functions = functions(&rewritten.object);

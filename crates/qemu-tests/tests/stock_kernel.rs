@@ -8,11 +8,12 @@ use qemu_tests::modules::{self, Module};
 use qemu_tests::ramdisk::Ramdisk;
 use qemu_tests::report::{self, GuestReport};
 use qemu_tests::server::{Server, noise};
-use svm_rewrite::Scheme;
+use svm_rewrite::{Accesses, Scheme};
 
 const COMMON: &[u8] = include_bytes!("../guest/common.sh");
 const TRAFFIC_SCRIPT: &[u8] = include_bytes!("../guest/traffic.sh");
 const NETWORK: &[u8] = include_bytes!("../guest/network.sh");
+const STORES: &[u8] = include_bytes!("../guest/stores.sh");
 const WILD: &[u8] = include_bytes!("../guest/wild.sh");
 
 /// Bytes that go down, and up again.
@@ -356,6 +357,50 @@ fn a_wild_pointer_stops_its_driver_and_an_expected_fault_does_not() {
             module.returns_from_slow_path(from, number(offset)),
             "no slow path returns there: {line}"
         );
+    }
+}
+
+/// Where stores alone are translated, a driver that writes user memory is stopped, and one
+/// that reads it is not. Where all accesses are, both are.
+#[test]
+fn a_stray_store_is_stopped_and_a_stray_load_is_not_where_stores_alone_are_translated() {
+    let original = good(modules::support("wild.ko"));
+    let built = |accesses| {
+        let built = modules::rewrite_accesses("wild.ko", &original, Scheme::Stlb, accesses);
+        good(built).bytes
+    };
+    let (stores, all) = (built(Accesses::Stores), built(Accesses::All));
+    let mut disk = good(Ramdisk::system());
+    disk.file("init", STORES);
+    disk.file("common.sh", COMMON);
+    for (n, module) in [(1, &stores), (2, &stores), (3, &all), (4, &all)] {
+        disk.file(&format!("modules/wild{n}.ko"), &renamed(module, n));
+    }
+    let guest = Guest {
+        name: "stores",
+        card: "e1000",
+        buses: &[],
+        // Without SMAP: the processor lets the kernel reach user memory.
+        processor: "qemu64",
+        processors: 1,
+        ramdisk: disk.finish(),
+        options: String::new(),
+        limit: LIMIT,
+    };
+    let report = good(GuestReport::read(&good(guest.run())));
+    let failed: Vec<_> = report.steps.iter().filter(|s| !s.ok).collect();
+    assert!(
+        failed.is_empty() && report.done,
+        "{failed:#?} ({})",
+        report.place
+    );
+    let said = |text: &str| report.console.matches(text).count();
+    assert_eq!(said("twin_wild: read "), 1, "{}", report.place);
+    assert_eq!(said("twin_wild: went on"), 1, "{}", report.place);
+    // The three others, each by the slow path.
+    assert_eq!(said("kernel BUG at twin: an access"), 3, "{}", report.place);
+    for module in ["[wild2]", "[wild3]", "[wild4]"] {
+        assert_ne!(said(module), 0, "{module} ({})", report.place);
     }
 }
 

@@ -1,7 +1,7 @@
 //! All decisions about code, in order: the class of each instruction, the stack facts
 //! there, and how it will be written. Objects and assembly text both use this.
 
-use twin_abi::{Scheme, Target};
+use twin_abi::{Accesses, MadeFor, Scheme, Target};
 
 use crate::analyse::class::Class;
 use crate::analyse::codemap::Codemap;
@@ -26,6 +26,8 @@ pub struct Options {
     pub target: Target,
     /// How addresses are translated.
     pub scheme: Scheme,
+    /// Which accesses are.
+    pub accesses: Accesses,
     /// Whether to fill [`crate::Rewritten::sites`], which takes as long as the rest.
     pub report: bool,
     /// For tests: before each sequence, also overwrite every register and the
@@ -44,8 +46,18 @@ impl Options {
         Options {
             target,
             scheme,
+            accesses: Accesses::All,
             report: false,
             poison: false,
+        }
+    }
+
+    /// What the result's note says.
+    pub fn made_for(self) -> MadeFor {
+        MadeFor {
+            target: self.target,
+            scheme: self.scheme,
+            accesses: self.accesses,
         }
     }
 }
@@ -55,6 +67,10 @@ pub fn suits(scheme: Scheme, target: Target) -> bool {
     let row = schemes::row(scheme);
     scheme.serves(target) && (!row.has_checks() || row.reaches(targets::of(target).plans.table))
 }
+
+/// Why loads may not stay in code whose translations lead elsewhere.
+const LOADS: &str = "its addresses are dom0's: a load that stays as it is would read the \
+                     hypervisor's own memory; use --accesses all, or --target linux";
 
 /// Everything that was decided about an object's code.
 pub struct Decided<'a> {
@@ -76,7 +92,7 @@ impl Decided<'_> {
     /// Counts of the instructions.
     pub fn stats(&self) -> Stats {
         let classes = self.plans.iter().map(|plan| Some(plan.class));
-        stats::stats(&self.analysis, classes)
+        stats::stats(&self.analysis, classes, Accesses::All)
     }
 
     /// All of it, in the form that [`crate::encode`] takes.
@@ -113,9 +129,12 @@ pub fn decide<'a>(
         return Err(vec![Refusal::of_object(RefusalCode::Unsupported, reason)]);
     }
     let target = targets::of(options.target);
+    if options.accesses == Accesses::Stores && !target.code.translates_to_itself {
+        return Err(vec![Refusal::of_object(RefusalCode::Unsupported, LOADS)]);
+    }
     (target.check_object)(lifted.object).map_err(|refusal| vec![refusal])?;
     // Control flow, what each instruction is, what is live before it.
-    let analysis = analyse::analyse(lifted, hints, &target.classes)?;
+    let analysis = analyse::analyse(lifted, hints, &target.classes, options.accesses)?;
     let asked = match schemes::row(options.scheme).has_checks() {
         true => Asked::of(target.keeps_frames),
         false => Asked::AllWords,
@@ -161,19 +180,27 @@ pub fn decide<'a>(
     })
 }
 
-/// Counts the instructions of code that may be refused, if it can be analysed.
+/// Counts the instructions of code that may be refused, if it can be analysed; of accesses
+/// to memory only these.
 ///
 /// # Errors
 /// Metadata that cannot be read.
-pub fn statistics(lifted: &Lifted<'_>, target: &Descriptor) -> Result<Stats, Vec<Refusal>> {
+pub fn statistics(
+    lifted: &Lifted<'_>,
+    target: &Descriptor,
+    accesses: Accesses,
+) -> Result<Stats, Vec<Refusal>> {
     let hints = Hints::of_object(lifted);
-    let analysis = analyse::analyse(lifted, &hints, &target.classes)?;
+    let analysis = analyse::analyse(lifted, &hints, &target.classes, Accesses::All)?;
     let codemap = codemap::entries(lifted, &hints.switches).ok();
     let asked = Asked::of(target.keeps_frames);
     let refined = codemap.and_then(|codemap| refine(&analysis, &codemap, target, asked));
     Ok(match refined {
-        Some(refined) => stats::stats(&analysis, refined.classes.into_iter().map(Some)),
-        None => stats::stats(&analysis, analysis.classes.iter().copied()),
+        Some(refined) => {
+            let classes = refined.classes.into_iter().map(Some);
+            stats::stats(&analysis, classes, accesses)
+        }
+        None => stats::stats(&analysis, analysis.classes.iter().copied(), accesses),
     })
 }
 

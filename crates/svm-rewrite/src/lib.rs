@@ -52,7 +52,7 @@ pub use explain::report::Site;
 pub use explain::stats::{DeadRegisters, LivenessCounts, Sites, Stats};
 pub use lift::syntax;
 pub use refusal::{Refusal, RefusalCode};
-pub use twin_abi::{Scheme, Target};
+pub use twin_abi::{Accesses, MadeFor, Scheme, Target};
 
 use analyse::codemap;
 use analyse::flow::Hints;
@@ -97,18 +97,18 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
     };
     // --- the code is made; the rest puts it into the object ---
     Ok(Rewritten {
-        object: build(&mut applied, &codemap, options.scheme),
+        object: build(&mut applied, &codemap, options.made_for()),
         stats: decided.stats(),
         sites,
     })
 }
 
-/// Counts the sites in an object's code. Works for objects that would be refused too,
-/// if they can be lifted.
+/// Counts the sites in an object's code; of accesses to memory only these. Works for
+/// objects that would be refused too, if they can be lifted.
 ///
 /// # Errors
 /// The code cannot be lifted.
-pub fn statistics(object: &Object<'_>) -> Result<Stats, Vec<Refusal>> {
+pub fn statistics(object: &Object<'_>, accesses: Accesses) -> Result<Stats, Vec<Refusal>> {
     let lifted = lift::lift(object)?;
-    decide::statistics(&lifted, targets::of(Target::default()))
+    decide::statistics(&lifted, targets::of(Target::default()), accesses)
 }

@@ -11,7 +11,7 @@ use filetests::{Fixture, Section, Trial, assemble};
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 use svm_rewrite::class::SiteClass;
 use svm_rewrite::text::{Printed, Source};
-use svm_rewrite::{Options, Scheme, Site, Target, syntax};
+use svm_rewrite::{Accesses, Options, Scheme, Site, Target, syntax};
 
 fn main() {
     let mut tests: Vec<Trial> = Vec::new();
@@ -105,9 +105,11 @@ fn agrees_with_its_object(text: &Fixture) {
     let original = text.assemble();
     let original = elf_loader::read(&original).expect("an object");
     let schemes = Scheme::ALL.into_iter();
-    for scheme in schemes.filter(|scheme| scheme.serves(target(text))) {
+    let schemes = schemes.filter(|scheme| scheme.serves(target(text)));
+    for (scheme, accesses) in schemes.flat_map(|s| Accesses::ALL.map(|a| (s, a))) {
         let options = Options {
             report: true,
+            accesses,
             ..Options::of(Target::Linux, scheme)
         };
         let printed = rewrite(text.input.as_bytes(), options);

@@ -7,7 +7,8 @@
 //!   own stack frame, or reached through a translation that covers it, or a
 //!   half of a table entry inside a check, or one of the two segment bases in
 //!   the CPU's context. In a scheme with a window: in the window, by the form of
-//!   the operand.
+//!   the operand. Where the contract says so (`Accesses::Stores`), this holds of what
+//!   is written, and of what indirect calls and jumps read, alone.
 //! * **P2, control.** Every direct branch leads to an instruction that is
 //!   interpreted with the facts that arrive there; calls lead to function
 //!   entries or to names that the ABI permits; there is no indirect transfer. A
@@ -70,9 +71,9 @@ use crate::targets::{Contents, Patching, UnreachedCode};
 
 pub use findings::{Rule, Violation, ViolationCode, Violations};
 pub use object::is_entry;
-pub use proof::{Accesses, Proof};
+pub use proof::{AccessCounts, Proof};
 pub use targets::Contract;
-pub use twin_abi::{Scheme, Target};
+pub use twin_abi::{Accesses, Scheme, Target};
 
 /// How to verify.
 #[derive(Clone, Copy, Debug)]

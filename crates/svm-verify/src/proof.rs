@@ -1,12 +1,13 @@
 //! What was proved, in numbers.
 
 use serde::{Serialize, Serializer};
-use twin_abi::{Scheme, Target};
+use twin_abi::{Accesses, Scheme, Target};
 
 use crate::insn::Disassembly;
 use crate::object::Image;
 use crate::paths::Interpretation;
 use crate::rules::Proved;
+use crate::targets::Reads;
 
 /// Which contract an object keeps, and statistics of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -17,6 +18,9 @@ pub struct Proof {
     /// Its scheme.
     #[serde(serialize_with = "scheme")]
     pub scheme: Scheme,
+    /// Which accesses are confined.
+    #[serde(serialize_with = "confined")]
+    pub confined: Accesses,
     /// Bytes of code.
     pub bytes: u64,
     /// Instructions in all code sections, reached or not.
@@ -33,12 +37,12 @@ pub struct Proof {
     /// a runtime need neither save it nor clear it.
     pub vectors: bool,
     /// Instructions that touch memory, by how that was proved.
-    pub accesses: Accesses,
+    pub accesses: AccessCounts,
 }
 
 /// Instructions that touch memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Accesses {
+pub struct AccessCounts {
     /// In the function's own frame, including `push` and `pop`.
     pub stack: usize,
     /// Through a translated address.
@@ -54,6 +58,9 @@ pub struct Accesses {
     /// Of a symbol's place, of per-CPU data, or with faults that the kernel handles;
     /// target `linux` only.
     pub kernel: usize,
+    /// Operands that are only read and that nothing confines, where stores alone are
+    /// confined.
+    pub unconfined: usize,
 }
 
 impl Proof {
@@ -65,6 +72,10 @@ impl Proof {
         let mut proof = Proof {
             target: image.rules.target,
             scheme: image.scheme.scheme(),
+            confined: match image.rules.reads {
+                Reads::Confined => Accesses::All,
+                Reads::Anywhere => Accesses::Stores,
+            },
             bytes: image
                 .code
                 .iter()
@@ -76,7 +87,7 @@ impl Proof {
             codemap: image.codemap.len(),
             vectors: disassembly.vectors,
             unreached: 0,
-            accesses: Accesses::default(),
+            accesses: AccessCounts::default(),
         };
         for proved in &outcome.proved {
             let count = match proved {
@@ -89,6 +100,7 @@ impl Proof {
                 Proved::Context => &mut proof.accesses.context,
                 Proved::String => &mut proof.accesses.string,
                 Proved::Kernel => &mut proof.accesses.kernel,
+                Proved::Unconfined => &mut proof.accesses.unconfined,
             };
             *count += 1;
         }
@@ -102,4 +114,8 @@ fn target<S: Serializer>(target: &Target, serializer: S) -> Result<S::Ok, S::Err
 
 fn scheme<S: Serializer>(scheme: &Scheme, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(scheme.as_str())
+}
+
+fn confined<S: Serializer>(accesses: &Accesses, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(accesses.as_str())
 }

@@ -14,7 +14,7 @@ use std::path::Path;
 
 use common::attack::{self, Case, Expected};
 use common::verify;
-use svm_verify::{Contract, Target};
+use svm_verify::{Accesses, Contract, Target};
 
 /// The codes that a case is refused with, by the reader or by the verifier.
 fn found(bytes: &[u8], contract: Contract) -> Vec<&'static str> {
@@ -88,6 +88,48 @@ fn every_attack_is_refused_by_its_rule_and_every_control_accepted() {
     println!("{attacks} attacks, {controls} controls");
     assert!(report.is_empty(), "\n{report}");
     assert!(attacks > 0 && controls > 0, "the cases are found");
+}
+
+/// The attacks on modules again, where stores alone are confined: what is accepted then is
+/// listed, and each is an attack by a load.
+#[test]
+fn where_stores_alone_are_confined_only_attacks_by_loads_are_accepted() {
+    let mut listed = String::new();
+    for case in attack::all() {
+        if case.target != Target::Linux || case.whole || case.accesses == Accesses::Stores {
+            continue;
+        }
+        let case = Case {
+            accesses: Accesses::Stores,
+            ..case
+        };
+        let found = found(&case.object(), case.contract());
+        match case.expected {
+            Expected::Accept => assert!(found.is_empty(), "{}: {found:?}", case.title),
+            Expected::Refuse(rule) if found.is_empty() => {
+                let (_, name) = case.title.split_once(": ").expect("a title");
+                writeln!(listed, "{rule}: {name}").expect("text");
+            }
+            Expected::Refuse(_) => {}
+        }
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/attacks");
+    let path = root.join("accepted-where-stores-alone-are-confined.txt");
+    if env::var_os("TWIN_BLESS").is_some() {
+        fs::write(&path, &listed).expect("the list is written");
+    }
+    let known = fs::read_to_string(&path).unwrap_or_default();
+    let only = |these: &str, those: &str| -> Vec<String> {
+        let lines = these
+            .lines()
+            .filter(|line| !those.lines().any(|l| l == *line));
+        lines.map(str::to_owned).collect()
+    };
+    let (new, gone) = (only(&listed, &known), only(&known, &listed));
+    assert!(
+        new.is_empty() && gone.is_empty(),
+        "new: {new:#?}\ngone: {gone:#?}"
+    );
 }
 
 #[test]

@@ -36,12 +36,13 @@ fn foreign_objects_are_refused_clearly() {
     }
     let good = note([ABI, 1, 64, 0]);
     for (from, to) in [
-        ("5, 16, 1", "5, 16, 2"),
-        ("5, 16, 1", "5, 20, 1"),
+        ("5, 20, 1", "5, 20, 2"),
+        ("5, 20, 1", "5, 16, 1"),
         ("\"twin\"", "\"twim\""),
         ("@note", "@progbits"),
-        ("64, 0", "64, 0, 0"),
-        ("64, 0", "64"),
+        ("64, 0, 0", "64, 0, 0, 0"),
+        ("64, 0, 0", "64, 0"),
+        ("64, 0, 0", "64, 0, 2"),
     ] {
         refuse_source(&(good.replace(from, to) + &text), "object-foreign");
     }

@@ -226,9 +226,9 @@ fn slowdown(results: &Results, ratios: &Ratios) -> String {
         out,
         "Driver cycles in the paper: {} sent, {} received, on a machine of 2009. Whole paths:\n\
          medians of rounds in which both took turns. The driver alone: recorded packets played\n\
-         again, natively and rewritten by turns, with warm caches, where nothing else disturbed\n\
-         them, the player's own cycles ({} a packet at most) subtracted; a figure only if two\n\
-         halves of the recordings agree within a tenth.",
+         again, natively and rewritten by turns, at sixteen places of code and stack, with warm\n\
+         caches, where nothing else disturbed them, the player's own cycles ({} a packet at\n\
+         most) subtracted; a figure only if two halves of the recordings agree within a tenth.",
         PAPER_SLOWDOWN[0],
         PAPER_SLOWDOWN[1],
         number(most.round() as u64),

@@ -10,7 +10,7 @@
 #define TWIN_ABI_H
 
 /* Version of everything here, carried by every rewritten object. */
-#define TWIN_ABI_VERSION	3
+#define TWIN_ABI_VERSION	4
 
 /* Memory and the software translation table (paper, 4.1). */
 #define TWIN_PAGE_SHIFT		12
@@ -38,6 +38,10 @@
 #define TWIN_TARGET_HYPERVISOR	0	/* the testbed's, or Xen: code only */
 #define TWIN_TARGET_LINUX	1	/* a stock kernel, in place of the original */
 #define TWIN_TARGET_PROCESS	2	/* a program */
+
+/* Which accesses are translated. */
+#define TWIN_ACCESSES_ALL	0	/* loads and stores */
+#define TWIN_ACCESSES_STORES	1	/* what may write; not for a hypervisor */
 
 /*
  * The block of memory that one CPU runs a driver on, aligned to its size:
@@ -131,6 +135,7 @@ struct twin_note {
 	uint32_t scheme;
 	uint32_t word_bits;
 	uint32_t target;	/* TWIN_TARGET_* */
+	uint32_t accesses;	/* TWIN_ACCESSES_* */
 };
 
 /* One entry of .twin.map; holds until the next. */
@@ -158,7 +163,7 @@ _Static_assert(TWIN_STACK_HIGH + TWIN_PAGE_SIZE == TWIN_STACK_CONTEXT, "guard ab
 _Static_assert(TWIN_WINDOW_GUARD % TWIN_PAGE_SIZE == 0 && TWIN_WINDOW_NULL_GUARD % TWIN_PAGE_SIZE == 0,
 	       "guards are pages");
 _Static_assert(sizeof(struct twin_codemap_entry) == 16, "two words");
-_Static_assert(sizeof(struct twin_note) == 16, "four u32");
+_Static_assert(sizeof(struct twin_note) == 20, "five u32");
 _Static_assert(sizeof(struct twin_map_entry) == TWIN_MAP_ENTRY, "three u32");
 
 /* The constants above by the names crates/abi has for them. */

@@ -13,10 +13,10 @@ use clap::Args;
 use command_line::codes::{AnyCode, CommandCode};
 use command_line::failure::Failure;
 use command_line::input::{Input, is_stdin};
-use command_line::options::scheme;
+use command_line::options::{accesses, agree, scheme, target_among};
 use command_line::output::{self, Destination, Pending};
 use elf_loader::{Object, Place};
-use svm_rewrite::{Options, Scheme, Site};
+use svm_rewrite::{Accesses, Options, Scheme, Site, Target};
 
 use crate::parallel::guard;
 
@@ -24,6 +24,7 @@ const EXAMPLES: &str = "\
 Examples:
   twin explain e1000.ko --function e1000_clean
   twin explain e1000.ko --scheme window32 --function e1000_clean_rx_irq
+  twin explain e1000.ko --target linux --accesses stores --function e1000_clean
   twin explain e1000.ko --html -o e1000.html
   twin explain code-reference
   CLICOLOR_FORCE=1 twin explain e1000.ko | less -R
@@ -57,6 +58,14 @@ pub struct Opts {
     #[arg(long, value_name = "SCHEME", default_value = Scheme::Stlb.as_str(),
           value_parser = scheme())]
     scheme: Scheme,
+    /// What the rewritten code is to run on.
+    #[arg(long, value_name = "TARGET", default_value = Target::Hypervisor.as_str(),
+          value_parser = target_among(&[Target::Hypervisor, Target::Linux]))]
+    target: Target,
+    /// Which accesses to memory are translated.
+    #[arg(long, value_name = "ACCESSES", default_value = Accesses::All.as_str(),
+          value_parser = accesses())]
+    accesses: Accesses,
     /// Make one page to read in a browser, with nothing to load besides.
     #[arg(long)]
     html: bool,
@@ -74,6 +83,7 @@ impl Opts {
         let Some(file) = &self.file else {
             return code::list();
         };
+        agree(self.accesses, self.target)?;
         match code::meant(file) {
             Some(code) => code::print(code),
             None => {
@@ -91,7 +101,8 @@ impl Opts {
         }
         let options = Options {
             report: true,
-            ..Options::new(self.scheme)
+            accesses: self.accesses,
+            ..Options::of(self.target, self.scheme)
         };
         let rewritten = svm_rewrite::rewrite(&original, options).map_err(|refusals| {
             let file = input.name.clone();

@@ -102,7 +102,7 @@ impl Work<'_> {
         self.refuse_to_sign(input, "assembly text")?;
         let target = self.opts.target.unwrap_or(Target::Process);
         let module = target == Target::Linux;
-        let options = source::options(target, self.opts.scheme)?;
+        let options = source::options(self.opts.options(target))?;
         let assemble = |marked: &[u8]| assembler::assemble(file, marked);
         let printed = source::rewrite(file, text, options, None, assemble)?;
         let unverified = match (module, self.opts.no_verify) {
@@ -111,7 +111,7 @@ impl Work<'_> {
             (true, false) => None,
         };
         if unverified.is_none() {
-            source::verify(file, &printed, self.opts.scheme)?;
+            source::verify(file, &printed, options)?;
         }
         // Both ways have the same plans, and the report is about the original.
         let sites = match &self.report {
@@ -139,7 +139,7 @@ impl Work<'_> {
         let (file, target) = (&input.name, self.target());
         let mut rewritten = self.rewritten(input, target)?;
         let original = mark::hash(input.contents());
-        mark::put(&mut rewritten.object, target, self.opts.scheme, &original);
+        mark::put(&mut rewritten.object, self.opts.options(target), &original);
         let bytes = serialise(file, &rewritten)?;
         if !self.opts.no_verify {
             self.verify(file, &bytes, target)?;

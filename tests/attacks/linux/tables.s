@@ -1123,10 +1123,10 @@ ret
 # from: module_finalize takes the last, find_sec the first
 # whole
 .section .note.twin,"",@note
-.long 5, 16, 1
+.long 5, 20, 1
 .asciz "twin"
 .balign 4
-.long {ABI}, 1, 64, 1
+.long {ABI}, 1, 64, 1, 0
 .text
 .globl f
 .type f,@function
@@ -1141,10 +1141,10 @@ f: ret
 # from: find_sec takes the first
 # whole
 .section .note.twin,"",@note
-.long 5, 16, 1
+.long 5, 20, 1
 .asciz "twin"
 .balign 4
-.long {ABI}, 1, 64, 1
+.long {ABI}, 1, 64, 1, 0
 .text
 .globl f
 .type f,@function

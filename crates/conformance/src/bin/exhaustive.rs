@@ -6,7 +6,8 @@ use std::time::Instant;
 
 use clap::Parser;
 
-use conformance::forms::campaign::{Extent, FormsReport};
+use conformance::forms::campaign::Extent;
+use conformance::forms::report::FormsReport;
 use conformance::forms::{self, campaign, known, survey};
 use conformance::mutants;
 use process_lab::Error;

@@ -118,7 +118,9 @@ pub fn lift_object(object: &Object<'_>) {
             }
         }
     }
-    let _ = svm_rewrite::statistics(object);
+    for accesses in svm_rewrite::Accesses::ALL {
+        let _ = svm_rewrite::statistics(object, accesses);
+    }
 }
 
 fn check(object: &Object<'_>, lifted: &Lifted<'_>) {

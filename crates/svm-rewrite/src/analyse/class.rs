@@ -34,6 +34,8 @@ pub enum Callee {
 pub enum StringOp {
     /// `movs`
     Movs,
+    /// `movs` whose source stays as it is
+    MovsTo,
     /// `stos`
     Stos,
     /// `lods`
@@ -49,18 +51,25 @@ pub enum StringOp {
 }
 
 impl StringOp {
-    /// Whether `rsi` points to an operand.
-    pub fn reads_rsi(self) -> bool {
+    /// Whether `rsi` is translated.
+    pub fn translates_rsi(self) -> bool {
         matches!(
             self,
             StringOp::Movs | StringOp::Lods | StringOp::Cmps | StringOp::Outs
         )
     }
-    /// Whether `rdi` points to an operand.
-    pub fn uses_rdi(self) -> bool {
+    /// Whether `rdi` is translated.
+    pub fn translates_rdi(self) -> bool {
         !matches!(self, StringOp::Lods | StringOp::Outs)
     }
-    /// Whether it writes to memory what it read from memory.
+    /// Whether it writes to memory.
+    pub fn writes(self) -> bool {
+        matches!(
+            self,
+            StringOp::Movs | StringOp::MovsTo | StringOp::Stos | StringOp::Ins
+        )
+    }
+    /// Whether two translated pointers lead to what it copies.
     pub fn copies(self) -> bool {
         self == StringOp::Movs
     }

@@ -17,6 +17,7 @@ mod unbalanced;
 
 use foldhash::HashMap;
 use liveness::{BlockId, Effect, LocSet};
+use twin_abi::Accesses;
 
 use crate::lift::{FuncIdx, InstIdx, Lifted};
 use crate::refusal::{self, Refusal, RefusalCode};
@@ -49,7 +50,8 @@ pub struct Analysis<'a> {
     pub(crate) switches: Switches,
 }
 
-/// Analyses code. Refusals of instructions are in the result.
+/// Analyses code, of which these accesses are to be translated. Refusals of instructions
+/// are in the result.
 ///
 /// # Errors
 /// Metadata that cannot be read.
@@ -57,6 +59,7 @@ pub(crate) fn analyse<'a>(
     lifted: &'a Lifted<'a>,
     hints: &Hints,
     rules: &classify::Rules,
+    accesses: Accesses,
 ) -> Result<Analysis<'a>, Vec<Refusal>> {
     // Facts from metadata and the target, before any instruction is looked at.
     let hidden = HiddenFlow::find(lifted, hints).map_err(|refusal| vec![refusal])?;
@@ -66,6 +69,7 @@ pub(crate) fn analyse<'a>(
         hidden: &hidden,
         hints,
         rules,
+        accesses,
         kept: &kept,
     };
     let mut references = (rules.references)(lifted);
@@ -118,6 +122,7 @@ struct Judge<'q> {
     hidden: &'q HiddenFlow,
     hints: &'q Hints,
     rules: &'q classify::Rules,
+    accesses: Accesses,
     kept: &'q HashMap<u32, Kept>,
 }
 
@@ -167,6 +172,7 @@ impl Judge<'_> {
                 inst: i,
                 kept: self.kept.get(&i.0).copied(),
                 switch: self.hints.switches.at(i).map(|switch| switch.callee),
+                accesses: self.accesses,
             };
             let class = classify::classify(self.rules, &question);
             judgements.effects.push(effect);

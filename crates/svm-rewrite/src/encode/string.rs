@@ -273,13 +273,13 @@ fn string_roles(op: StringOp, repeat: Repeat, scratch: &[Reg]) -> Roles {
             .expect("the plan has as many registers as plan::Need says")
     };
     let mut pointers = Vec::with_capacity(2);
-    if op.uses_rdi() {
+    if op.translates_rdi() {
         pointers.push(Pointer {
             register: Reg::RDI,
             translated: next(),
         });
     }
-    if op.reads_rsi() {
+    if op.translates_rsi() {
         pointers.push(Pointer {
             register: Reg::RSI,
             translated: next(),

@@ -1,9 +1,12 @@
 //! Counts of the sites in an object's code (`twin stats`).
 
+use iced_x86::Mnemonic;
 use serde::Serialize;
+use twin_abi::Accesses;
 
 use crate::analyse::Analysis;
 use crate::analyse::class::{Class, SiteClass};
+use crate::analyse::classify;
 
 /// Counts of sites by class, in instructions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -67,8 +70,12 @@ pub struct Stats {
 }
 
 /// Counts the instructions by the class that each has; those that have none, because they
-/// are refused, count as sensitive.
-pub fn stats(analysis: &Analysis<'_>, classes: impl Iterator<Item = Option<Class>>) -> Stats {
+/// are refused, count as sensitive. Of accesses to memory these are counted.
+pub fn stats(
+    analysis: &Analysis<'_>,
+    classes: impl Iterator<Item = Option<Class>>,
+    accesses: Accesses,
+) -> Stats {
     let lifted = analysis.lifted;
     let mut stats = Stats {
         instructions: lifted.insts.len() as u64,
@@ -88,6 +95,9 @@ pub fn stats(analysis: &Analysis<'_>, classes: impl Iterator<Item = Option<Class
         let Some(kind) = class.site_class() else {
             continue;
         };
+        if accesses == Accesses::Stores && !may_store(analysis, i, kind) {
+            continue;
+        }
         if let Some(counter) = stats.sites.counter(kind) {
             *counter += 1;
         }
@@ -96,6 +106,26 @@ pub fn stats(analysis: &Analysis<'_>, classes: impl Iterator<Item = Option<Class
         }
     }
     stats
+}
+
+/// Whether an instruction of that kind may write memory by an operand, or reaches none by
+/// one.
+fn may_store(analysis: &Analysis<'_>, i: usize, kind: SiteClass) -> bool {
+    match kind {
+        SiteClass::Stack
+        | SiteClass::Heap
+        | SiteClass::Global
+        | SiteClass::Percpu
+        | SiteClass::String
+        | SiteClass::Bitstring => !classify::only_reads(&analysis.surveys[i]),
+        // Both write: one of them the stack alone.
+        SiteClass::PushPop => analysis.lifted.insts[i].iced.mnemonic() == Mnemonic::Pop,
+        SiteClass::IndirectCall
+        | SiteClass::IndirectJump
+        | SiteClass::PortIo
+        | SiteClass::Sensitive
+        | SiteClass::Other => true,
+    }
 }
 
 impl Sites {

@@ -57,7 +57,7 @@ impl Demand {
             // The gate's rax is saved separately and holds no translation.
             Class::PortString(..) => translate(check),
             Class::String(op, _, repeat) => {
-                let pointers = usize::from(op.reads_rsi()) + usize::from(op.uses_rdi());
+                let pointers = usize::from(op.translates_rsi()) + usize::from(op.translates_rdi());
                 let count = usize::from(repeat != Repeat::Once);
                 // One register holds each translation; check and count share the rest.
                 let registers = pointers + (check - 1).max(1) + count;
@@ -93,7 +93,7 @@ impl Demand {
 }
 
 impl Demand {
-    /// Of a class under a scheme without checks (`encode/window.rs`): a base of dom0's
+    /// Of a class under a scheme without checks (`encode/window`): a base of dom0's
     /// CPU, what a string's pointer becomes, or what a table holds is in one register.
     fn in_window(class: Class) -> Demand {
         let one = Demand {

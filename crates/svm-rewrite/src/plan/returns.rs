@@ -24,7 +24,7 @@ use foldhash::{HashMap, HashSet};
 use iced_x86::{FlowControl, Mnemonic};
 use liveness::{BlockId, LocSet, Reg};
 
-use crate::analyse::class::{Class, StringOp};
+use crate::analyse::class::Class;
 use crate::analyse::codemap::Codemap;
 use crate::analyse::flow::{Edges, Flow};
 use crate::analyse::survey::{MemoryEffect, Survey};
@@ -231,9 +231,7 @@ impl Input<'_> {
             | Class::StaticNop => false,
             Class::Memory(_) | Class::BitString(_) => written,
             Class::PopMemory(_) => true,
-            Class::String(op, ..) => {
-                matches!(op, StringOp::Movs | StringOp::Stos | StringOp::Ins)
-            }
+            Class::String(op, ..) => op.writes(),
             Class::PortString(port, _) => port.input,
             Class::CallIndirect(_) => true,
             Class::Branch(branch) => branch == Branch::Jump(Jump::Call),

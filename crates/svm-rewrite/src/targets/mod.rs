@@ -16,7 +16,7 @@ mod process;
 mod sections;
 
 use elf_loader::{Object, Symbol};
-use twin_abi::{Scheme, Target};
+use twin_abi::{MadeFor, Target};
 
 use crate::analyse::Analysis;
 use crate::analyse::class::Class;
@@ -72,7 +72,7 @@ pub type Prepare =
     for<'l> fn(&'l Lifted<'l>, &[InstPlan], &Switches) -> Result<Build<'l>, Vec<Refusal>>;
 
 /// Makes the rewritten object, and takes the code for it. It cannot fail.
-pub type Build<'l> = Box<dyn FnOnce(&mut Applied, &Codemap, Scheme) -> Object<'static> + 'l>;
+pub type Build<'l> = Box<dyn FnOnce(&mut Applied, &Codemap, MadeFor) -> Object<'static> + 'l>;
 
 /// The descriptor of a target. The list of all targets is [`Target::ALL`].
 pub fn of(target: Target) -> &'static Descriptor {

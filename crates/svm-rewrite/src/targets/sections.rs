@@ -6,7 +6,7 @@ use elf_loader::consts::{
     SHT_PROGBITS,
 };
 use elf_loader::{Section, SectionId, WORD};
-use twin_abi::{Scheme, Target, sections};
+use twin_abi::{MadeFor, sections};
 
 use crate::asm::{Field, Label};
 use crate::encode::apply::Applied;
@@ -20,14 +20,15 @@ pub fn section(name: String, kind: u32, flags: u64, align: u64, data: Vec<u8>) -
     }
 }
 
-/// `.note.twin`: the version that made the object, its scheme and target.
-pub fn note_section(scheme: Scheme, target: Target) -> Section<'static> {
+/// `.note.twin`: the version that made the object, and what for.
+pub fn note_section(made: MadeFor) -> Section<'static> {
     let owner = sections::NOTE_OWNER.as_bytes();
     let descriptor = [
         twin_abi::ABI_VERSION,
-        scheme as u32,
+        made.scheme as u32,
         (8 * WORD) as u32,
-        target as u32,
+        made.target as u32,
+        made.accesses as u32,
     ];
     let mut data = Vec::new();
     for word in [

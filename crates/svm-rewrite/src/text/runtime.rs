@@ -29,7 +29,7 @@ use elf_loader::consts::{SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, SHT_NOTE, STT_FUNC
 use elf_loader::reloc::relocation_type;
 use elf_loader::special::SpecialKind;
 use elf_loader::{Object, Place, Relocation, Section, SectionId, Symbol};
-use twin_abi::{Scheme, Target, names};
+use twin_abi::{MadeFor, names};
 pub use twin_linux_runtime::Returns;
 use twin_linux_runtime::STOP;
 
@@ -76,12 +76,10 @@ pub fn stop(object: &Object<'_>) -> Result<Option<String>, Refusal> {
 }
 
 /// The text to append to each rewritten text of a module.
-pub fn print(scheme: Scheme, returns: Returns) -> String {
-    let bytes = twin_linux_runtime::object(scheme, returns);
+pub fn print(made: MadeFor, returns: Returns) -> String {
+    let bytes = twin_linux_runtime::object(made.scheme, returns);
     let mut object = elf_loader::read(bytes).expect("the runtime was assembled with twin");
-    object
-        .sections
-        .push(targets::note_section(scheme, Target::Linux));
+    object.sections.push(targets::note_section(made));
     let mut text = "\n# twin: the runtime (runtime/platform/linux), assembled\n".to_owned();
     // clang 14 drops the symbol of a `.reloc` that nothing else names.
     for symbol in object.symbols.iter().filter(|s| is_import(s)) {

@@ -20,9 +20,9 @@ pub(crate) fn explanation(code: ViolationCode) -> Explanation {
             Text("$ gcc -O2 -c driver.c && twin verify driver.o"),
         ),
         ViolationCode::Contract => (
-            "The object was made for another contract than the one that is demanded: another target, or another scheme.",
+            "The object was made for another contract than the one that is demanded: another target, another scheme, or other accesses that are confined.",
             "What an object says of itself is compared with what was asked, and decides nothing. A module for a stock kernel may do what a kernel does; proving that of it says nothing about what it does in a hypervisor.",
-            "Rewrite the original for the contract that is demanded. If the object is to be loaded where the other one holds, demand that: `twin verify --target linux`, or `--scheme`.",
+            "Rewrite the original for the contract that is demanded. If the object is to be loaded where the other one holds, demand that: `twin verify --target linux`, `--scheme`, or `--accesses stores`.",
             Text(
                 "$ twin rewrite --target linux e1000.ko -o e1000.twin.ko && twin verify e1000.twin.ko",
             ),

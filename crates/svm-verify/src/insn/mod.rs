@@ -86,6 +86,9 @@ pub enum Origin {
     /// Zero, and registers of 32 bits (target `linux`): below 4 GiB, whatever is known of
     /// the whole registers.
     Narrow,
+    /// A symbol and registers, or no register of 64 bits: where that is, is not known, and
+    /// it is only read (where stores alone are confined).
+    Unknown,
 }
 
 /// What an instruction does with its memory operand.

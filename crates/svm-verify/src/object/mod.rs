@@ -71,24 +71,24 @@ impl<'o> Image<'o> {
         contract: Contract,
         findings: &mut Findings<'o>,
     ) -> Option<Image<'o>> {
-        let (scheme, target) = match note::made_for(object) {
+        let made = match note::made_for(object) {
             Ok(made) => made,
             Err(reason) => {
                 findings.object(ViolationCode::Foreign, reason);
                 return None;
             }
         };
-        if let Err(reason) = contract.admits(scheme, target) {
+        if let Err(reason) = contract.admits(made) {
             findings.object(ViolationCode::Contract, reason);
             return None;
         }
-        let Some(rules) = Rules::of(target, scheme) else {
+        let Some(rules) = Rules::of(made) else {
             findings.object(ViolationCode::Contract, "nothing is proved of such objects");
             return None;
         };
         let mut image = Image {
             object,
-            scheme: schemes::of(scheme),
+            scheme: schemes::of(made.scheme),
             rules,
             code: Vec::new(),
             symbols: Vec::new(),

@@ -7,10 +7,27 @@ use crate::domain::Form;
 use crate::domain::bounds::{self, MAX_ALIGNMENT};
 use crate::findings::ViolationCode;
 use crate::insn::{Access, Gpr, MemoryOperand, Op, Origin};
-use crate::targets::{Frames, NamedMemory};
+use crate::targets::{Frames, NamedMemory, Reads};
 
 impl Step<'_> {
+    /// Judges an operand. Where stores alone are confined, what is only read may be
+    /// anywhere; what is read from a place that is known counts as ever.
     pub(super) fn memory(&self, m: &MemoryOperand) -> Result<Proved, Broken> {
+        match self.confined(m) {
+            Err(_) if self.reads_anywhere(m) => Ok(Proved::Unconfined),
+            judged => judged,
+        }
+    }
+
+    //      op (%r), %x
+    //
+    // Not `call *(%r)`: where control goes is as confined as ever.
+    fn reads_anywhere(&self, m: &MemoryOperand) -> bool {
+        let transfer = matches!(self.insn.op, Op::CallIndirect(_) | Op::JumpIndirect(_));
+        self.rules.reads == Reads::Anywhere && m.access == Access::Read && !transfer
+    }
+
+    fn confined(&self, m: &MemoryOperand) -> Result<Proved, Broken> {
         if m.access == Access::None {
             return Ok(Proved::Reached);
         }
@@ -29,6 +46,9 @@ impl Step<'_> {
             Origin::Symbol | Origin::PerCpu | Origin::Narrow => return Ok(Proved::Kernel),
             // Its form confines it (`crate::decode`).
             Origin::Window => return Ok(Proved::Window),
+            Origin::Unknown => {
+                return broken(ViolationCode::Untranslated, "nothing confines the address");
+            }
             Origin::Registers => {}
         }
         if self.rules.named_memory == NamedMemory::Window {
@@ -171,6 +191,7 @@ impl Step<'_> {
             // that the offset adds are added before the address is cut to 32 bits.
             _ if matches!(self.insn.memory.origin, Origin::PerCpu | Origin::Window) => Ok(()),
             Form::Below(most) if most < bits => Ok(()),
+            _ if self.reads_anywhere(&self.insn.memory) => Ok(()),
             _ => broken(
                 ViolationCode::BitOffset,
                 "the bit may lie outside the operand's own bytes",

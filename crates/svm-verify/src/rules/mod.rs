@@ -49,6 +49,8 @@ pub enum Proved {
     String,
     /// A symbol's place, per-CPU data, or an access whose faults the kernel handles.
     Kernel,
+    /// Only read, where nothing confines reads.
+    Unconfined,
 }
 
 /// Where control goes after an instruction.

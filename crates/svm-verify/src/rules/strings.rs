@@ -5,7 +5,7 @@ use super::{Broken, Next, Proved, Step, broken};
 use crate::domain::{Bound, Direction, Form};
 use crate::findings::ViolationCode;
 use crate::insn::{Access, Gpr, GprSet, MemoryOperand, StringKind};
-use crate::targets::NamedMemory;
+use crate::targets::{NamedMemory, Reads};
 
 impl Step<'_> {
     //      cld; mov %v,%rdi; mov %w,%rsi; mov %n,%rcx; rep movsq
@@ -18,13 +18,17 @@ impl Step<'_> {
             StringKind::Outs => (&[Gpr::RSI], Gpr::RSI.set()),
             StringKind::Lods => (&[Gpr::RSI], Gpr::RSI.set().or(Gpr::RAX.set())),
         };
+        let confined = match self.rules.reads {
+            Reads::Confined => pointers,
+            Reads::Anywhere => written_through(kind),
+        };
         let result = match self.rules.named_memory {
             NamedMemory::Window => self.window_pointers(pointers),
             NamedMemory::None | NamedMemory::SymbolsAndPerCpu if self.faulting => {
                 self.excused(kind, pointers, shift, rep)
             }
             NamedMemory::None | NamedMemory::SymbolsAndPerCpu => {
-                self.pointers(pointers, shift, rep)
+                self.pointers(confined, shift, rep)
             }
         };
         self.state.forget_strings(kind, shift, rep);
@@ -74,6 +78,9 @@ impl Step<'_> {
     }
 
     fn pointers(&self, pointers: &[Gpr], shift: u8, rep: bool) -> Result<(), Broken> {
+        if pointers.is_empty() {
+            return Ok(());
+        }
         let Some(direction) = self.state.direction else {
             return broken(
                 ViolationCode::StringDirection,
@@ -106,5 +113,13 @@ impl Step<'_> {
     pub(super) fn set_direction(&mut self, direction: Direction) -> (Next, Proved) {
         self.state.direction = Some(direction);
         (Next::Fall, Proved::Reached)
+    }
+}
+
+/// The pointer through which a string instruction writes, if it does.
+fn written_through(kind: StringKind) -> &'static [Gpr] {
+    match kind.writes() {
+        true => &[Gpr::RDI],
+        false => &[],
     }
 }

@@ -6,7 +6,7 @@ use twin_abi::Target;
 
 use super::{
     Breakpoints, Callees, Contents, Frames, IndirectBranches, Instructions, NamedMemory, Patching,
-    ReturnWords, Rules, UnreachedCode,
+    Reads, ReturnWords, Rules, UnreachedCode,
 };
 
 /// The rules of `--target hypervisor` in a scheme with a table.
@@ -16,6 +16,7 @@ pub const TABLE: Rules = Rules {
     patching: Patching::Never,
     instructions: Instructions::Unprivileged,
     named_memory: NamedMemory::None,
+    reads: Reads::Confined,
     indirect_branches: IndirectBranches::Refused,
     return_words: ReturnWords::Shadowed,
     breakpoints: Breakpoints::MayContinue,

@@ -6,20 +6,27 @@ use twin_abi::Target;
 
 use super::{
     Breakpoints, Callees, Contents, Frames, IndirectBranches, Instructions, NamedMemory, Patching,
-    ReturnWords, Rules, UnreachedCode,
+    Reads, ReturnWords, Rules, UnreachedCode,
 };
 
 /// The rules of `--target linux`.
-pub static RULES: Rules = Rules {
+pub const RULES: Rules = Rules {
     target: Target::Linux,
     contents: Contents::Module,
     patching: Patching::ByKernelTables,
     instructions: Instructions::Kernel,
     named_memory: NamedMemory::SymbolsAndPerCpu,
+    reads: Reads::Confined,
     indirect_branches: IndirectBranches::Near,
     return_words: ReturnWords::Trusted,
     breakpoints: Breakpoints::EndThread,
     unreached_code: UnreachedCode::Allowed,
     frames: Frames::Compiled,
     callees: Callees::KeepByPsabi,
+};
+
+/// The same where stores alone are confined (`--accesses stores`).
+pub const STORES: Rules = Rules {
+    reads: Reads::Anywhere,
+    ..RULES
 };

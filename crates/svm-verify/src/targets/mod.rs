@@ -10,7 +10,7 @@ mod contract;
 mod hypervisor;
 mod linux;
 
-use twin_abi::{Scheme, Target};
+use twin_abi::{Accesses, MadeFor, Scheme, Target};
 
 pub use contract::Contract;
 
@@ -27,6 +27,8 @@ pub struct Rules {
     pub instructions: Instructions,
     /// P1: which memory an operand may name without a translated address.
     pub named_memory: NamedMemory,
+    /// P1: where operands that are only read may be.
+    pub reads: Reads,
     /// P2: calls and jumps to an address in a register or in memory.
     pub indirect_branches: IndirectBranches,
     /// P2: how it is known that a function returns to where it was called from.
@@ -79,6 +81,15 @@ pub enum NamedMemory {
     /// The window, which every operand names by its prefixes 65 and 67. Nothing is
     /// translated.
     Window,
+}
+
+/// P1: where operands that are only read may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reads {
+    /// Where operands may be that are written, and where writing alone is forbidden.
+    Confined,
+    /// Anywhere, except those of indirect calls and jumps.
+    Anywhere,
 }
 
 /// P2: calls and jumps to an address in a register or in memory.
@@ -140,15 +151,21 @@ pub enum Callees {
 }
 
 impl Rules {
-    /// The rules of a target for code of a scheme; `None` if nothing is proved of such
-    /// code, or there is none.
-    pub fn of(target: Target, scheme: Scheme) -> Option<&'static Rules> {
-        match target {
-            _ if !scheme.serves(target) => None,
-            Target::Hypervisor => Some(Rules::hypervisor(scheme)),
-            Target::Linux => Some(&linux::RULES),
+    /// The rules of code that was made for this; `None` if nothing is proved of such code,
+    /// or there is none.
+    pub fn of(made: MadeFor) -> Option<&'static Rules> {
+        let MadeFor {
+            target,
+            scheme,
+            accesses,
+        } = made;
+        match (target, accesses) {
+            _ if !scheme.serves(target) || !accesses.serves(target) => None,
+            (Target::Hypervisor, _) => Some(Rules::hypervisor(scheme)),
+            (Target::Linux, Accesses::All) => Some(&linux::RULES),
+            (Target::Linux, Accesses::Stores) => Some(&linux::STORES),
             // Programs, of which nothing is proved.
-            Target::Process => None,
+            (Target::Process, _) => None,
         }
     }
 
@@ -167,13 +184,14 @@ mod tests {
 
     /// Each rule by name with a target's value. Without `..`, so that a new rule has to
     /// be listed.
-    fn listed(rules: &Rules) -> [(&'static str, String); 10] {
+    fn listed(rules: &Rules) -> [(&'static str, String); 11] {
         let Rules {
             target: _,
             contents,
             patching,
             instructions,
             named_memory,
+            reads,
             indirect_branches,
             return_words,
             breakpoints,
@@ -186,6 +204,7 @@ mod tests {
             ("patching", format!("{patching:?}")),
             ("instructions", format!("{instructions:?}")),
             ("named_memory", format!("{named_memory:?}")),
+            ("reads", format!("{reads:?}")),
             ("indirect_branches", format!("{indirect_branches:?}")),
             ("return_words", format!("{return_words:?}")),
             ("breakpoints", format!("{breakpoints:?}")),
@@ -195,38 +214,51 @@ mod tests {
         ]
     }
 
-    /// The rules of a target and a scheme. A match without `_`: a new one does not compile
-    /// until its rules are listed here.
-    fn expected(target: Target, scheme: Scheme) -> Option<[&'static str; 10]> {
-        match (target, scheme) {
-            (Target::Hypervisor, Scheme::Stlb | Scheme::Paper) => Some([
-                "CodeAlone", "Never", "Unprivileged", "None", "Refused", "Shadowed", "MayContinue",
-                "Refused", "Own", "Untrusted",
-            ]),
-            (Target::Hypervisor, Scheme::Window32) => Some([
-                "CodeAlone", "Never", "Unprivileged", "Window", "Refused", "OutOfReach",
+    /// The rules of code that was made for this. A match without `_`: a new variant does not
+    /// compile until its rules are listed here.
+    fn expected(made: MadeFor) -> Option<[&'static str; 11]> {
+        match (made.target, made.scheme, made.accesses) {
+            (Target::Hypervisor, Scheme::Stlb | Scheme::Paper, Accesses::All) => Some([
+                "CodeAlone", "Never", "Unprivileged", "None", "Confined", "Refused", "Shadowed",
                 "MayContinue", "Refused", "Own", "Untrusted",
             ]),
-            (Target::Linux, Scheme::Stlb | Scheme::Paper) => Some([
-                "Module", "ByKernelTables", "Kernel", "SymbolsAndPerCpu", "Near", "Trusted",
-                "EndThread", "Allowed", "Compiled", "KeepByPsabi",
+            (Target::Hypervisor, Scheme::Window32, Accesses::All) => Some([
+                "CodeAlone", "Never", "Unprivileged", "Window", "Confined", "Refused",
+                "OutOfReach", "MayContinue", "Refused", "Own", "Untrusted",
             ]),
-            (Target::Linux, Scheme::Window32) | (Target::Process, _) => None,
+            (Target::Linux, Scheme::Stlb | Scheme::Paper, Accesses::All) => Some([
+                "Module", "ByKernelTables", "Kernel", "SymbolsAndPerCpu", "Confined", "Near",
+                "Trusted", "EndThread", "Allowed", "Compiled", "KeepByPsabi",
+            ]),
+            (Target::Linux, Scheme::Stlb | Scheme::Paper, Accesses::Stores) => Some([
+                "Module", "ByKernelTables", "Kernel", "SymbolsAndPerCpu", "Anywhere", "Near",
+                "Trusted", "EndThread", "Allowed", "Compiled", "KeepByPsabi",
+            ]),
+            (Target::Hypervisor, _, Accesses::Stores)
+            | (Target::Linux, Scheme::Window32, _)
+            | (Target::Process, ..) => None,
         }
     }
 
     #[test]
-    fn every_rule_of_every_target_and_scheme_is_listed() {
-        let all = Target::ALL.map(|target| Scheme::ALL.map(|scheme| (target, scheme)));
-        for (target, scheme) in all.into_iter().flatten() {
-            let (rules, expected) = (Rules::of(target, scheme), expected(target, scheme));
-            assert_eq!(rules.is_some(), expected.is_some(), "{target:?} {scheme:?}");
-            let (Some(rules), Some(expected)) = (rules, expected) else {
-                continue;
-            };
-            assert_eq!(rules.target, target);
-            for ((name, found), expected) in listed(rules).iter().zip(expected) {
-                assert_eq!(found, expected, "{name} of {target:?}");
+    fn every_rule_of_everything_that_code_is_made_for_is_listed() {
+        let pairs = Target::ALL.map(|target| Scheme::ALL.map(|scheme| (target, scheme)));
+        for (target, scheme) in pairs.into_iter().flatten() {
+            for accesses in Accesses::ALL {
+                let made = MadeFor {
+                    target,
+                    scheme,
+                    accesses,
+                };
+                let (rules, expected) = (Rules::of(made), expected(made));
+                assert_eq!(rules.is_some(), expected.is_some(), "{made:?}");
+                let (Some(rules), Some(expected)) = (rules, expected) else {
+                    continue;
+                };
+                assert_eq!(rules.target, target);
+                for ((name, found), expected) in listed(rules).iter().zip(expected) {
+                    assert_eq!(found, expected, "{name} of {made:?}");
+                }
             }
         }
     }

@@ -4,11 +4,12 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use svm_verify::{Contract, Scheme, Target};
+use svm_verify::{Accesses, Contract, Scheme, Target};
 
 use super::module::link;
 use super::{
-    ABI, PAPER, STLB, WINDOW32, assemble, check, check_register, note, paper, returning, stlb,
+    ABI, PAPER, STLB, WINDOW32, assemble, check, check_register, note, note_of, paper, returning,
+    stlb,
 };
 
 /// The expected result of a case.
@@ -30,13 +31,15 @@ pub struct Case {
     /// The target whose contract is demanded.
     pub target: Target,
     pub scheme: u32,
+    /// The accesses that are demanded to be confined, and that the object's note names.
+    pub accesses: Accesses,
     /// The expected result.
     pub expected: Expected,
     /// The source's path, and the number, from 0, of the line with the expected result.
     pub said: (PathBuf, usize),
     /// The case is a whole source.
-    whole: bool,
-    code: String,
+    pub whole: bool,
+    pub code: String,
 }
 
 /// All cases, in the order of their files' names.
@@ -84,6 +87,11 @@ pub fn parse(target: Target, path: &Path, directory: &str, topic: &str, text: &s
         } else {
             STLB
         };
+        let accesses = if topic.starts_with("stores") {
+            Accesses::Stores
+        } else {
+            Accesses::All
+        };
         let (mut expected, mut schemes, mut whole) = (None, vec![own], false);
         let mut line = start;
         let mut code = start + 1;
@@ -111,6 +119,7 @@ pub fn parse(target: Target, path: &Path, directory: &str, topic: &str, text: &s
                 file: format!("{directory}-{topic}-{:03}-{suffix}.o", i + 1),
                 target,
                 scheme,
+                accesses,
                 expected: expected.clone(),
                 said: (path.to_owned(), line),
                 whole,
@@ -125,7 +134,9 @@ impl Case {
     /// The contract that the loader demands; never taken from the object.
     pub fn contract(&self) -> Contract {
         let scheme = Scheme::from_number(self.scheme).expect("a scheme");
-        Contract::of(self.target).with(scheme)
+        Contract::of(self.target)
+            .with(scheme)
+            .confining(self.accesses)
     }
 
     pub fn object(&self) -> Vec<u8> {
@@ -142,7 +153,8 @@ impl Case {
             Target::Process => panic!("nothing is proved of programs"),
             Target::Linux => {
                 let scheme = Scheme::from_number(self.scheme).expect("a scheme");
-                let source = note([ABI, self.scheme, 64, 1]) + &function;
+                let note = note_of([ABI, self.scheme, 64, 1], self.accesses as u32);
+                let source = note + &function;
                 link(
                     &source,
                     twin_linux_runtime::object(scheme, twin_linux_runtime::Returns::Thunk),

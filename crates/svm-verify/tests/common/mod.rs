@@ -26,12 +26,17 @@ pub const WINDOW32: u32 = 2;
 /// The first word of a note.
 pub const ABI: u32 = twin_abi::ABI_VERSION;
 
-/// A note with these four words.
+/// A note with these four words: all accesses are translated.
 pub fn note(words: [u32; 4]) -> String {
-    let [abi, scheme, bits, zero] = words;
+    note_of(words, 0)
+}
+
+/// The same with the last word, for which accesses are translated.
+pub fn note_of(words: [u32; 4], accesses: u32) -> String {
+    let [abi, scheme, bits, target] = words;
     format!(
-        ".section .note.twin,\"\",@note\n.long 5, 16, 1\n.asciz \"twin\"\n.balign 4\n\
-         .long {abi}, {scheme}, {bits}, {zero}\n"
+        ".section .note.twin,\"\",@note\n.long 5, 20, 1\n.asciz \"twin\"\n.balign 4\n\
+         .long {abi}, {scheme}, {bits}, {target}, {accesses}\n"
     )
 }
 

@@ -163,7 +163,8 @@ fn is_hint(iced: &Instruction) -> bool {
     }
 }
 
-fn is_masked(iced: &Instruction) -> bool {
+/// Whether it reaches some elements of its operand alone.
+pub fn is_masked(iced: &Instruction) -> bool {
     use Mnemonic as M;
     iced.has_op_mask()
         || matches!(

@@ -7,12 +7,14 @@
 
 pub mod extension;
 mod implied;
+mod loads;
 mod memory;
 pub mod prefix;
 mod stack_pointer;
 
 use foldhash::HashMap;
 use iced_x86::{Code, FlowControl, Instruction, Mnemonic, OpKind};
+use twin_abi::Accesses;
 
 use crate::analyse::class::{Callee, Class};
 use crate::analyse::flow::{Conventions, HiddenFlow};
@@ -25,7 +27,8 @@ use crate::refusal::{Refusal, RefusalCode};
 use crate::registers::gpr;
 
 pub use implied::{NO_TRANSLATION, string_op, string_repeat, xlat};
-pub use memory::{MemoryOperands, is_cache_hint, memory_operands, one_memory_operand};
+pub use loads::{only_reads, unless_load};
+pub use memory::{MemoryOperands, is_cache_hint, is_masked, memory_operands, one_memory_operand};
 
 use implied::{port, port_string};
 use memory::space;
@@ -85,6 +88,8 @@ pub struct Question<'q> {
     pub kept: Option<Kept>,
     /// Where the destination comes from, if it jumps through a table.
     pub switch: Option<Callee>,
+    /// Which accesses are translated.
+    pub accesses: Accesses,
 }
 
 /// Classifies one instruction under a target's rules.

@@ -10,7 +10,7 @@ use elf_loader::consts::{
 };
 use elf_loader::{Object, Place, Relocation, SectionId, Symbol, SymbolId};
 use foldhash::{HashMap, HashSet};
-use twin_abi::{Scheme, Target, sections};
+use twin_abi::{MadeFor, sections};
 
 use super::super::Build;
 use super::super::sections::{map_section, note_section, relocation_kind, section};
@@ -31,7 +31,7 @@ pub fn prepare<'l>(
     _: &Switches,
 ) -> Result<Build<'l>, Vec<Refusal>> {
     let build =
-        |applied: &mut Applied, codemap: &Codemap, scheme| emit(lifted, applied, codemap, scheme);
+        |applied: &mut Applied, codemap: &Codemap, made| emit(lifted, applied, codemap, made);
     Ok(Box::new(build))
 }
 
@@ -40,17 +40,14 @@ fn emit(
     lifted: &Lifted<'_>,
     applied: &mut Applied,
     codemap: &Codemap,
-    scheme: Scheme,
+    made: MadeFor,
 ) -> Object<'static> {
     let mut builder = Builder::new(lifted);
     builder.code_sections(applied);
     builder.functions(applied);
     let imports = builder.imports(applied, codemap);
     builder.relocate_code(applied, &imports);
-    builder
-        .object
-        .sections
-        .push(note_section(scheme, Target::Hypervisor));
+    builder.object.sections.push(note_section(made));
     builder.codemap(applied, codemap, &imports);
     let map = map_section(lifted, applied, code_section_id);
     builder.object.sections.push(map);

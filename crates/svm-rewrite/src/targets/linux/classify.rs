@@ -9,7 +9,7 @@ use super::system;
 use crate::analyse::class::{Callee, Class, SiteClass, Space, StringOp};
 use crate::analyse::classify::prefix;
 use crate::analyse::classify::{
-    Differences, Kept, Question, Refused, in_words, is_cache_hint, of_object,
+    Differences, Kept, Question, Refused, in_words, is_cache_hint, of_object, unless_load,
 };
 use crate::analyse::routines;
 use crate::asm::{Branch, Index, Jump, Operand, Segment};
@@ -108,7 +108,8 @@ fn by_itself(question: &Question<'_>) -> Result<Class, Refused> {
     }
     let class = of_object(question, &DIFFERENCES)?;
     refuse_segment(iced, class)?;
-    Ok(unless_kept(class, iced))
+    let class = unless_kept(class, iced);
+    Ok(unless_load(class, iced, question.survey, question.accesses))
 }
 
 /// Of operands relative to a segment, only per-CPU variables stay.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use elf_loader::consts::{SHT_LLVM_ADDRSIG, SHT_LLVM_CALL_GRAPH_PROFILE, STB_LOCAL, STT_SECTION};
 use elf_loader::{Object, Place, Relocation, Section, SectionId, Symbol, SymbolId};
 use foldhash::{HashMap, HashSet};
-use twin_abi::{Scheme, Target};
+use twin_abi::MadeFor;
 
 use super::super::Build;
 use super::super::sections::{map_section, note_section, relocation_kind};
@@ -63,21 +63,19 @@ pub fn prepare<'l>(
         unwinding,
         kernel,
     };
-    Ok(Box::new(|applied, _, scheme| {
-        prepared.emit(applied, scheme)
-    }))
+    Ok(Box::new(|applied, _, made| prepared.emit(applied, made)))
 }
 
 impl Prepared<'_> {
     /// Completes the object, and takes the code for it.
-    fn emit(self, applied: &mut Applied, scheme: Scheme) -> Object<'static> {
+    fn emit(self, applied: &mut Applied, made: MadeFor) -> Object<'static> {
         let (lifted, mut object) = (self.lifted, self.object);
         self.moves.apply(&mut object, &Offsets::new(applied));
         if let Some(unwinding) = &self.unwinding {
             unwinding.remake(&mut object, lifted, applied, &self.section_symbols);
         }
         // --- the original's own parts have their new places; the rest is added ---
-        let runtime = Runtime::link(&mut object, self.kernel, scheme);
+        let runtime = Runtime::link(&mut object, self.kernel, made.scheme);
         let sections = applied.sections.iter_mut();
         let code: Vec<Vec<u8>> = sections
             .map(|laid| std::mem::take(&mut laid.bytes))
@@ -89,7 +87,7 @@ impl Prepared<'_> {
             runtime,
         };
         names.code(&mut object, code);
-        object.sections.push(note_section(scheme, Target::Linux));
+        object.sections.push(note_section(made));
         let id = |code: CodeIdx| lifted.sections[usize::from(code.0)].id;
         object.sections.push(map_section(lifted, applied, id));
         object

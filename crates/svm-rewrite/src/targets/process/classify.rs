@@ -1,9 +1,10 @@
 //! The class of an instruction in a program.
 
 use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind};
+use twin_abi::Accesses;
 
 use crate::analyse::class::{Class, SiteClass};
-use crate::analyse::classify::{self, MemoryOperands, Question, Refused};
+use crate::analyse::classify::{self, MemoryOperands, Question, Refused, unless_load};
 use crate::asm::Shape;
 use crate::lift::{Inst, R_X86_64_TLSDESC_CALL, is_filler};
 use crate::refusal::RefusalCode;
@@ -18,7 +19,8 @@ pub fn classify(question: &Question<'_>) -> Result<Class, Refused> {
     // It is one of a function with jump tables or computed gotos.
     let by_table = question.hidden.goes_by_table(question.inst);
     match iced.flow_control() {
-        FlowControl::Next => straight(inst),
+        FlowControl::Next => straight(inst, question)
+            .map(|class| unless_load(class, iced, question.survey, question.accesses)),
         FlowControl::IndirectCall if through_heap(inst) && !calls_descriptor(question) => {
             classify::callee(inst).map(Class::CallIndirect)
         }
@@ -37,7 +39,7 @@ pub fn classify(question: &Question<'_>) -> Result<Class, Refused> {
     }
 }
 
-fn straight(inst: &Inst) -> Result<Class, Refused> {
+fn straight(inst: &Inst, question: &Question<'_>) -> Result<Class, Refused> {
     let iced = &inst.iced;
     if let Some((op, log2)) = classify::string_op(iced.code()) {
         return classify::string_repeat(iced).map(|repeat| Class::String(op, log2, repeat));
@@ -55,6 +57,7 @@ fn straight(inst: &Inst) -> Result<Class, Refused> {
                 RefusalCode::Prefix,
                 "lock elision is not supported; processors no longer have it",
             )),
+            None if is_masked_load(question) => Ok(Class::Keep(Some(SiteClass::Heap))),
             None => classify::one_memory_operand(inst),
         },
     }
@@ -63,6 +66,15 @@ fn straight(inst: &Inst) -> Result<Class, Refused> {
 /// Instructions that only compute an address, and hints, which cannot fault.
 fn reaches_nothing(iced: &Instruction) -> bool {
     iced.mnemonic() == Mnemonic::Lea || is_filler(iced) || classify::is_cache_hint(iced)
+}
+
+/// A load of some elements, by a mask or from many places, which has no translation, but
+/// needs none where loads stay.
+fn is_masked_load(question: &Question<'_>) -> bool {
+    let iced = &question.lifted.inst(question.inst).iced;
+    question.accesses == Accesses::Stores
+        && classify::only_reads(question.survey)
+        && (classify::is_masked(iced) || iced.is_vsib())
 }
 
 /// The kind of an operand that stays as it is. Operands of a frame pointer are found

@@ -7,7 +7,7 @@ use super::{NOT_IN_WINDOW, OperandField, addressed, gpr32, gpr64, writes};
 use crate::decode::{allow, prefix};
 use crate::findings::ViolationCode;
 use crate::insn::{Access, Gpr, Insn, MemoryOperand, Op, Origin};
-use crate::targets::{Instructions, NamedMemory, Rules};
+use crate::targets::{Instructions, NamedMemory, Reads, Rules};
 
 /// Fills in the explicit memory operand and makes sure there is no other.
 pub(super) fn memory(
@@ -27,6 +27,15 @@ pub(super) fn memory(
         // There are as many prefixes 65 as 67 (`crate::decode::prefix`).
         NamedMemory::Window if i.segment_prefix() == Register::GS => Origin::Window,
         NamedMemory::Window => Origin::Registers,
+    };
+    let (access, size) = operand_access(i, insn.op, used);
+    let transfer = matches!(insn.op, Op::CallIndirect(_) | Op::JumpIndirect(_));
+    let anywhere = rules.reads == Reads::Anywhere && access == Access::Read && !transfer;
+    let known = gpr64(i.memory_base()).is_some() && field != OperandField::Displacement;
+    let origin = match origin {
+        // No rule may take it for a place relative to a register.
+        Origin::Registers if anywhere && !silent && !known => Origin::Unknown,
+        origin => origin,
     };
     let registers = origin == Origin::Registers;
     if silent && origin == Origin::Narrow && i.mnemonic() != Mnemonic::Lea {
@@ -51,13 +60,6 @@ pub(super) fn memory(
     if explicit.is_none() {
         return Ok(());
     }
-    let (access, size) = match insn.op {
-        Op::Prefetch => (Access::Read, 1),
-        // The rule about the offset confines it to the operand's own size.
-        Op::BitAt { bits, .. } if i.mnemonic() == Mnemonic::Bt => (Access::Read, bits / 8),
-        Op::BitAt { bits, .. } => (Access::Write, bits / 8),
-        _ => accessed(used.iter().filter(|m| is_operand(m, i))),
-    };
     insn.memory = MemoryOperand {
         access: Access::None,
         indexed: i.memory_index() != Register::None,
@@ -156,7 +158,18 @@ fn is_moffs(code: Code86) -> bool {
     )
 }
 
-/// What happens to the operand, and its size in bytes; 0 if that is not known.
+/// What happens to the explicit operand, and its size in bytes; 0 if that is not known.
+fn operand_access(i: &Instruction, op: Op, used: &[UsedMemory]) -> (Access, u8) {
+    match op {
+        Op::Prefetch => (Access::Read, 1),
+        // The rule about the offset confines it to the operand's own size.
+        Op::BitAt { bits, .. } if i.mnemonic() == Mnemonic::Bt => (Access::Read, bits / 8),
+        Op::BitAt { bits, .. } => (Access::Write, bits / 8),
+        _ => accessed(used.iter().filter(|m| is_operand(m, i))),
+    }
+}
+
+/// The same by the decoder's tables.
 fn accessed<'a>(uses: impl Iterator<Item = &'a UsedMemory>) -> (Access, u8) {
     uses.fold((Access::None, 0), |(access, size), m| {
         let here = if writes(m.access()) || access == Access::Write {

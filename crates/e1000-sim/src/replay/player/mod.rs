@@ -19,136 +19,12 @@
 //! A driver that calls a routine other than the tape's, or one too many or too few,
 //! executes a `ud2`.
 
-use std::arch::global_asm;
+mod code;
 
-use process_lab::mapping;
+pub use code::{JUMP, PlayerPlace, code};
 
 use super::tape::{Crossing, Event, Tape};
-use crate::error::LiveError;
-
-/// The player's address in each process that has one: in a jump's reach of native and
-/// rewritten code, where neither testbed nor C library has anything.
-const AT: u64 = 0x2800_0000;
-/// Bytes of its code, and of its data after that.
-const PAGE: u64 = 0x1000;
-/// Bytes of a jump over a routine's beginning.
-pub const JUMP: usize = 5;
-/// Most routines of a tape.
-const ROUTINES: usize = 64;
-/// Bytes of a jump's target, one a routine: `mov $number, %eax; jmp answer`.
-const STUB: u64 = 16;
-
-const ENTRY: u64 = 0x656e_7472_7900;
-const END: u64 = 0x656e_6400;
-
-global_asm!(
-    ".pushsection .text.twin_player, \"ax\", @progbits",
-    ".set TWIN_CURSOR, {at} + {page}",
-    // void play(const u64 *stream, u64 stamps[2], u64 alone): alone, the driver is
-    // left out.
-    ".balign 16",
-    ".globl twin_player_start",
-    "twin_player_start:",
-    "    pushq %rbx",
-    "    pushq %rbp",
-    "    pushq %r12",
-    "    movq  %rdi, %rbx",
-    "    movq  %rsi, %rbp",
-    "    movq  %rdx, %r12",
-    "    movabsq ${entry}, %r8",
-    "    lfence",
-    "    rdtsc",
-    "    lfence",
-    "    shlq  $32, %rdx",
-    "    orq   %rdx, %rax",
-    "    movq  %rax, (%rbp)",
-    ".Lnext:",
-    "    movabsq ${entry}, %r8",
-    "    cmpq  %r8, (%rbx)",
-    "    jne   .Lend",
-    "    movq  8(%rbx), %rax",
-    "    movq  40(%rbx), %rcx",
-    "    leaq  48(%rbx), %r11",
-    "    testq %rcx, %rcx",
-    "    jz    2f",
-    "1:  movq  (%r11), %r9",
-    "    movq  8(%r11), %r10",
-    "    movq  %r10, (%r9)",
-    "    addq  $16, %r11",
-    "    decq  %rcx",
-    "    jnz   1b",
-    "2:  movq  %r11, TWIN_CURSOR",
-    "    movq  16(%rbx), %rdi",
-    "    movq  24(%rbx), %rsi",
-    "    movq  32(%rbx), %rdx",
-    "    testq %r12, %r12",
-    "    jnz   .Lalone",
-    "    call  *%rax",
-    ".Lreturned:",
-    "    movq  TWIN_CURSOR, %rbx",
-    "    jmp   .Lnext",
-    ".Lend:",
-    "    movabsq ${end}, %r8",
-    "    cmpq  %r8, (%rbx)",
-    "    jne   .Lwrong",
-    "    rdtscp",
-    "    lfence",
-    "    shlq  $32, %rdx",
-    "    orq   %rdx, %rax",
-    "    movq  %rax, 8(%rbp)",
-    "    popq  %r12",
-    "    popq  %rbp",
-    "    popq  %rbx",
-    "    ret",
-    // Instead of the driver: its calls.
-    ".Lalone:",
-    "    movq  TWIN_CURSOR, %r11",
-    "    movq  (%r11), %rax",
-    "    cmpq  ${routines}, %rax",
-    "    jae   .Lreturned",
-    "    call  .Lanswer",
-    "    jmp   .Lalone",
-    // eax: number of the routine that is called.
-    ".globl twin_player_answer",
-    "twin_player_answer:",
-    ".Lanswer:",
-    "    movq  TWIN_CURSOR, %r11",
-    "    cmpq  %rax, (%r11)",
-    "    jne   .Lwrong",
-    "    movq  8(%r11), %rax",
-    "    movq  16(%r11), %rcx",
-    "    leaq  24(%r11), %r11",
-    "    testq %rcx, %rcx",
-    "    jz    2f",
-    "1:  movq  (%r11), %r9",
-    "    movq  8(%r11), %r10",
-    "    movq  %r10, (%r9)",
-    "    addq  $16, %r11",
-    "    decq  %rcx",
-    "    jnz   1b",
-    "2:  movq  %r11, TWIN_CURSOR",
-    "    ret",
-    ".Lwrong:",
-    "    ud2",
-    ".globl twin_player_end",
-    "twin_player_end:",
-    ".popsection",
-    at = const AT,
-    page = const PAGE,
-    entry = const ENTRY,
-    end = const END,
-    routines = const ROUTINES,
-    options(att_syntax)
-);
-
-unsafe extern "C" {
-    #[link_name = "twin_player_start"]
-    static START: [u8; 0];
-    #[link_name = "twin_player_answer"]
-    static ANSWER: [u8; 0];
-    #[link_name = "twin_player_end"]
-    static CODE_END: [u8; 0];
-}
+use code::{END, ENTRY, ROUTINES};
 
 /// A process that has the driver, natively or rewritten.
 pub trait Ground {
@@ -174,73 +50,10 @@ pub trait Ground {
     fn call(&mut self, function: u64, arguments: [u64; 6]) -> Result<(), String>;
 }
 
-/// The range of the player's code.
-pub fn code() -> std::ops::Range<u64> {
-    AT..AT + PAGE
-}
-
-/// Puts the player into this process, once.
-///
-/// # Errors
-/// A system call's, or the address is taken.
-pub fn install() -> Result<(), LiveError> {
-    static ONCE: std::sync::Once = std::sync::Once::new();
-    let mut result = Ok(());
-    ONCE.call_once(|| result = load());
-    result
-}
-
-fn load() -> Result<(), LiveError> {
-    let failed = LiveError::system("loading the player");
-    let memory = match mapping::new_memory(AT, 2 * PAGE) {
-        Ok(memory) => memory,
-        Err(error) => return Err(failed(error)),
-    };
-    // SAFETY: the labels enclose the player's code, which fits its page.
-    let bytes = unsafe {
-        let length = CODE_END.as_ptr().addr() - START.as_ptr().addr();
-        std::slice::from_raw_parts(START.as_ptr(), length)
-    };
-    let stubs = STUBS_AT as usize;
-    assert!(bytes.len() <= stubs, "the player's code has room");
-    // SAFETY: inside the new mapping.
-    unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), memory, bytes.len()) };
-    for number in 0..ROUTINES {
-        let stub = stub(number as u32);
-        // SAFETY: inside the code page.
-        unsafe {
-            let to = memory.add(stubs + number * STUB as usize);
-            std::ptr::copy_nonoverlapping(stub.as_ptr(), to, stub.len());
-        }
-    }
-    process_lab::code_memory::seal(memory, PAGE).map_err(failed)
-}
-
-/// Where stubs begin in the code page.
-const STUBS_AT: u64 = PAGE - ROUTINES as u64 * STUB;
-
-/// `mov $number, %eax; jmp answer`
-fn stub(number: u32) -> [u8; 10] {
-    let at = AT + STUBS_AT + u64::from(number) * STUB;
-    // SAFETY: addresses of labels.
-    let answer = unsafe { ANSWER.as_ptr().addr() - START.as_ptr().addr() } as u64;
-    let mut bytes = [0; 10];
-    bytes[0] = 0xb8;
-    bytes[1..5].copy_from_slice(&number.to_le_bytes());
-    bytes[5..].copy_from_slice(&jump(at + 5, AT + answer));
-    bytes
-}
-
-/// `jmp to`, at `from`; both are below 2 GiB.
-fn jump(from: u64, to: u64) -> [u8; JUMP] {
-    let distance = to.wrapping_sub(from + JUMP as u64) as u32;
-    let [a, b, c, d] = distance.to_le_bytes();
-    [0xe9, a, b, c, d]
-}
-
 /// A tape, ready to be played here. Dropping it restores routines and memory.
 pub struct Player<'g, G: Ground> {
     ground: &'g mut G,
+    place: PlayerPlace,
     stream: Vec<u64>,
     /// Words that the driver sees: address, values before and after, the bytes that the
     /// driver knows, and whether it changes.
@@ -259,15 +72,22 @@ struct Seen {
 }
 
 impl<'g, G: Ground> Player<'g, G> {
+    /// Of a tape, at a place.
+    ///
     /// # Errors
     /// Why the tape cannot be played here.
-    pub fn new(tape: &Tape, ground: &'g mut G) -> Result<Player<'g, G>, String> {
-        install().map_err(|error| error.to_string())?;
+    pub fn new(
+        tape: &Tape,
+        ground: &'g mut G,
+        place: PlayerPlace,
+    ) -> Result<Player<'g, G>, String> {
+        code::install().map_err(|error| error.to_string())?;
         let mut player = Player {
             stream: Vec::new(),
             words: Vec::with_capacity(tape.words.len()),
             patched: Vec::new(),
             ground,
+            place,
         };
         let routines = tape.routines();
         if routines.len() > ROUTINES {
@@ -281,8 +101,8 @@ impl<'g, G: Ground> Player<'g, G> {
         for (number, routine) in routines.iter().enumerate() {
             let lacking = || format!("no routine for {routine:#x}");
             let at = player.ground.routine(*routine).ok_or_else(lacking)?;
-            let to = AT + STUBS_AT + number as u64 * STUB;
-            let was = player.ground.patch(at, jump(at, to))?;
+            let jump = place.jump_from(at, number as u32);
+            let was = player.ground.patch(at, jump)?;
             player.patched.push((at, was));
         }
         Ok(player)
@@ -357,11 +177,11 @@ impl<'g, G: Ground> Player<'g, G> {
             self.stream.as_ptr() as u64,
             stamps.as_mut_ptr() as u64,
             u64::from(alone),
-            0,
+            self.place.lower(),
             0,
             0,
         ];
-        self.ground.call(AT, arguments)?;
+        self.ground.call(self.place.start(), arguments)?;
         // SAFETY: ours, and written by the player.
         let [from, to] = unsafe { std::ptr::read_volatile(&stamps) };
         Ok(to.wrapping_sub(from))
@@ -406,12 +226,6 @@ impl<G: Ground> Drop for Player<'_, G> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn jumps_go_both_ways() {
-        assert_eq!(jump(0x1000, 0x1010), [0xe9, 0x0b, 0, 0, 0]);
-        assert_eq!(jump(0x1010, 0x1000), [0xe9, 0xeb, 0xff, 0xff, 0xff]);
-    }
-
     /// A driver of two instructions, in this process.
     struct Own {
         memory: Vec<u64>,
@@ -441,11 +255,16 @@ mod tests {
             self.calls += 1;
             // SAFETY: the player, whose calling convention this is.
             unsafe {
-                let play: extern "C" fn(u64, u64, u64) = std::mem::transmute(function);
-                play(arguments[0], arguments[1], arguments[2]);
+                let play: extern "C" fn(u64, u64, u64, u64) = std::mem::transmute(function);
+                play(arguments[0], arguments[1], arguments[2], arguments[3]);
             }
             Ok(())
         }
+    }
+
+    fn place(number: usize) -> PlayerPlace {
+        let mut all = PlayerPlace::all();
+        all.nth(number).expect("there are more")
     }
 
     extern "C" fn driver(memory: *mut u64, add: u64) {
@@ -485,7 +304,7 @@ mod tests {
             words: vec![word(last)],
             events: vec![entry(10, Vec::new()), entry(20, vec![store])],
         };
-        let mut player = Player::new(&tape(70), &mut own).expect("a player");
+        let mut player = Player::new(&tape(70), &mut own, place(3)).expect("a player");
         for _ in 0..3 {
             player.play(false).expect("it returns");
             player.check().expect("50 and 20");
@@ -494,7 +313,7 @@ mod tests {
         player.check().expect_err("the driver was left out");
         drop(player);
         assert_eq!((&own.memory[..], own.calls), (&[7, 100][..], 4));
-        let mut player = Player::new(&tape(71), &mut own).expect("a player");
+        let mut player = Player::new(&tape(71), &mut own, place(0)).expect("a player");
         player.play(false).expect("it returns");
         player.check().expect_err("another value");
     }

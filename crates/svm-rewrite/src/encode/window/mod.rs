@@ -1,0 +1,275 @@
+//! The sequences of a scheme with a window and two stacks (`docs/spec/window.md`). Classes
+//! that no sequence here mentions are written as under any other scheme.
+//!
+//! An operand goes to the window by the prefixes 65 and 67: base and index become 32 bits
+//! wide, all else stays. So most accesses need no register and change no flag.
+
+mod stack;
+mod strings;
+
+use iced_x86::{Code, Register};
+use liveness::Reg;
+
+use super::Emitter;
+use crate::analyse::class::{Callee, Class, Direction, Space};
+use crate::asm::import::Import;
+use crate::asm::{Base, Field, Index, Jump, Operand, Referent, movabs, rm, rr};
+use crate::lift::InstIdx;
+use crate::plan::InstPlan;
+use crate::registers::{gpr, reg32, reg64, register_operands};
+
+/// The register in which `twin_stlb_call` takes an address.
+const TARGET: Reg = Reg::R11;
+
+/// What a sequence has to know of the frame at its instruction.
+pub struct FrameHere {
+    /// Whether the word that it pushes or pops is on the data stack.
+    pub is_data: bool,
+    /// How far `rsp` moves, of [`Class::FramePointerToStack`].
+    pub distance: Option<i64>,
+    /// The direction of string instructions.
+    pub direction: Option<Direction>,
+    /// How far above `rsp` the return address is that it loads.
+    pub return_address: Option<i64>,
+}
+
+impl Emitter<'_> {
+    /// Writes an instruction whose class has a sequence here; whether it has.
+    pub fn through_window(&mut self, i: InstIdx, plan: &InstPlan, here: &FrameHere) -> bool {
+        let known = || here.direction.expect("checked before anything was written");
+        match plan.class {
+            Class::Plain => self.stack_word(i, here.is_data),
+            Class::Memory(Space::PerCpu(_))
+            | Class::Prefetch(Space::PerCpu(_))
+            | Class::BitString(Space::PerCpu(_)) => self.through_segment(i, plan),
+            Class::Stack | Class::Memory(_) if here.return_address.is_some() => {
+                let distance = here.return_address.unwrap_or_default();
+                self.load_return_address(i, distance);
+            }
+            Class::Stack | Class::Memory(_) if self.reads_rsp(i) => self.with_view(i),
+            Class::Stack | Class::Memory(_) | Class::Prefetch(_) | Class::BitString(_) => {
+                self.in_window(i);
+            }
+            Class::PushMemory(_) if here.is_data => self.push_memory_to_data(i),
+            Class::PopMemory(_) if here.is_data => self.pop_data_to_memory(i),
+            Class::PushMemory(_) | Class::PopMemory(_) => self.in_window(i),
+            Class::FramePointerToStack => {
+                let distance = here.distance.expect("checked before anything was written");
+                self.frame_pointer_to_two_stacks(i, distance, here.is_data);
+            }
+            Class::Xlat => self.xlat_in_window(plan),
+            Class::String(op, log2, repeat) => {
+                self.string_in_window(i, plan, op, log2, repeat, known());
+            }
+            Class::PortString(port, repeat) => self.port_string(i, plan, port, repeat, known()),
+            Class::CallIndirect(Callee::Memory(space)) => {
+                self.indirect_in_window(i, plan, space, Jump::Call);
+            }
+            Class::JumpIndirect(Callee::Memory(space)) => {
+                self.indirect_in_window(i, plan, space, Jump::Always);
+            }
+            Class::CallIndirect(Callee::Register(_))
+            | Class::JumpIndirect(Callee::Register(_))
+            | Class::Switch(_)
+            | Class::Drop
+            | Class::Unreached(_)
+            | Class::AddressOf(_)
+            | Class::Branch(_)
+            | Class::Return
+            | Class::Trap(_)
+            | Class::Port(_)
+            | Class::Realign(_)
+            | Class::Keep(_)
+            | Class::KeepOwnPlace(_)
+            | Class::KeepBranch(_)
+            | Class::StaticNop => return false,
+        }
+        true
+    }
+
+    /// ```text
+    ///     op    %gs:d(%ebase,%eindex,s)
+    /// ```
+    fn in_window(&mut self, i: InstIdx) {
+        let inst = self.lifted.inst(i);
+        let operand = inst.operand().in_window();
+        match inst.displacement.is_some() && inst.immediate.is_some() {
+            true => self.through_symbol(i, operand),
+            false => self.access_in_window(i, &operand),
+        }
+    }
+
+    /// An instruction may have one relocation, and this one has two:
+    ///
+    /// ```text
+    ///     push  %t
+    ///     movabs $twin_vm:sym, %t
+    ///     lea   (%t,%base), %t              if there is an index, too
+    ///     movq  $twin_vm:other, %gs:(%et,%eindex,s)
+    ///     pop   %t
+    /// ```
+    fn through_symbol(&mut self, i: InstIdx, operand: Operand) {
+        let inst = self.lifted.inst(i);
+        let t = self.any_but(i);
+        self.push(t);
+        let symbol = inst
+            .displacement
+            .map(|value| self.references.get(value).referent);
+        let symbol = symbol.expect("its displacement is relocated");
+        self.asm
+            .inst_with(&movabs(t, 0), Some((Field::Abs64, symbol)));
+        let operand = Operand {
+            relocated: false,
+            ..self.beside(t, operand)
+        };
+        let mut iced = inst.iced;
+        operand.replace_in(&mut iced);
+        self.note_lock(i);
+        let immediate = inst.immediate.map(|value| self.references.get(value));
+        let immediate = immediate.map(|reference| (reference.field, reference.referent));
+        self.asm.inst_with(&iced, immediate);
+        self.pop(t);
+    }
+
+    /// The operand with `t` added to its address.
+    fn beside(&mut self, t: Reg, operand: Operand) -> Operand {
+        let index = match (operand.base, operand.index) {
+            (Base::Register(base), Index::None) => Index::Register(base, 0),
+            (Base::Register(base), index) => {
+                self.lea(&Operand::indexed(t, base, 0), t);
+                index
+            }
+            (Base::None | Base::Rip, index) => index,
+        };
+        Operand {
+            base: Base::Register(t),
+            index,
+            ..operand
+        }
+    }
+
+    /// The instruction itself with an operand in the window, its references kept.
+    fn access_in_window(&mut self, i: InstIdx, operand: &Operand) {
+        let inst = self.lifted.inst(i);
+        let mut iced = inst.iced;
+        operand.replace_in(&mut iced);
+        self.note_lock(i);
+        let displacement = self.low_half(i);
+        let immediate = inst.immediate.map(|value| self.references.get(value));
+        let immediate = immediate.map(|reference| (reference.field, reference.referent));
+        self.asm.inst_referring(&iced, displacement, immediate);
+    }
+
+    /// What the displacement refers to, as the low half of an address.
+    fn low_half(&self, i: InstIdx) -> Option<(Field, Referent)> {
+        let value = self.lifted.inst(i).displacement?;
+        Some((Field::Abs32, self.references.get(value).referent))
+    }
+
+    /// `mov operand, %to`, the operand that of the instruction with `pushed` more words on
+    /// the stack.
+    pub(super) fn load_operand(&mut self, i: InstIdx, pushed: i64, to: Reg) {
+        let operand = lowered(self.lifted.inst(i).operand().in_window(), pushed);
+        let load = rm(Code::Mov_r64_rm64, reg64(to), operand);
+        let displacement = self.low_half(i);
+        self.asm.inst_referring(&load, displacement, None);
+    }
+
+    /// Data of the CPU in dom0:
+    ///
+    /// ```text
+    ///     <open>
+    ///     mov   %rsp, %t ; or $0xffff, %t ; mov GS_BASE_FROM_TOP(%t), %t
+    ///     lea   (%t,%base), %t              if there is an index, too
+    ///     <flags>
+    ///     op    %gs:d(%et,%ebase)
+    ///     <close>
+    /// ```
+    fn through_segment(&mut self, i: InstIdx, plan: &InstPlan) {
+        let t = Self::roles(plan)[0];
+        self.open(plan);
+        let operand = self.segment_operand(i, t);
+        self.restore_flags(plan);
+        self.access_in_window(i, &operand);
+        self.close(plan);
+    }
+
+    /// Leaves dom0's base of the operand's segment in `t`; gives the operand in the window.
+    fn segment_operand(&mut self, i: InstIdx, t: Reg) -> Operand {
+        let operand = self.lifted.inst(i).operand();
+        let segment = operand.segment.expect("its space is per CPU");
+        self.segment_base(segment, t);
+        self.beside(t, operand.in_window())
+    }
+
+    /// ```text
+    ///     movabs $constant, %to
+    /// ```
+    fn constant(&mut self, constant: Import, to: Reg) {
+        let referent = Referent::Import(constant, 0);
+        self.asm
+            .inst_with(&movabs(to, 0), Some((Field::Abs64, referent)));
+    }
+
+    /// A register that the instruction does not name.
+    fn any_but(&self, i: InstIdx) -> Reg {
+        let inst = self.lifted.inst(i);
+        let operand = inst.operand();
+        let named = |reg: Reg| {
+            operand.base == Base::Register(reg)
+                || matches!(operand.index, Index::Register(index, _) if index == reg)
+                || register_operands(&inst.iced).any(|r| gpr(r.full_register()) == Some(reg))
+        };
+        let free = [Reg::RAX, Reg::RCX, Reg::RDX, Reg::RSI]
+            .into_iter()
+            .find(|r| !named(*r));
+        free.expect("an instruction without implied registers names three at most")
+    }
+
+    /// ```text
+    ///     <open>
+    ///     movzbl %al, %td
+    ///     mov   %gs:(%ebx,%et), %al
+    ///     <close>
+    /// ```
+    fn xlat_in_window(&mut self, plan: &InstPlan) {
+        let t = Self::roles(plan)[0];
+        self.open(plan);
+        self.emit(&rr(Code::Movzx_r32_rm8, reg32(t), Register::AL));
+        let operand = Operand::indexed(Reg::RBX, t, 0).in_window();
+        self.emit(&rm(Code::Mov_r8_rm8, Register::AL, operand));
+        self.close(plan);
+    }
+
+    /// ```text
+    ///     mov   %gs:operand, %r11
+    ///     call  twin_stlb_call              jmp for a tail call
+    /// ```
+    fn indirect_in_window(&mut self, i: InstIdx, plan: &InstPlan, space: Space, jump: Jump) {
+        self.across(plan, |e| {
+            match space {
+                Space::PerCpu(_) => {
+                    let t = Self::roles(plan)[0];
+                    e.open(plan);
+                    let operand = e.segment_operand(i, t);
+                    let load = rm(Code::Mov_r64_rm64, reg64(TARGET), operand);
+                    let displacement = e.low_half(i);
+                    e.asm.inst_referring(&load, displacement, None);
+                    e.close(plan);
+                }
+                Space::Stack | Space::Heap | Space::Global => {
+                    e.load_operand(i, e.words, TARGET);
+                }
+            }
+            e.transfer(jump);
+        });
+    }
+}
+
+/// An operand after `words` more words are on the stack.
+fn lowered(operand: Operand, words: i64) -> Operand {
+    match operand.base {
+        Base::Register(Reg::RSP) => operand.plus(8 * words),
+        Base::Register(_) | Base::None | Base::Rip => operand,
+    }
+}

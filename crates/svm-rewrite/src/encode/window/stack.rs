@@ -1,0 +1,237 @@
+//! The two stacks of a scheme with a window (`docs/spec/window.md`): `call ret push pop` use
+//! the control stack, which no pointer reaches; a word that pointers may reach is at the same
+//! `rsp` on the data stack, in the window.
+
+use iced_x86::{Code, Instruction, Mnemonic, OpKind, Register};
+use liveness::Reg;
+
+use super::{Emitter, lowered};
+use crate::asm::import::Import;
+use crate::asm::{Base, Index, Operand, Segment, mr, rm};
+use crate::lift::InstIdx;
+use crate::registers::{gpr, reg64};
+
+impl Emitter<'_> {
+    /// The function's own return address is read where it is, on the control stack:
+    ///
+    /// ```text
+    ///     mov   distance(%rsp), %reg
+    /// ```
+    pub(super) fn load_return_address(&mut self, i: InstIdx, distance: i64) {
+        let to = self.lifted.inst(i).iced.op0_register();
+        let word = Operand::at(Reg::RSP, distance);
+        self.emit(&rm(Code::Mov_r64_rm64, to, word));
+    }
+
+    /// An instruction without an operand in memory, which may use the stack.
+    pub(super) fn stack_word(&mut self, i: InstIdx, is_data: bool) {
+        let iced = self.lifted.inst(i).iced;
+        let whole = iced.op1_kind() == OpKind::Register && iced.op1_register() == Register::RSP;
+        match iced.mnemonic() {
+            Mnemonic::Push if iced.op0_register() == Register::RSP => self.push_view(),
+            Mnemonic::Push if is_data => self.push_to_data(i),
+            Mnemonic::Pop if is_data => self.pop_from_data(iced.op0_register()),
+            Mnemonic::Mov if whole => self.address_on_stack(i),
+            Mnemonic::Lea
+                if iced.memory_base() == Register::RSP && iced.op0_register() != Register::RSP =>
+            {
+                self.address_on_stack(i);
+            }
+            _ if self.reads_rsp(i) => self.with_view(i),
+            _ => self.copy_inst(i),
+        }
+    }
+
+    /// Whether the last operand is `rsp`, as a number.
+    pub(super) fn reads_rsp(&self, i: InstIdx) -> bool {
+        let iced = &self.lifted.inst(i).iced;
+        iced.op_count() == 2
+            && iced.op1_kind() == OpKind::Register
+            && iced.op1_register() == Register::RSP
+    }
+
+    /// An instruction that reads `rsp` as a number gets dom0's address of the same place:
+    ///
+    /// ```text
+    ///     push  %t
+    ///     movabs $twin_stack_view, %t
+    ///     lea   8(%rsp,%t), %t
+    ///     add   %t, %reg                    or into the window, as `mov %rsp,8(%rsp)`
+    ///     pop   %t
+    /// ```
+    pub(super) fn with_view(&mut self, i: InstIdx) {
+        let t = self.any_but(i);
+        let mut iced = self.lifted.inst(i).iced;
+        iced.set_op1_register(reg64(t));
+        self.push(t);
+        self.view_of_top(t);
+        if iced.op0_kind() == OpKind::Memory {
+            let operand = lowered(self.lifted.inst(i).operand().in_window(), self.words);
+            operand.replace_in(&mut iced);
+        }
+        let displacement = self.low_half(i);
+        self.asm.inst_referring(&iced, displacement, None);
+        self.pop(t);
+    }
+
+    /// ```text
+    ///     push  %rax
+    ///     movabs $twin_stack_view, %rax
+    ///     lea   8(%rsp,%rax), %rax
+    ///     mov   %rax, %gs:(%esp)
+    ///     pop   %rax
+    ///     lea   -8(%rsp), %rsp
+    /// ```
+    fn push_view(&mut self) {
+        self.push(Reg::RAX);
+        self.view_of_top(Reg::RAX);
+        self.emit(&mr(Code::Mov_rm64_r64, TOP, Register::RAX));
+        self.pop(Reg::RAX);
+        self.lea(&Operand::at(Reg::RSP, -8), Reg::RSP);
+    }
+
+    /// Dom0's address of the word that was on top of the stack before the last push.
+    fn view_of_top(&mut self, t: Reg) {
+        self.constant(Import::StackView, t);
+        self.lea(&Operand::indexed(Reg::RSP, t, 0).plus(8), t);
+    }
+
+    /// ```text
+    ///     lea   -8(%rsp), %rsp
+    ///     mov   %reg, %gs:(%esp)            or the immediate
+    /// ```
+    fn push_to_data(&mut self, i: InstIdx) {
+        let inst = self.lifted.inst(i);
+        self.lea(&Operand::at(Reg::RSP, -8), Reg::RSP);
+        if inst.iced.op0_kind() == OpKind::Register {
+            return self.emit(&mr(Code::Mov_rm64_r64, TOP, inst.iced.op0_register()));
+        }
+        let immediate = inst.iced.immediate(0) as i32;
+        let store = Instruction::with2(Code::Mov_rm64_imm32, TOP.for_iced(), immediate);
+        let reference = inst.immediate.map(|value| self.references.get(value));
+        let reference = reference.map(|reference| (reference.field, reference.referent));
+        self.asm
+            .inst_with(&store.expect("an immediate of 32 bits"), reference);
+    }
+
+    /// ```text
+    ///     mov   %gs:(%esp), %reg
+    ///     lea   8(%rsp), %rsp
+    /// ```
+    fn pop_from_data(&mut self, to: Register) {
+        self.emit(&rm(Code::Mov_r64_rm64, to, TOP));
+        self.lea(&Operand::at(Reg::RSP, 8), Reg::RSP);
+    }
+
+    /// `mov %rsp,%reg`, `lea d(%rsp,%index,s),%reg`: where dom0 has the data stack.
+    ///
+    /// ```text
+    ///     movabs $twin_stack_view, %reg
+    ///     lea   d(%rsp,%reg), %reg
+    /// ```
+    ///
+    /// With an index, `lea d(%reg,%index,s), %reg ; lea (%rsp,%reg), %reg` instead of the
+    /// second; where the index is `%reg` itself:
+    ///
+    /// ```text
+    ///     lea   d(%rsp,%reg,s), %reg
+    ///     push  %t ; movabs $twin_stack_view, %t ; lea (%reg,%t), %reg ; pop %t
+    /// ```
+    fn address_on_stack(&mut self, i: InstIdx) {
+        let inst = self.lifted.inst(i);
+        let operand = match inst.iced.mnemonic() {
+            Mnemonic::Lea => inst.operand(),
+            _ => Operand::at(Reg::RSP, 0),
+        };
+        let to = gpr(inst.iced.op0_register()).expect("a general register");
+        match operand.index {
+            Index::Register(index, _) if index == to => {
+                let t = if to == Reg::RAX { Reg::RCX } else { Reg::RAX };
+                self.lea(&operand, to);
+                self.push(t);
+                self.constant(Import::StackView, t);
+                self.lea(&Operand::indexed(to, t, 0), to);
+                self.pop(t);
+            }
+            Index::Register(..) => {
+                self.constant(Import::StackView, to);
+                let shifted = Operand {
+                    base: Base::Register(to),
+                    ..operand
+                };
+                self.lea(&shifted, to);
+                self.lea(&Operand::indexed(Reg::RSP, to, 0), to);
+            }
+            Index::None | Index::Vector => {
+                self.constant(Import::StackView, to);
+                let indexed = Operand {
+                    index: Index::Register(to, 0),
+                    ..operand
+                };
+                self.lea(&indexed, to);
+            }
+        }
+    }
+
+    /// `push` of an operand to the data stack, through any register:
+    ///
+    /// ```text
+    ///     push  %t
+    ///     mov   %gs:operand, %t
+    ///     mov   %t, %gs:(%esp)
+    ///     pop   %t
+    ///     lea   -8(%rsp), %rsp
+    /// ```
+    pub(super) fn push_memory_to_data(&mut self, i: InstIdx) {
+        let t = self.any_but(i);
+        self.push(t);
+        self.load_operand(i, self.words, t);
+        self.emit(&mr(Code::Mov_rm64_r64, TOP, reg64(t)));
+        self.pop(t);
+        self.lea(&Operand::at(Reg::RSP, -8), Reg::RSP);
+    }
+
+    /// `pop` of a word on the data stack into an operand. An `rsp` in it counts 8 more
+    /// (SDM volume 2, POP).
+    ///
+    /// ```text
+    ///     push  %t
+    ///     mov   %gs:8(%esp), %t
+    ///     mov   %t, %gs:operand
+    ///     pop   %t
+    ///     lea   8(%rsp), %rsp
+    /// ```
+    pub(super) fn pop_data_to_memory(&mut self, i: InstIdx) {
+        let t = self.any_but(i);
+        self.push(t);
+        self.emit(&rm(Code::Mov_r64_rm64, reg64(t), lowered(TOP, 1)));
+        let operand = lowered(self.lifted.inst(i).operand().in_window(), 2);
+        let displacement = self.low_half(i);
+        let store = mr(Code::Mov_rm64_r64, operand, reg64(t));
+        self.asm.inst_referring(&store, displacement, None);
+        self.pop(t);
+        self.lea(&Operand::at(Reg::RSP, 8), Reg::RSP);
+    }
+
+    /// ```text
+    ///     lea   distance(%rsp), %rsp
+    ///     pop   %rbp                        for leave; from the data stack as above
+    /// ```
+    pub(super) fn frame_pointer_to_two_stacks(&mut self, i: InstIdx, distance: i64, is_data: bool) {
+        if !is_data {
+            return self.frame_pointer_to_stack(i, distance);
+        }
+        self.lea(&Operand::at(Reg::RSP, distance), Reg::RSP);
+        self.pop_from_data(Register::RBP);
+    }
+}
+
+/// The word on top of the data stack: `%gs:(%esp)`.
+const TOP: Operand = Operand {
+    segment: Some(Segment::Gs),
+    base: Base::Register(Reg::RSP),
+    index: Index::None,
+    displacement: 0,
+    relocated: false,
+    narrow: true,
+};
