@@ -68,6 +68,7 @@ test: setup support ## every check and test
 	sh scripts/programs.sh sample
 	sh scripts/compilers.sh sample
 	sh scripts/options.sh sample
+	bash scripts/dkms.sh sample
 	$(MAKE) -C runtime test
 	$(MAKE) -C runtime/hot test HEADERS=$(HEADERS)
 	$(MAKE) -C runtime/hot test-twin HEADERS=$(HEADERS) TWIN=$(CURDIR)/target/debug/twin
@@ -119,6 +120,7 @@ programs: setup ## every compiler; programs, DKMS packages and gcc's torture pro
 	$(MAKE) stock
 	TWIN=$(CURDIR)/$(TWIN) bash scripts/dkms.sh all
 	$(CARGO) test -p svm-rewrite --test source -- --ignored dkms
+	$(CARGO) test -p qemu-tests --test dkms -- --ignored --nocapture
 
 e1000: stock ## e1000 compiled from Debian's kernel source through `twin cc`, compared, verified, used in the stock kernel
 	$(CARGO) build --release -p twin

@@ -2,7 +2,7 @@
 # Builds DKMS packages of Debian 12 by kbuild, once with the plain compiler and once
 # with `twin cc` as CC, and verifies every module as kbuild leaves it.
 #
-#   scripts/dkms.sh sample    one module of one source, one of many, one package of many
+#   scripts/dkms.sh sample    two small packages (some seconds)
 #   scripts/dkms.sh all       every package below (ten minutes)
 #
 # The packages are fetched by apt and unpacked, not installed. Each is built as its own
@@ -10,7 +10,8 @@
 # rewritten as objects. Leaves, below target/dkms:
 #   NAME/                the unpacked package
 #   plain/ twin/         its source, built: NAME/VERSION/build
-#   report.jsonl         what `twin cc` rewrote, a line for each source; the test
+#   report.jsonl         what `twin cc` rewrote, a line for each source (of the sample:
+#                        sample.jsonl); the test
 #                        `dkms_is_the_same_by_text_and_by_object` of svm-rewrite compares
 #                        both ways by it, function by function
 #
@@ -36,7 +37,10 @@ die() {
 . "$root/scripts/apt.sh"
 
 case ${1:-sample} in
-sample) packages="v4l2loopback vpoll gost-crypto" ;;
+sample)
+    packages="acpi-call vpoll"
+    report=$tree/sample.jsonl
+    ;;
 all)
     packages="acpi-call adv-17v35x apfs bbswitch dm-writeboost dpdk-kmods evdi gost-crypto
         jool langford lime-forensics nat-rtsp openvpn-dco rapiddisk rtpengine-kernel

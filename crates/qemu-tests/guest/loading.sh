@@ -15,10 +15,7 @@ load() {
                 *"No such device"* | *"temporarily unavailable"*) declined="$declined $module" ;;
                 # Permanent; see unload.
                 *"File exists"*) ;;
-                *)
-                    step "$1-$module" 1 "$output"
-                    return
-                    ;;
+                *) step "$1-$module" 1 "$output" ;;
             esac
         fi
     done
