@@ -135,7 +135,6 @@ impl Distribution {
     }
 }
 
-
 /// A module's dependencies, from its `.modinfo`.
 struct Needs {
     /// `depends=`: modules whose symbols it imports.
