@@ -1050,14 +1050,21 @@ g: ret
 ### two tables of endbr, of which the kernel reads one
 # refuse: P2-metadata
 # from: Linux 6.12 kernel/module/main.c, find_sec: the first of that name
-endbr64
+# whole
+.section .note.twin,"",@note
+.long 5, 20, 1
+.asciz "twin"
+.balign 4
+.long {ABI}, 1, 64, 1, 0
+.text
+.globl f
+.type f,@function
+f: endbr64
 ret
-.pushsection .ibt_endbr_seal,"a",@progbits,unique,1
+.section .ibt_endbr_seal,"a",@progbits
 .long f - .
-.popsection
-.pushsection .ibt_endbr_seal,"a",@progbits,unique,2
+.section .ibt_endbr_seal,"a",@progbits,unique,2
 .long f - .
-.popsection
 
 ### .altinstructions that is not loaded
 # refuse: P2-metadata
