@@ -223,7 +223,7 @@ ret
 # refuse: P3-instruction
 # from: SDM vol. 1, 17.4.3
 {T:(%rdi)}
-bndldx (%rax,%rcx), %bnd0
+.byte 0x0f, 0x1a, 0x04, 0x08      # bndldx (%rax,%rcx), %bnd0, which binutils 2.44 no longer knows
 ret
 
 ### a shadow stack written

@@ -221,12 +221,12 @@ ret
 ### bnd on a return
 # refuse: P3-prefix
 # from: SDM vol. 1, 17.4.2
-bnd ret
+.byte 0xf2; ret           # bnd, which binutils 2.44 no longer knows
 
 ### bnd on a jump
 # refuse: P3-prefix
 # from: SDM vol. 1, 17.4.2
-bnd jmp 1f
+.byte 0xf2; jmp 1f        # bnd
 1:
 ret
 

@@ -893,7 +893,7 @@ push %ax; ret
 ### a bound branch
 # refuse: P3-prefix
 # scheme: both
-bnd; jmp 1f; 1: ret
+.byte 0xf2; jmp 1f; 1: ret
 
 ### a repeated store
 # refuse: P3-prefix
