@@ -121,6 +121,29 @@ fn a_sample_of_forms_computes_the_same() {
     assert!(report.faults > 1000, "faults are compared, too: {report}");
 }
 
+/// Forms that only a window refuses do not move the others: what runs rewritten is at the
+/// places that the original has.
+#[test]
+fn forms_that_a_window_refuses_leave_others_where_they_are() {
+    let surveyed = &*SURVEYED;
+    let window = survey::survey(&surveyed.enumeration.forms, Variant::ALL[3]);
+    let pairs = surveyed.verdicts.iter().zip(&window).enumerate();
+    let with_table: Vec<_> = pairs
+        .filter(|(_, (table, _))| table.is_rewritten())
+        .collect();
+    let refused = with_table.iter().filter(|(_, (_, w))| !w.is_rewritten());
+    let last = with_table
+        .iter()
+        .rev()
+        .filter(|(_, (_, w))| w.is_rewritten());
+    let only = refused
+        .take(4)
+        .chain(last.step_by(400).take(60))
+        .map(|(n, _)| *n);
+    let report = same((64, 16), 0x3172, 1, only.collect());
+    assert!(report.not_in_window > 0 && report.faults > 20, "{report}");
+}
+
 /// Strings to and from ports, every form: what the gate is asked for is what the manual
 /// says, and memory, registers and faults agree.
 #[test]

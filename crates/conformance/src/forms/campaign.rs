@@ -231,63 +231,104 @@ fn batches(forms: &[Form], verdicts: &[FormVerdict], plan: &Extent) -> Vec<Batch
         .collect()
 }
 
-/// A batch that every variant with a table accepts, linked for each variant.
+/// Cases that all of some variants accept, linked for each of these. A variant that lacks one
+/// would have the functions after it at other places than the original has them.
 struct Prepared<'b> {
     cases: Vec<(usize, &'b Case)>,
     original: Image,
     original_object: elf_loader::Object<'static>,
     rewritten: Vec<Rewritten<'static>>,
-    report: FormsReport,
 }
 
-fn prepare<'b>(batch: &'b Batch, plan: &Extent) -> Result<Prepared<'b>, Error> {
-    let verdicts: Vec<Vec<FormVerdict>> = VARIANTS
-        .iter()
-        .map(|variant| survey::judge(&batch.cases, *variant))
-        .collect();
-    let mut report = FormsReport::default();
-    let mut accepted = Vec::new();
-    let has_table = |variant: &Variant| Scheme::TABLES.contains(&variant.scheme);
-    let tables = VARIANTS.iter().zip(&verdicts).filter(|(v, _)| has_table(v));
-    let tables: Vec<_> = tables.map(|(_, verdicts)| verdicts).collect();
-    for (n, case) in batch.cases.iter().enumerate() {
-        let refusal = tables.iter().find_map(|v| match &v[n] {
-            FormVerdict::Refused(code, _) => Some(format!("{code}, {:?} live", case.live)),
-            _ => None,
+impl<'b> Prepared<'b> {
+    fn new(
+        cases: Vec<(usize, &'b Case)>,
+        variants: impl Iterator<Item = Variant>,
+    ) -> Result<Prepared<'b>, Error> {
+        let made = object(cases.iter().copied());
+        let rewritten = variants.map(|variant| {
+            let object = survey::rewrite(&made, variant)?;
+            Rewritten::new(object, variant)
         });
-        match refusal {
-            Some(code) => *report.refused.entry(code).or_default() += 1,
-            None if known::of(case).is_some() && !plan.known => {}
-            None => accepted.push((n, case)),
+        Ok(Prepared {
+            rewritten: rewritten.collect::<Result<_, Error>>()?,
+            original: image::original(&made)?,
+            original_object: made,
+            cases,
+        })
+    }
+
+    /// The ways in which it is executed.
+    fn executions(&self) -> impl Iterator<Item = (Execution, &Rewritten<'static>)> {
+        EXECUTIONS.into_iter().filter_map(|execution| {
+            let share = execution.share();
+            let has_case = self.cases.iter().any(|(_, case)| share.has_case(case));
+            let mut programs = self.rewritten.iter();
+            let program = programs.find(|r| r.variant == execution.variant)?;
+            has_case.then_some((execution, program))
+        })
+    }
+}
+
+/// The cases of a batch that every variant accepts, and those that a window refuses (uses of
+/// the stack pointer as a number); counts those that others refuse.
+fn prepare<'b>(
+    batch: &'b Batch,
+    plan: &Extent,
+    report: &mut FormsReport,
+) -> Result<Vec<Prepared<'b>>, Error> {
+    let verdicts = VARIANTS.map(|variant| survey::judge(&batch.cases, variant));
+    let has_table = |variant: &Variant| Scheme::TABLES.contains(&variant.scheme);
+    let refused_by = |n: usize, table: bool| {
+        let judged = VARIANTS.iter().zip(&verdicts);
+        let mut judged = judged.filter(|(variant, _)| has_table(variant) == table);
+        judged.find_map(|(_, verdicts)| match &verdicts[n] {
+            FormVerdict::Refused(code, _) => Some(*code),
+            _ => None,
+        })
+    };
+    let (mut everywhere, mut with_table) = (Vec::new(), Vec::new());
+    for (n, case) in batch.cases.iter().enumerate() {
+        match (refused_by(n, true), refused_by(n, false)) {
+            (Some(code), _) => {
+                let code = format!("{code}, {:?} live", case.live);
+                *report.refused.entry(code).or_default() += 1;
+            }
+            _ if known::of(case).is_some() && !plan.known => {}
+            (None, None) => everywhere.push((n, case)),
+            (None, Some(_)) => with_table.push((n, case)),
         }
     }
     let unverified = |n: usize| verdicts.iter().any(|v| v[n] != FormVerdict::Accepted);
-    report.unverified = accepted.iter().filter(|(n, _)| unverified(*n)).count();
-    let made = object(accepted.iter().copied());
-    let original = image::original(&made)?;
-    let mut rewritten = Vec::new();
-    for (variant, verdicts) in VARIANTS.into_iter().zip(&verdicts) {
-        // A window refuses a few more: uses of the stack pointer as a number.
-        let takes = |(n, _): &&(usize, &Case)| verdicts[*n].is_rewritten();
-        let taken = accepted.iter().filter(takes);
-        report.not_in_window += accepted.len() - taken.clone().count();
-        let object = survey::rewrite(&object(taken.copied()), variant)?;
-        rewritten.push(Rewritten::new(object, variant)?);
-    }
-    Ok(Prepared {
-        cases: accepted,
-        original,
-        original_object: made,
-        rewritten,
-        report,
-    })
+    let accepted = everywhere.iter().chain(&with_table);
+    report.unverified = accepted.filter(|(n, _)| unverified(*n)).count();
+    report.not_in_window = with_table.len();
+    let tables = VARIANTS.into_iter().filter(has_table);
+    Ok(vec![
+        Prepared::new(everywhere, VARIANTS.into_iter())?,
+        Prepared::new(with_table, tables)?,
+    ])
 }
 
 fn run_batch(batch: &Batch, plan: &Extent) -> Result<FormsReport, Error> {
-    let mut prepared = prepare(batch, plan)?;
-    let mut report = std::mem::take(&mut prepared.report);
-    report.executed = prepared.cases.len();
-    report.forms = prepared.cases.iter().map(|(_, case)| case.form).collect();
+    let mut report = FormsReport::default();
+    for prepared in prepare(batch, plan, &mut report)? {
+        if !prepared.cases.is_empty() {
+            run_prepared(batch, &prepared, plan, &mut report)?;
+        }
+    }
+    Ok(report)
+}
+
+fn run_prepared(
+    batch: &Batch,
+    prepared: &Prepared<'_>,
+    plan: &Extent,
+    report: &mut FormsReport,
+) -> Result<(), Error> {
+    report.executed += prepared.cases.len();
+    let forms = prepared.cases.iter().map(|(_, case)| case.form);
+    report.forms.extend(forms);
     for seed in plan.seeds.0..plan.seeds.0 + plan.seeds.1 {
         let pristine = Setting::memory(batch.pages, seed);
         let setting = Setting {
@@ -306,29 +347,17 @@ fn run_batch(batch: &Batch, plan: &Extent) -> Result<FormsReport, Error> {
             Native::new(&prepared.original, memory)
         })?;
         if seed == plan.seeds.0 {
-            count_skipped(&work, &native, &mut report);
+            count_skipped(&work, &native, report);
         }
-        let has_case =
-            |execution: &Execution| batch.cases.iter().any(|c| execution.share().has_case(c));
-        for execution in EXECUTIONS.into_iter().filter(has_case) {
-            let program = prepared
-                .rewritten
-                .iter()
-                .find(|r| r.variant == execution.variant)
-                .expect("every variant was made");
+        for (execution, program) in prepared.executions() {
             let twin = run_all(&work, execution.share(), "rewritten", |memory| {
                 Twin::new(program, memory, execution)
             })?;
-            compare(
-                &work,
-                &prepared,
-                (execution, program),
-                (&native, &twin),
-                &mut report,
-            )?;
+            let ways = (execution, program);
+            compare(&work, prepared, ways, (&native, &twin), report)?;
         }
     }
-    Ok(report)
+    Ok(())
 }
 
 fn count_skipped(work: &Work<'_>, native: &Records, report: &mut FormsReport) {
@@ -372,8 +401,7 @@ fn compare(
             continue;
         }
         let (number, case, state) = work.run(n);
-        // A function that the variant refuses is not run.
-        if !execution.share().has(case, state) || b.is(Ending::None) {
+        if !execution.share().has(case, state) {
             continue;
         }
         if is_out_of_reach(&a, execution) && !agree(&a, &b) {
