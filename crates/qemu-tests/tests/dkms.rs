@@ -10,6 +10,8 @@ use qemu_tests::trial::Trial;
 
 const EXERCISE: &[u8] = include_bytes!("../guest/dkms.sh");
 
+/// Not a part of `make test`: the modules are built by `scripts/dkms.sh all`. It has not passed
+/// yet with what is left out below.
 #[test]
 #[ignore = "needs scripts/dkms.sh: make programs"]
 fn dkms_modules_in_a_stock_kernel() {
@@ -23,12 +25,14 @@ fn dkms_modules_in_a_stock_kernel() {
         .unwrap_or_else(|error| panic!("{error}; run scripts/dkms.sh"));
     let ours = distribution.below(BUILT);
     assert!(!ours.is_empty());
-    // hdaps and tp_smapi import from thinkpad_ec, which declines to stay loaded on another
-    // machine; xt_DNETMAP declines on every kernel of this series; xtrx releases its class
-    // twice when it is unloaded.
+    // Seen of rewritten modules, and explained by their sources alone; the originals were not
+    // tried here, so a fault of ours is not excluded. hdaps and tp_smapi import from
+    // thinkpad_ec, which declines to stay loaded on another machine; xt_DNETMAP says that this
+    // kernel lacks CONFIG_NF_NAT; xtrx causes a warning of a reference count at its unloading.
     const LEFT_OUT: [&str; 4] = ["hdaps", "tp_smapi", "xt_DNETMAP", "xtrx"];
     // gost-test tests the others of its package by names of ciphers, and asks the kernel for
-    // their modes. xt_CHAOS takes an error for a pointer if TARPIT and DELUDE are not there.
+    // their modes. xt_CHAOS was stopped at an access to 0x56 in its exit without TARPIT and
+    // DELUDE: it seems to take an error for a pointer.
     const LAST: [&str; 2] = ["gost_test", "xt_CHAOS"];
     let mut modules = vec!["ecb", "cbc", "ctr", "cfb", "ofb", "hmac", "cmac"];
     let apart = |name: &str| LEFT_OUT.contains(&name) || LAST.contains(&name);
