@@ -23,7 +23,7 @@ die() {
 
 [ -x "$twin" ] || die "no $twin: build it first"
 [ -e "$module" ] || die "no $module: make stock fetches the default"
-command -v valgrind >/dev/null || die "valgrind is missing: it counts instructions"
+sh "$root/scripts/setup.sh" valgrind:valgrind
 rm -rf "$work"
 mkdir -p "$work"
 
