@@ -5,9 +5,11 @@
 #
 #   scripts/hashes.sh TWIN >before
 #
-# For modules: both targets that objects have, and all schemes. A line is
+# For modules: both targets that objects have, and all schemes that each has. A line is
 # `hash target scheme file`, or `refused` instead of the hash. The modules are those of
 # `make stock`, the texts those of `scripts/programs.sh text target/bench`, if there.
+#
+#   SCHEMES   fewer of them, for a version of twin that lacks some
 set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
@@ -26,12 +28,18 @@ rewritten() {
     echo "$hash $2 $3 ${1##*/}"
 }
 
-for scheme in stlb paper; do
-    find "$root/target/stock/modules/kernel/drivers/net/ethernet" -name '*.ko' | sort |
-        while read -r module; do
-            rewritten "$module" hypervisor "$scheme" o
-            rewritten "$module" linux "$scheme" ko
-        done
+modules() {
+    find "$root/target/stock/modules/kernel/drivers/net/ethernet" -name '*.ko' | sort
+}
+
+for scheme in ${SCHEMES:-stlb paper window32 window}; do
+    modules | while read -r module; do
+        rewritten "$module" hypervisor "$scheme" o
+        case $scheme in
+        window*) ;;
+        *) rewritten "$module" linux "$scheme" ko ;;
+        esac
+    done
 done
 for text in "$root"/target/bench/*.s; do
     [ ! -e "$text" ] || rewritten "$text" process stlb s

@@ -25,13 +25,15 @@ static bool is_table_valid(const struct twin_instance_config *config)
 	return config->ops->map_window;
 }
 
-/* The window and its guards are addresses, and not at the ends of them. */
+/* The window, its mirror and its guards are addresses, and not at the ends of them. */
 static bool is_window_valid(const struct twin_instance_config *config)
 {
+	const struct twin_window_shape shape = twin_window_shape_of(config->scheme);
+
 	if (config->stlb || config->node_count)
 		return false;
-	if ((config->window & PAGE_MASK) || config->window < TWIN_WINDOW_GUARD ||
-	    config->window > UINT64_MAX - (TWIN_WINDOW_SIZE + TWIN_WINDOW_GUARD))
+	if ((config->window & PAGE_MASK) || config->window < shape.mirror + shape.guard ||
+	    config->window > UINT64_MAX - (shape.size + shape.guard))
 		return false;
 	if (config->stack_view & (TWIN_WINDOW_SIZE - 1))
 		return false;
@@ -47,6 +49,7 @@ static bool is_memory_valid(const struct twin_instance_config *config)
 	case TWIN_SCHEME_STLB:
 		return is_table_valid(config);
 	case TWIN_SCHEME_WINDOW32:
+	case TWIN_SCHEME_WINDOW:
 		return is_window_valid(config);
 	default:
 		return false;

@@ -59,7 +59,7 @@ static inline bool is_dead(const struct twin_instance *instance)
 /* Whether dom0's memory is reached through a window and not by a table. */
 static inline bool has_window(const struct twin_instance *instance)
 {
-	return instance->scheme == TWIN_SCHEME_WINDOW32;
+	return instance->window != 0;
 }
 
 /*
@@ -81,7 +81,8 @@ static inline void gs_to_host(const struct twin_cpu *cpu)
 		cpu->instance->ops->set_gs_base(cpu->instance, cpu->host_gs);
 }
 
-/* Where driver code's accesses relative to rsp go: with a window, to the data stack. */
+/* Where driver code's accesses relative to rsp go: with a window, to the data stack. They
+ * are cut to 32 bits whatever the window's size is (twin_window_add_stack). */
 static inline uint64_t data_at(const struct twin_instance *instance, uint64_t rsp)
 {
 	return has_window(instance) ? instance->window + (uint32_t)rsp : rsp;

@@ -2,7 +2,8 @@
 /*
  * The ranges of dom0 that an instance with a window may use (docs/spec/window.md).
  *
- *   place of an address    its low 32 bits; the window shows it at window + place
+ *   place of an address    the address modulo the window's size: its low 32 bits, or 42
+ *                          with the scheme window. The window shows it at window + place
  *
  * Emitted code needs nothing of this file: the processor computes places, and the
  * platform's mappings decide what is there. Here two ranges are kept from sharing a
@@ -26,9 +27,9 @@ static const struct twin_range null_guard = {
 	.start = 0, .length = TWIN_WINDOW_NULL_GUARD, .unmapped = 1,
 };
 
-static uint64_t place_of(uint64_t va)
+static uint64_t place_of(const struct twin_instance *instance, uint64_t va)
 {
-	return (uint32_t)va;
+	return va & (twin_window_shape_of(instance->scheme).size - 1);
 }
 
 static uint32_t known(const struct twin_instance *instance)
@@ -63,17 +64,21 @@ static bool is_range_valid(const struct twin_range *range)
 }
 
 /* Neither leaves the window. */
-static bool share_a_place(const struct twin_range *a, const struct twin_range *b)
+static bool share_a_place(const struct twin_instance *instance, const struct twin_range *a,
+			  const struct twin_range *b)
 {
-	return place_of(a->start) < place_of(b->start) + b->length &&
-	       place_of(b->start) < place_of(a->start) + a->length;
+	const uint64_t at = place_of(instance, a->start), other = place_of(instance, b->start);
+
+	return at < other + b->length && other < at + a->length;
 }
 
 /* A range that leaves the window at its end comes back at its start, in the guard. */
-static bool meets_guard(const struct twin_range *range)
+static bool meets_guard(const struct twin_instance *instance, const struct twin_range *range)
 {
-	return place_of(range->start) < TWIN_WINDOW_NULL_GUARD ||
-	       range->length > TWIN_WINDOW_SIZE - place_of(range->start);
+	const uint64_t at = place_of(instance, range->start);
+
+	return at < TWIN_WINDOW_NULL_GUARD ||
+	       range->length > twin_window_shape_of(instance->scheme).size - at;
 }
 
 /* table_lock held. */
@@ -82,10 +87,10 @@ static const struct twin_range *met_by(const struct twin_instance *instance,
 {
 	uint32_t i;
 
-	if (meets_guard(range))
+	if (meets_guard(instance, range))
 		return &null_guard;
 	for (i = 0; i < instance->range_count; i++)
-		if (share_a_place(&instance->ranges[i], range))
+		if (share_a_place(instance, &instance->ranges[i], range))
 			return &instance->ranges[i];
 	return NULL;
 }
@@ -145,6 +150,18 @@ static uint64_t view_of(const struct twin_instance *instance, const struct twin_
 	return (uint64_t)cpu - TWIN_STACK_CONTEXT + instance->stack_view;
 }
 
+/*
+ * Whether the data stack's place is one, and the same whichever way code goes there:
+ * operands are rsp cut to 32 bits, pointers are rsp plus stack_view cut to the window's
+ * size. With window32 it always is.
+ */
+static bool has_one_place(const struct twin_instance *instance, const struct twin_cpu *cpu)
+{
+	const uint64_t view = view_of(instance, cpu);
+
+	return place_of(instance, view) == (uint32_t)view;
+}
+
 int twin_window_add_stack(struct twin_instance *instance, const struct twin_cpu *cpu,
 			  struct twin_range *other)
 {
@@ -158,6 +175,8 @@ int twin_window_add_stack(struct twin_instance *instance, const struct twin_cpu 
 	uint32_t i;
 	int status;
 
+	if (!has_window(instance) || !has_one_place(instance, cpu))
+		return TWIN_INVALID;
 	lock(&instance->table_lock);
 	status = admits(instance, &block, other);
 	if (status == TWIN_OK && instance->range_limit - instance->range_count < 3)
@@ -173,7 +192,7 @@ bool twin_window_has_stack(const struct twin_instance *instance, const struct tw
 	const uint64_t low = view_of(instance, cpu) + TWIN_STACK_LOW;
 	const struct twin_range *range = range_of(instance, low);
 
-	return range && !range->unmapped &&
+	return range && !range->unmapped && has_one_place(instance, cpu) &&
 	       holds(range, low + (TWIN_STACK_HIGH - TWIN_STACK_LOW) - 1);
 }
 
@@ -187,36 +206,55 @@ int twin_window_translate(struct twin_instance *instance, uint64_t va, uint64_t 
 		count(&instance->statistics.refusals);
 		return range ? TWIN_REFUSED_UNMAPPED : TWIN_REFUSED_NOT_DOM0;
 	}
-	*mapped = instance->window + place_of(va);
+	*mapped = instance->window + place_of(instance, va);
 	return TWIN_MAPPED;
 }
 
-/* Whether the place is in the range or less than a page before or after it. */
-static bool is_beside(const struct twin_range *range, uint64_t place)
+/*
+ * Bytes from the range's start to the place. It may lie before the start, or after the
+ * window's end: then the number is no offset of the range's.
+ */
+static uint64_t distance(const struct twin_instance *instance, const struct twin_range *range,
+			 uint64_t place)
 {
-	uint64_t from = place - place_of(range->start) + TWIN_PAGE_SIZE - 1;
+	return place - place_of(instance, range->start);
+}
 
-	return from < range->length + 2 * (TWIN_PAGE_SIZE - 1);
+/* Whether what is that far from a range's start is in it or less than a page beside it. */
+static bool is_beside(const struct twin_range *range, uint64_t distance)
+{
+	return distance + TWIN_PAGE_SIZE - 1 < range->length + 2 * (TWIN_PAGE_SIZE - 1);
+}
+
+/* The dom0 address of a place. In a guard a place is the distance from the window. */
+static uint64_t address_of(const struct twin_instance *instance, uint64_t place)
+{
+	const struct twin_range *beside = NULL;
+	uint32_t i, count = known(instance);
+
+	for (i = 0; i < count; i++) {
+		const struct twin_range *range = &instance->ranges[i];
+		const uint64_t from_start = distance(instance, range, place);
+
+		if (from_start < range->length)
+			return range->start + from_start;
+		if (is_beside(range, from_start))
+			beside = range;
+	}
+	return beside ? beside->start + distance(instance, beside, place) : place;
 }
 
 uint64_t twin_window_dom0(const struct twin_instance *instance, uint64_t address)
 {
+	const struct twin_window_shape shape = twin_window_shape_of(instance->scheme);
 	const uint64_t offset = address - instance->window;
-	const struct twin_range *beside = NULL;
-	uint32_t i, count = known(instance);
+	const uint64_t before = shape.mirror + shape.guard;
 
-	if (!has_window(instance) ||
-	    offset + TWIN_WINDOW_GUARD >= TWIN_WINDOW_SIZE + 2 * TWIN_WINDOW_GUARD)
+	if (!has_window(instance) || offset + before >= before + shape.size + shape.guard)
 		return address;
-	for (i = 0; i < count; i++) {
-		const struct twin_range *range = &instance->ranges[i];
-
-		if (offset - place_of(range->start) < range->length)
-			return range->start + (offset - place_of(range->start));
-		if (is_beside(range, offset))
-			beside = range;
-	}
-	return beside ? beside->start + (offset - place_of(beside->start)) : offset;
+	/* A sum that leaves a window of 42 bits at one end has left dom0's addresses, too, and
+	 * has come back at the other: the mirror shows that where it is mapped. */
+	return address_of(instance, shape.mirror ? offset & (shape.size - 1) : offset);
 }
 
 /* ---- With the gate closed -------------------------------------------------- */

@@ -5,7 +5,8 @@
  * `shows` is the window: the page that each place shows. It is plain memory, written
  * before a range is added and when it is unmapped. So a reader that finds a range before
  * it is mapped, or keeps it beyond its time, sees another page there; and the thread
- * sanitizer proves that the range's publication and the gate alone order the two.
+ * sanitizer proves that the range's publication and the gate alone order the two. The
+ * places are at the window's end, of which the scheme window has a mirror.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -17,13 +18,12 @@
 
 #define PAGE ((uint64_t)TWIN_PAGE_SIZE)
 #define WINDOW 0x5000000000ull
-#define FIRST 0x10000000ull	/* the first place */
-#define HALF TWIN_WINDOW_SIZE
+#define FIRST (shape.size - 0x10000000)	/* the first place */
 
 enum {
 	CPUS = 4,
 	PLACES = 6,
-	HALVES = 3,		/* pages of dom0's that want one place */
+	RIVALS = 3,		/* pages of dom0's that want one place */
 	LIMIT = PLACES,
 #ifdef TSAN
 	FINDS = 3000,		/* of each CPU */
@@ -34,6 +34,7 @@ enum {
 	PATIENCE = 1 << 22,	/* beyond the time slice of a preempted CPU */
 };
 
+static struct twin_window_shape shape;
 static struct twin_range ranges[LIMIT];
 static struct twin_instance instance;
 static uint64_t shows[PLACES];
@@ -42,7 +43,7 @@ static uint64_t wrong;
 
 static uint64_t place_number(uint64_t va)
 {
-	return ((uint32_t)va - FIRST) / PAGE;
+	return (va % shape.size - FIRST) / PAGE;
 }
 
 static void unmap_range(struct twin_instance *self, uint64_t start, uint64_t length)
@@ -75,7 +76,7 @@ static uint64_t random_page(uint64_t *state)
 {
 	uint64_t place = FIRST + random_number(state) % PLACES * PAGE;
 
-	return place + (1 + random_number(state) % HALVES) * HALF;
+	return place + (1 + random_number(state) % RIVALS) * shape.size;
 }
 
 static void *look_up(void *seed)
@@ -91,8 +92,11 @@ static void *look_up(void *seed)
 			if (twin_translate(&instance, page + 8, &mapped))
 				continue;
 			found++;
-			if (mapped != WINDOW + (uint32_t)page + 8 || shows[place_number(page)] != page)
+			if (mapped != WINDOW + page % shape.size + 8 || shows[place_number(page)] != page)
 				__atomic_fetch_add(&wrong, 1, __ATOMIC_RELAXED);
+			if (twin_window_dom0(&instance, mapped) != page + 8)
+				__atomic_fetch_add(&wrong, 1, __ATOMIC_RELAXED);
+			mapped -= shape.mirror ? shape.size : 0;
 			if (twin_window_dom0(&instance, mapped) != page + 8)
 				__atomic_fetch_add(&wrong, 1, __ATOMIC_RELAXED);
 		}
@@ -121,16 +125,19 @@ static void change(uint64_t page)
 	CHECK_EQUAL(twin_window_add(&instance, &range, &other), TWIN_OK);
 }
 
-static void a_range_is_found_while_it_is_there_and_no_longer(void)
+static void look_up_and_change(uint32_t scheme)
 {
 	const struct twin_instance_config config = {
-		.scheme = TWIN_SCHEME_WINDOW32, .window = WINDOW, .ranges = ranges,
+		.scheme = scheme, .window = WINDOW, .ranges = ranges,
 		.range_limit = LIMIT, .vector_free = 1, .ops = &ops,
 	};
 	uint64_t seeds[CPUS], state = 0x2545f4914f6cdd1d;
 	pthread_t threads[CPUS];
 	unsigned int i;
 
+	shape = twin_window_shape_of(scheme);
+	memset(shows, 0, sizeof(shows));
+	wrong = 0;
 	CHECK_EQUAL(twin_instance_init(&instance, &config), TWIN_OK);
 	looking = CPUS;
 	for (i = 0; i < CPUS; i++) {
@@ -146,8 +153,19 @@ static void a_range_is_found_while_it_is_there_and_no_longer(void)
 	CHECK(instance.statistics.refusals > 0);
 }
 
+static void a_range_is_found_while_it_is_there_and_no_longer(void)
+{
+	look_up_and_change(TWIN_SCHEME_WINDOW32);
+}
+
+static void so_it_is_in_the_larger_window(void)
+{
+	look_up_and_change(TWIN_SCHEME_WINDOW);
+}
+
 int main(void)
 {
 	RUN(a_range_is_found_while_it_is_there_and_no_longer);
+	RUN(so_it_is_in_the_larger_window);
 	return test_summary();
 }

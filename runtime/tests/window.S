@@ -2,50 +2,122 @@
 /*
  * A driver of the scheme window32 written by hand the way the rewriter writes it
  * (docs/spec/window.md), and code that does what no verified driver would.
+ *
+ * wide.S makes the same driver for the scheme window of it: there an address is cut in
+ * its register before the operand, which has the prefix 65 only. Operands relative to
+ * rsp are the same.
  */
 #include <twin/abi.h>
 
 #include "machine/window.h"
 
+#ifdef WIDE
+#define NAME(name)	wide_##name
+#define START		WIDE_WINDOW
+#define VIEW		WIDE_VIEW
+#define REG(name)	%r##name
+/* For an operand, and for a string's pointer: the place. */
+.macro CUT name
+	shlq	$(64 - TWIN_WIDE_BITS), %r\name
+	shrq	$(64 - TWIN_WIDE_BITS), %r\name
+.endm
+.macro CUT_POINTER name
+	CUT	\name
+.endm
 .macro FUNCTION name
+	BEGIN	wide_\name
+.endm
+#else
+#define NAME(name)	window_##name
+#define START		WINDOW
+#define VIEW		WINDOW_VIEW
+#define REG(name)	%e##name
+.macro CUT name				/* the processor does */
+.endm
+.macro CUT_POINTER name
+	movl	%e\name, %e\name
+.endm
+.macro FUNCTION name
+	BEGIN	window_\name
+.endm
+#endif
+
+.macro LABEL name
 	.globl	\name
+\name:
+.endm
+.macro BEGIN name
 	.type	\name, @function
 	.balign	16
-\name:
+	LABEL	\name
 .endm
 
 	.text
-	.globl	window_text_start
-window_text_start:
+	LABEL	NAME(text_start)
 
 /* u64 load(u64 *p) */
-FUNCTION window_load
-	movq	%gs:(%edi), %rax
+FUNCTION load
+	CUT	di
+	movq	%gs:(REG(di)), %rax
 	ret
 
 /* void store(u64 *p, u64 value) */
-FUNCTION window_store
-	movq	%rsi, %gs:(%edi)
+FUNCTION store
+	CUT	di
+	movq	%rsi, %gs:(REG(di))
 	ret
 
 /* u64 indexed(u64 *p, s64 i): p[i - 1] */
-FUNCTION window_indexed
+FUNCTION indexed
+#ifdef WIDE
+	leaq	(%rdi,%rsi,8), %rdi
+	CUT	di
+	movq	%gs:-8(%rdi), %rax
+#else
 	movq	%gs:-8(%edi,%esi,8), %rax
+#endif
 	ret
 
+#ifdef WIDE
+/* u64 table(u64 i): what is i bytes from TABLE, by a displacement */
+FUNCTION table
+	CUT	di
+	movq	%gs:TABLE_LOW(%rdi), %rax
+	ret
+
+/* u64 border(u64 i): what is i bytes from the mirror's start */
+FUNCTION border
+	CUT	di
+	movq	%gs:-TWIN_WIDE_MIRROR(%rdi), %rax
+	ret
+
+/* void store_border(u64 i, u64 value) */
+FUNCTION store_border
+	CUT	di
+	movq	%rsi, %gs:-TWIN_WIDE_MIRROR(%rdi)
+	ret
+
+/* u64 beyond(u64 *p): what is 2 GiB less one byte after p */
+FUNCTION beyond
+	CUT	di
+	movq	%gs:0x7fffffff(%rdi), %rax
+	ret
+#endif
+
 /* u64 stack_pointer(u64 x): a local reached by pointer; x + 1 */
-FUNCTION window_stack_pointer
+FUNCTION stack_pointer
 	subq	$24, %rsp
 	movq	%rdi, %gs:8(%esp)
-	movabsq	$WINDOW_VIEW, %rdx
+	movabsq	$VIEW, %rdx
 	leaq	8(%rsp,%rdx), %rdx
-	incq	%gs:(%edx)
+	CUT	dx
+	incq	%gs:(REG(dx))
 	movq	%gs:8(%esp), %rax
 	addq	$24, %rsp
 	ret
 
 /* u64 arguments(a, b, c, d, e, f, ...): digits of six, plus stack arguments */
-FUNCTION window_arguments
+FUNCTION arguments
 	leaq	(%rsi,%rdi,8), %rax
 	leaq	(%rdx,%rax,8), %rax
 	leaq	(%rcx,%rax,8), %rax
@@ -57,39 +129,40 @@ FUNCTION window_arguments
 	ret
 
 /* u64 gs(u64 offset): mov %gs:(offset) of dom0's */
-FUNCTION window_gs
+FUNCTION gs
 	movq	%rsp, %rdx
 	orq	$(TWIN_STACK_BLOCK - 1), %rdx
 	movq	TWIN_GS_BASE_FROM_TOP(%rdx), %rdx
 	leaq	(%rdx,%rdi), %rdx
-	movq	%gs:(%edx), %rax
+	CUT	dx
+	movq	%gs:(REG(dx)), %rax
 	ret
 
 /* void spin(u64 *p): until *p is not 0 */
-FUNCTION window_spin
-	cmpq	$0, %gs:(%edi)
-	je	window_spin
+FUNCTION spin
+	CUT	di
+1:	cmpq	$0, %gs:(REG(di))
+	je	1b
 	ret
 
 /* u64 import(...): through the stub that import_stub points to */
-FUNCTION window_import
+FUNCTION import
 	leaq	-8(%rsp), %rsp
 	movq	$8, %gs:(%esp)		# argument 8
 	leaq	-8(%rsp), %rsp
 	movq	$7, %gs:(%esp)		# argument 7
 	call	*import_stub(%rip)
-	.globl	window_import_site
-window_import_site:
+	LABEL	NAME(import_site)
 	addq	$16, %rsp
 	addq	%rdx, %rax
 	ret
 
 /* u64 reference(u64 x): an import gets a pointer to a local that holds x; the local */
 .macro REFERENCE name, stub
-FUNCTION window_\name
+FUNCTION \name
 	subq	$24, %rsp
 	movq	%rdi, %gs:8(%esp)
-	movabsq	$WINDOW_VIEW, %rdi
+	movabsq	$VIEW, %rdi
 	leaq	8(%rsp,%rdi), %rdi
 	call	*\stub(%rip)
 	addq	%gs:8(%esp), %rax
@@ -100,11 +173,15 @@ FUNCTION window_\name
 	REFERENCE hot_reference, hot_stub
 
 /* u64 flood(u64 value): all of the data stack by pointer, then returns 7 */
-FUNCTION window_flood
+FUNCTION flood
 	movq	%rsp, %rdx
 	andq	$-TWIN_STACK_BLOCK, %rdx
+	movabsq	$VIEW, %rax
+	leaq	(%rdx,%rax), %rdx
 	movl	$TWIN_STACK_LOW, %ecx
-1:	movq	%rdi, %gs:(%edx,%ecx)
+1:	leaq	(%rdx,%rcx), %rax
+	CUT	ax
+	movq	%rdi, %gs:(REG(ax))
 	addl	$8, %ecx
 	cmpl	$TWIN_STACK_HIGH, %ecx
 	jb	1b
@@ -112,16 +189,16 @@ FUNCTION window_flood
 	ret
 
 /* u64 copy(void *to, const void *from, u64 words): the end of to */
-FUNCTION window_copy
+FUNCTION copy
 	movq	%rdx, %rcx
 	leaq	(%rdi,%rcx,8), %rax
 	pushq	%rax
 	leaq	(%rsi,%rcx,8), %rax
 	pushq	%rax
-	movabsq	$WINDOW, %rax
-	movl	%edi, %edi
+	movabsq	$START, %rax
+	CUT_POINTER di
 	leaq	(%rdi,%rax), %rdi
-	movl	%esi, %esi
+	CUT_POINTER si
 	leaq	(%rsi,%rax), %rsi
 	rep movsq
 	popq	%rsi
@@ -130,10 +207,10 @@ FUNCTION window_copy
 	ret
 
 /* void fill(void *to, u64 bytes, u64 backward): rep stosb */
-FUNCTION window_fill
+FUNCTION fill
 	movq	%rsi, %rcx
-	movabsq	$WINDOW, %rax
-	movl	%edi, %edi
+	movabsq	$START, %rax
+	CUT_POINTER di
 	leaq	(%rdi,%rax), %rdi
 	testq	%rdx, %rdx
 	je	1f
@@ -143,14 +220,13 @@ FUNCTION window_fill
 	ret
 
 /* Recursion without end whose variables meet the guard before a call does. */
-FUNCTION window_recurse
+FUNCTION recurse
 	subq	$TWIN_MAX_FRAME, %rsp
 	movq	%rax, %gs:(%esp)
-	call	window_recurse
+	call	NAME(recurse)
 	addq	$TWIN_MAX_FRAME, %rsp
 	ret
 
-	.globl	window_text_end
-window_text_end:
+	LABEL	NAME(text_end)
 
 	.section .note.GNU-stack, "", @progbits

@@ -57,11 +57,19 @@ pub enum Scheme {
     /// No table: the GS base is the start of a window of 4 GiB ([`window`]), and the
     /// prefixes 65 67 cut each address to its low 32 bits.
     Window32 = 2,
+    /// No table: the window has 4 TiB ([`window::wide`]). An address is cut to its low 42
+    /// bits in a register, by `pext`, and reached with the prefix 65.
+    Window = 3,
 }
 
 impl Scheme {
     /// All schemes, the default first.
-    pub const ALL: [Scheme; 3] = [Scheme::Stlb, Scheme::Paper, Scheme::Window32];
+    pub const ALL: [Scheme; 4] = [
+        Scheme::Stlb,
+        Scheme::Paper,
+        Scheme::Window32,
+        Scheme::Window,
+    ];
 
     /// The schemes with a translation table ([`stlb`]), the default first.
     pub const TABLES: [Scheme; 2] = [Scheme::Stlb, Scheme::Paper];
@@ -71,7 +79,16 @@ impl Scheme {
     pub fn serves(self, target: Target) -> bool {
         match self {
             Scheme::Paper | Scheme::Stlb => true,
-            Scheme::Window32 => target == Target::Hypervisor,
+            Scheme::Window32 | Scheme::Window => target == Target::Hypervisor,
+        }
+    }
+
+    /// Bytes of its window; `None` for a scheme with a table.
+    pub fn window_size(self) -> Option<u64> {
+        match self {
+            Scheme::Paper | Scheme::Stlb => None,
+            Scheme::Window32 => Some(window::SIZE),
+            Scheme::Window => Some(window::wide::SIZE),
         }
     }
 
@@ -86,7 +103,7 @@ impl Scheme {
         match self {
             Scheme::Paper => Some(page ^ mapped),
             Scheme::Stlb => Some(mapped),
-            Scheme::Window32 => None,
+            Scheme::Window32 | Scheme::Window => None,
         }
     }
 
@@ -95,7 +112,7 @@ impl Scheme {
         match self {
             Scheme::Paper => Some(page ^ xlate),
             Scheme::Stlb => Some(xlate),
-            Scheme::Window32 => None,
+            Scheme::Window32 | Scheme::Window => None,
         }
     }
 
@@ -105,6 +122,7 @@ impl Scheme {
             Scheme::Paper => "paper",
             Scheme::Stlb => "stlb",
             Scheme::Window32 => "window32",
+            Scheme::Window => "window",
         }
     }
 
@@ -114,6 +132,7 @@ impl Scheme {
             Scheme::Paper => "Figure 4 of the paper, with 64-bit registers",
             Scheme::Stlb => "Subtract the tag, compare, add: the fastest with a table",
             Scheme::Window32 => "No check: 4 GiB of dom0 in a window that no address leaves",
+            Scheme::Window => "No check: 4 TiB of dom0 in a window; needs BMI2",
         }
     }
 }
@@ -258,6 +277,24 @@ pub mod window {
     /// Bytes from the window's start that are never mapped, so that a small number
     /// taken for a pointer faults.
     pub const NULL_GUARD: u64 = 1 << 16;
+
+    /// The window of the scheme `window`: the low 42 bits of an address are its place.
+    pub mod wide {
+        /// log2 of [`SIZE`].
+        pub const BITS: u32 = 42;
+        /// Bytes of the window.
+        pub const SIZE: u64 = 1 << BITS;
+        /// The window's last bytes are mapped once more before its start, so many: an
+        /// operand may be a displacement alone, or reach below its base, and both are
+        /// extended by their sign. dom0's kernel and modules have their addresses there.
+        pub const MIRROR: u64 = 1 << 31;
+        /// Bytes that are never mapped before the mirror and after the window's end: more
+        /// than a displacement, a bit offset of 32 bits and an access reach beyond an
+        /// address inside.
+        pub const GUARD: u64 = 1 << 32;
+        /// What an address is cut with.
+        pub const MASK: u64 = SIZE - 1;
+    }
 }
 
 /// Names in the symbol table of a rewritten object.
@@ -297,12 +334,15 @@ pub mod names {
     pub const BUG: &str = "twin_bug";
     /// Called where a return address has changed: aborts. Does not return.
     pub const SMASHED: &str = "twin_smashed";
-    /// Scheme `window32`: the window's start, taken by `movabs` alone.
+    /// Schemes with a window: the window's start, taken by `movabs` alone.
     pub const WINDOW: &str = "twin_window";
-    /// Scheme `window32`: what is added to an address on the control stack to give the
+    /// Schemes with a window: what is added to an address on the control stack to give the
     /// address at which dom0 has the same place of the data stack: a multiple of
     /// [`super::window::SIZE`]. Taken by `movabs` alone.
     pub const STACK_VIEW: &str = "twin_stack_view";
+    /// Scheme `window`: [`super::window::wide::MASK`], 8 bytes that are never written, at an
+    /// address that a sign-extended 32-bit displacement reaches. Read by `pext` alone.
+    pub const WINDOW_MASK: &str = "twin_window_mask";
     /// Every name of the runtime begins with this; a driver's own imports may not.
     pub const RUNTIME_PREFIX: &str = "twin_";
 }

@@ -84,15 +84,21 @@ fn of_a_small_object_systematically() {
     }
 }
 
-/// Operands, moves of the stack pointer and string pointers of the scheme with a window.
+/// Operands, cuts, moves of the stack pointer and string pointers of the schemes with a window.
 #[test]
-fn of_the_scheme_with_a_window() {
-    const INSTRUCTIONS: usize = 60;
+fn of_the_schemes_with_a_window() {
+    for scheme in [Scheme::Window32, Scheme::Window] {
+        of_a_window(scheme);
+    }
+}
+
+fn of_a_window(scheme: Scheme) {
+    const INSTRUCTIONS: usize = 120;
     let file = stock::find().unwrap_or_else(|error| panic!("{error}"));
     let object = elf_loader::read(&file).expect("the stock module reads");
-    let rewritten = rewrite(&object, Options::new(Scheme::Window32)).expect("rewritten");
+    let rewritten = rewrite(&object, Options::new(scheme)).expect("rewritten");
     let mut object = rewritten.object;
-    let contract = Contract::of(Target::Hypervisor).with(Scheme::Window32);
+    let contract = Contract::of(Target::Hypervisor).with(scheme);
     assert!(svm_verify::verify(&object, contract).is_ok());
     let subjects = mutants::subjects(&object);
     assert!(subjects.len() > 5000, "{} instructions", subjects.len());

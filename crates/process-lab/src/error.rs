@@ -34,6 +34,11 @@ pub enum Error {
     /// The verifier rejected the rewritten object.
     #[error("the verifier rejected the rewritten object: {0}")]
     Rejected(String),
+    /// The code has instructions that this processor lacks.
+    #[error(
+        "scheme {0} is for processors with BMI2, and this one has none: use --scheme window32 or stlb"
+    )]
+    Processor(&'static str),
     /// The object would be entered where it must not be.
     #[error("the rewritten object's entries: {0}")]
     Entries(String),

@@ -10,6 +10,8 @@
 //!
 //! Nothing is mapped here; the rewritten worker does that.
 
+use std::io;
+
 use elf_loader::link::{
     Layout, LinkError, Linked, LowHalves, Resolve, SymbolUse, Trampolines, layout, link,
 };
@@ -24,6 +26,7 @@ use crate::error::Error;
 use crate::imports::{self, IMPORTS, Returns};
 use crate::runtime;
 use crate::stock::{Stock, dom0_address};
+use crate::{code_memory, mapping};
 
 /// Where the rewritten code is.
 pub const CODE: u64 = 0x5000_0000;
@@ -33,6 +36,9 @@ pub const STUBS: u64 = 0x5700_0000;
 pub const STLB: u64 = 0x5800_0000;
 /// Bytes of the translation table.
 pub const STLB_SIZE: u64 = twin_abi::stlb::ENTRIES << twin_abi::stlb::ENTRY_SHIFT;
+/// Where the mask of a window of 42 bits is, `twin_window_mask`: a scheme that has one has no
+/// table. Not where a tag or a translation is, which instructions are counted by.
+pub const WINDOW_MASK: u64 = STLB + 0x400;
 /// Where the window is, `twin_window`: a multiple of its size, so that an address in it
 /// has the low half of dom0's.
 pub const WINDOW: u64 = 0x6000_0000_0000;
@@ -70,8 +76,8 @@ impl Variant {
 
     /// Both schemes with a table as they are used.
     pub const PLAIN: [Variant; 2] = [Variant::plain(Scheme::Stlb), Variant::plain(Scheme::Paper)];
-    /// The same, the poisoned default, and the scheme with a window.
-    pub const ALL: [Variant; 4] = [
+    /// The same, the poisoned default, and the schemes with a window.
+    pub const ALL: [Variant; 5] = [
         Variant::PLAIN[0],
         Variant::PLAIN[1],
         Variant {
@@ -79,7 +85,28 @@ impl Variant {
             poison: true,
         },
         Variant::plain(Scheme::Window32),
+        Variant::plain(Scheme::Window),
     ];
+
+    /// [`Variant::ALL`] that this processor executes; says what is left out.
+    pub fn executable() -> Vec<Variant> {
+        let (executable, left_out): (Vec<Variant>, Vec<Variant>) = Variant::ALL
+            .into_iter()
+            .partition(|variant| variant.is_executable());
+        for variant in left_out {
+            eprintln!("skipped: {}", Error::Processor(variant.name()));
+        }
+        executable
+    }
+
+    /// Whether this processor has the instructions that the scheme adds: `pext` is one of
+    /// BMI2.
+    pub fn is_executable(self) -> bool {
+        match self.scheme {
+            Scheme::Paper | Scheme::Stlb | Scheme::Window32 => true,
+            Scheme::Window => is_x86_feature_detected!("bmi2"),
+        }
+    }
 
     /// As the rewriter takes it.
     pub fn options(self) -> svm_rewrite::Options {
@@ -165,7 +192,7 @@ impl LinkedCode {
     /// variant is linked.
     ///
     /// # Errors
-    /// The verifier's violations, or the linker's.
+    /// The verifier's violations, the linker's, or a processor that cannot run it.
     pub fn link_at(
         base: u64,
         variant: Variant,
@@ -326,7 +353,23 @@ pub fn link_as(
 ) -> Result<Vec<Linked>, LinkError> {
     match scheme {
         Scheme::Paper | Scheme::Stlb => link(object, layout, resolve),
-        Scheme::Window32 => link(object, layout, &LowHalves(resolve)),
+        Scheme::Window32 | Scheme::Window => link(object, layout, &LowHalves(resolve)),
+    }
+}
+
+/// Maps what code of a scheme reads besides dom0's memory: the table, writable for the runtime;
+/// or the mask. Once in a process.
+///
+/// # Errors
+/// The system call's, or the addresses are taken.
+pub fn map_constants(scheme: Scheme) -> io::Result<()> {
+    match scheme {
+        Scheme::Paper | Scheme::Stlb => mapping::new_memory(STLB, STLB_SIZE).map(|_| ()),
+        Scheme::Window32 => Ok(()),
+        Scheme::Window => {
+            let mask = twin_abi::window::wide::MASK.to_le_bytes();
+            code_memory::load(STLB, STLB + PAGE, &[(WINDOW_MASK, &mask)])
+        }
     }
 }
 
@@ -335,6 +378,7 @@ pub fn runtime_data(name: &str) -> Option<u64> {
     match name {
         names::STLB => Some(STLB),
         names::WINDOW => Some(WINDOW),
+        names::WINDOW_MASK => Some(WINDOW_MASK),
         names::STACK_VIEW => Some(STACK_VIEW),
         _ => None,
     }

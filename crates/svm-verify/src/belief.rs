@@ -218,6 +218,7 @@ fn facts(insn: &Insn, before: &[Before; 16], rules: &Rules, backward: bool) -> S
         let form = match *before {
             Before::Any => Form::Any,
             Before::Pointer if rules.named_memory == NamedMemory::Window => Form::WindowPointer,
+            Before::Pointer if rules.named_memory == NamedMemory::WideWindow => Form::WidePointer,
             Before::Pointer => Form::Translated(Some(address_in(n))),
             Before::Frame(by) => Form::Stack(state.rsp() + by),
             Before::AtMost(most) => Form::Below(most),
@@ -275,7 +276,9 @@ fn after(value: Value, rsp: i32) -> After {
         | Form::PageOffset(..)
         | Form::Count(..)
         | Form::WindowStart
-        | Form::WindowPointer => {}
+        | Form::WindowPointer
+        | Form::WidePointer
+        | Form::Place => {}
     }
     after
 }

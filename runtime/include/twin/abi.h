@@ -33,6 +33,7 @@
 #define TWIN_SCHEME_PAPER	0	/* tag = page, xlate = page ^ mapped */
 #define TWIN_SCHEME_STLB	1	/* tag = page, xlate = mapped */
 #define TWIN_SCHEME_WINDOW32	2	/* no table: see TWIN_WINDOW_SIZE */
+#define TWIN_SCHEME_WINDOW	3	/* no table: see TWIN_WIDE_SIZE */
 
 /* What a rewritten object runs on. */
 #define TWIN_TARGET_HYPERVISOR	0	/* the testbed's, or Xen: code only */
@@ -83,6 +84,19 @@
 /* Bytes from the window's start that are never mapped. */
 #define TWIN_WINDOW_NULL_GUARD	0x10000
 
+/*
+ * The window of the scheme `window`: the place of an address is its low 42 bits. The
+ * last TWIN_WIDE_MIRROR bytes of the window are mapped once more before its start:
+ * displacements are extended by their sign, and dom0's kernel has its addresses there.
+ */
+#define TWIN_WIDE_BITS		42
+#define TWIN_WIDE_SIZE		0x40000000000	/* bytes */
+#define TWIN_WIDE_MIRROR	0x80000000
+/* Bytes never mapped before the mirror and after the window's end. */
+#define TWIN_WIDE_GUARD		0x100000000
+/* What an address is cut with: twin_window_mask has these eight bytes. */
+#define TWIN_WIDE_MASK		(TWIN_WIDE_SIZE - 1)
+
 /* Names in the symbol table of a rewritten object. */
 #define TWIN_NAME_VM_PREFIX	"twin_vm:"
 #define TWIN_NAME_STLB		"twin_stlb"
@@ -98,6 +112,7 @@
 #define TWIN_NAME_BUG		"twin_bug"
 #define TWIN_NAME_SMASHED	"twin_smashed"
 #define TWIN_NAME_WINDOW	"twin_window"
+#define TWIN_NAME_WINDOW_MASK	"twin_window_mask"
 #define TWIN_NAME_STACK_VIEW	"twin_stack_view"
 #define TWIN_NAME_RUNTIME_PREFIX "twin_"
 

@@ -126,7 +126,8 @@ struct twin_cpu {
  * left on the stack. Choose block addresses where dom0 has nothing: the CPU's own
  * stack hides dom0 pages of the same address. For an instance with a window, choose
  * them so that their low 32 bits are no place of anything else (twin_window_add says
- * if they are); the shadow is not used then. [setup]
+ * if they are), and are the place of the address plus stack_view (twin_window_add_stack
+ * says if not); the shadow is not used then. [setup]
  */
 int twin_cpu_init(struct twin_cpu *cpu);
 
@@ -185,7 +186,7 @@ struct twin_vectors {
  * The operations that the runtime needs from the machine it runs on. Each may be
  * called on several CPUs at once unless its comment says otherwise. Only import may
  * sleep or run a driver. Each leaves by returning only (no longjmp, no unwinding).
- * map_window is required, or with TWIN_SCHEME_WINDOW32 unmap_range and set_gs_base.
+ * map_window is required, or of an instance with a window unmap_range and set_gs_base.
  * Where another operation is NULL, what would call it is refused, except that calls of
  * unmap_window and warn are left out. The vector operations are required unless the
  * instance is vector_free.
@@ -211,12 +212,12 @@ struct twin_platform_ops {
 	/* Undo map_window, which returned mapped. No CPU is inside the driver. */
 	void (*unmap_window)(struct twin_instance *instance, uint64_t page, uint64_t mapped);
 	/*
-	 * Scheme window32: an access to the places of dom0's pages [start, start +
-	 * length) must fault from now on. They are part of a range that was added. No
-	 * CPU is inside the driver; the table lock is held.
+	 * With a window: an access to the places of dom0's pages [start, start +
+	 * length), in the mirror as well, must fault from now on. They are part of a
+	 * range that was added. No CPU is inside the driver; the table lock is held.
 	 */
 	void (*unmap_range)(struct twin_instance *instance, uint64_t start, uint64_t length);
-	/* Scheme window32: set this CPU's GS base and give the one that it had. */
+	/* With a window: set this CPU's GS base and give the one that it had. */
 	uint64_t (*set_gs_base)(struct twin_instance *instance, uint64_t base);
 	/*
 	 * The stub for dom0's kernel function at vm, or 0 if there is none. The
@@ -262,7 +263,8 @@ struct twin_text_range {
 
 /*
  * Pages of dom0's that an instance with a window may use. The place of an address in
- * the window is its low 32 bits. All numbers are multiples of the page.
+ * the window is its low 32 bits, or low 42 bits with TWIN_SCHEME_WINDOW. All numbers are
+ * multiples of the page.
  */
 struct twin_range {
 	uint64_t start;		/* dom0 address */
@@ -277,13 +279,14 @@ struct twin_instance_config {
 	struct twin_node *nodes;		/* one for each window ever mapped */
 	uint32_t node_count;
 	/*
-	 * Scheme window32, in place of table and nodes, which are NULL then:
-	 * TWIN_WINDOW_SIZE bytes of the host's addresses, page aligned, with
-	 * TWIN_WINDOW_GUARD before and after them. Nothing is mapped there but pages
-	 * of ranges that are added.
+	 * Schemes window32 and window, in place of table and nodes, which are NULL
+	 * then: the window's start in the host's addresses, page aligned. With its
+	 * mirror and its guards it has the bytes that struct twin_window_shape shows
+	 * (<twin/window.h>). Nothing is mapped there but pages of ranges that are added.
 	 */
 	uint64_t window;
-	/* What twin_stack_view is in the code: a multiple of TWIN_WINDOW_SIZE. */
+	/* What twin_stack_view is in the code: a multiple of TWIN_WINDOW_SIZE, with
+	 * either scheme. */
 	uint64_t stack_view;
 	struct twin_range *ranges;		/* room for ranges */
 	uint32_t range_limit;
@@ -450,7 +453,7 @@ int twin_translate(struct twin_instance *instance, uint64_t va, uint64_t *mapped
  * preempted inside, as in a process, allow for their time slice.
  * [outside]; [inside] it is always TWIN_BUSY. Calls unmap_window.
  *
- * With TWIN_SCHEME_WINDOW32 the pages are taken out of the ranges: what is left of a
+ * With a window the pages are taken out of the ranges: what is left of a
  * range on either side stays (or, if there is no room for one range more, the part
  * before them). Calls unmap_range. To show the pages again, map and add them.
  */

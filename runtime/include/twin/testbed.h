@@ -5,10 +5,11 @@
  *
  * A window is three file pages mapped next to each other in reserved address space,
  * with holes for pages that dom0 does not have, then a page that is never mapped
- * (platform/testbed/window.c). An instance of the scheme window32 has one window of 4 GiB
- * instead, in which dom0's regions lie (platform/testbed/mirror.c). Mapping uses system calls only, no libc, so a slow
- * path keeps the driver's vector registers; ports, warnings and resolve_upcall save
- * vector state around the host's callbacks. Contexts as in <twin/runtime.h>.
+ * (platform/testbed/window.c). An instance of the schemes window32 and window has one
+ * window of 4 GiB or 4 TiB instead, in which dom0's regions lie
+ * (platform/testbed/mirror.c). Mapping uses system calls only, no libc, so a slow path
+ * keeps the driver's vector registers; ports, warnings and resolve_upcall save vector
+ * state around the host's callbacks. Contexts as in <twin/runtime.h>.
  *
  * The process's own signal handlers should use SA_ONSTACK: one that interrupts
  * driver code otherwise runs on the driver stack. They may not use GS: of an instance
@@ -58,7 +59,8 @@ struct twin_testbed_config {
 	struct twin_stlb_entry *stlb;	/* page aligned, below 2 GiB, the caller's;
 					 * NULL: found and owned by the platform, or
 					 * none, if the scheme has a window */
-	uint64_t window;		/* its start, page aligned; 0: anywhere */
+	uint64_t window;		/* its start, page aligned; 0: anywhere. Mirror and
+					 * guards are around it (<twin/window.h>) */
 	uint64_t stack_view;		/* see struct twin_instance_config */
 	struct twin_testbed_host host;	/* copied */
 };
@@ -90,10 +92,11 @@ int twin_testbed_add_region(struct twin_testbed *testbed, const struct twin_test
 const struct twin_range *twin_testbed_collision(const struct twin_testbed *testbed);
 
 /*
- * Scheme window32: the pages of a file from file_offset on are cpu's data stack:
+ * With a window: the pages of a file from file_offset on are cpu's data stack:
  * TWIN_STACK_HIGH - TWIN_STACK_LOW bytes, which dom0 has at the block's address plus
- * stack_view plus TWIN_STACK_LOW. Statuses as above. Without it cpu cannot run the
- * instance. [any]; spins on a lock.
+ * stack_view plus TWIN_STACK_LOW. Statuses as above, and TWIN_INVALID if the place of
+ * that address is not its low 32 bits. Without it cpu cannot run the instance. [any];
+ * spins on a lock.
  */
 int twin_testbed_add_stack(struct twin_testbed *testbed, struct twin_cpu *cpu, int32_t fd,
 			   uint64_t file_offset);

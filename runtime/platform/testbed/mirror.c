@@ -2,10 +2,11 @@
 /*
  * The window of an instance (docs/spec/window.md): dom0's regions at their places.
  *
- *   window - GUARD       reserved, never mapped
- *   window + place       the pages of a region's file, or of a data stack's
- *   elsewhere            reserved, not mapped
- *   window + SIZE        reserved, never mapped, GUARD bytes
+ *   window - mirror - guard   reserved, never mapped
+ *   window - mirror           the window's last bytes once more (scheme window)
+ *   window + place            the pages of a region's file, or of a data stack's
+ *   elsewhere                 reserved, not mapped
+ *   window + size             reserved, never mapped, guard bytes
  *
  * A region is mapped as a whole when it becomes known; Linux finds its pages at their
  * first access. Readable and, if the region is, writable; never executed.
@@ -14,62 +15,109 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-#include <twin/window.h>
-
 #include "platform.h"
 
-#define RESERVED (TWIN_WINDOW_SIZE + 2 * (uint64_t)TWIN_WINDOW_GUARD)
 #define STACK_BYTES (TWIN_STACK_HIGH - TWIN_STACK_LOW)
 
-static uint64_t place_of(const struct twin_testbed *testbed, uint64_t dom0)
+/* Reserved bytes before the window, and all of them. */
+static uint64_t bytes_before(const struct twin_testbed *testbed)
 {
-	return testbed->window + (uint32_t)dom0;
+	return testbed->shape.mirror + testbed->shape.guard;
+}
+
+static uint64_t reserved_bytes(const struct twin_testbed *testbed)
+{
+	return bytes_before(testbed) + testbed->shape.size + testbed->shape.guard;
+}
+
+/* Pages that are mapped one after the other. */
+struct piece {
+	uint64_t at;
+	uint64_t length;
+	uint64_t offset;	/* from the first page's start */
+};
+
+/* dom0's pages at their places. They do not leave the window. */
+static struct piece shown(const struct twin_testbed *testbed, uint64_t dom0, uint64_t length)
+{
+	const uint64_t place = dom0 & (testbed->shape.size - 1);
+
+	return (struct piece){ testbed->window + place, length, 0 };
+}
+
+/* Those of the pages that the mirror shows as well; length 0: none. */
+static struct piece mirrored(const struct twin_testbed *testbed, uint64_t dom0, uint64_t length)
+{
+	const uint64_t place = dom0 & (testbed->shape.size - 1);
+	const uint64_t first = testbed->shape.size - testbed->shape.mirror;
+	const uint64_t before = place < first ? first - place : 0;
+
+	if (before >= length)
+		return (struct piece){ 0, 0, 0 };
+	return (struct piece){ testbed->window + place + before - testbed->shape.size,
+			       length - before, before };
 }
 
 /* Address space with no access: at exactly `wanted`, or anywhere if that is 0. */
 bool twin_testbed_reserve_window(struct twin_testbed *testbed, uint64_t wanted)
 {
 	const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-	void *from = (void *)(wanted ? wanted - TWIN_WINDOW_GUARD : 0);
+	const uint64_t before = bytes_before(testbed), bytes = reserved_bytes(testbed);
+	void *from = (void *)(wanted ? wanted - before : 0);
 	void *at;
 
-	if (wanted & (PAGE - 1) || (wanted && wanted < TWIN_WINDOW_GUARD)) {
+	if (wanted & (PAGE - 1) || (wanted && wanted < before)) {
 		errno = EINVAL;
 		return false;
 	}
-	at = mmap(from, RESERVED, PROT_NONE, flags | (wanted ? MAP_FIXED_NOREPLACE : 0), -1, 0);
+	at = mmap(from, bytes, PROT_NONE, flags | (wanted ? MAP_FIXED_NOREPLACE : 0), -1, 0);
 	if (at == MAP_FAILED)
 		return false;
 	if (wanted && at != from) {	/* a kernel older than the flag */
-		munmap(at, RESERVED);
+		munmap(at, bytes);
 		errno = EEXIST;
 		return false;
 	}
-	testbed->window = (uint64_t)at + TWIN_WINDOW_GUARD;
+	testbed->window = (uint64_t)at + before;
 	return true;
 }
 
 void twin_testbed_free_window(struct twin_testbed *testbed)
 {
 	if (testbed->window)
-		munmap((void *)(testbed->window - TWIN_WINDOW_GUARD), RESERVED);
+		munmap((void *)(testbed->window - bytes_before(testbed)),
+		       reserved_bytes(testbed));
+}
+
+/* Pages that cannot be unmapped would stay visible: end the process. */
+static void unmap_piece(struct piece piece)
+{
+	if (piece.length && !twin_testbed_punch_hole(piece.at, piece.length))
+		__builtin_trap();
 }
 
 void twin_testbed_unmap_range(struct twin_instance *instance, uint64_t start, uint64_t length)
 {
-	/* A range whose pages cannot be unmapped would stay visible: end the process. */
-	if (!twin_testbed_punch_hole(place_of(instance->platform, start), length))
-		__builtin_trap();
+	unmap_piece(shown(instance->platform, start, length));
+	unmap_piece(mirrored(instance->platform, start, length));
 }
 
-static bool map_file(const struct twin_testbed *testbed, const struct twin_testbed_region *region)
+static bool map_piece(const struct twin_testbed_region *region, struct piece piece)
 {
-	const uint64_t at = place_of(testbed, region->dom0_start);
 	const uint64_t protection = PROT_READ | (region->writable ? PROT_WRITE : 0);
 
-	return region->fd < 0 ||
-	       twin_testbed_map_pages(at, region->length, protection, MAP_SHARED | MAP_FIXED,
-				      region->fd, region->file_offset) == at;
+	return !piece.length ||
+	       twin_testbed_map_pages(piece.at, piece.length, protection, MAP_SHARED | MAP_FIXED,
+				      region->fd, region->file_offset + piece.offset) == piece.at;
+}
+
+/* False: some of it may be mapped. */
+static bool map_file(const struct twin_testbed *testbed, const struct twin_testbed_region *region)
+{
+	const uint64_t start = region->dom0_start, length = region->length;
+
+	return region->fd < 0 || (map_piece(region, shown(testbed, start, length)) &&
+				  map_piece(region, mirrored(testbed, start, length)));
 }
 
 /* Lock held, so nothing else is added between the question and the answer. */

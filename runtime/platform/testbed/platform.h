@@ -6,6 +6,7 @@
 #define TWIN_PLATFORM_H
 
 #include <twin/testbed.h>
+#include <twin/window.h>
 
 #define PAGE ((uint64_t)TWIN_PAGE_SIZE)
 
@@ -21,6 +22,7 @@ struct twin_testbed {
 	struct twin_stlb_entry *stlb;
 	struct twin_stlb_entry *own_stlb;	/* NULL if the caller's */
 	uint64_t window;		/* 0: an instance with a table */
+	struct twin_window_shape shape;
 	struct twin_range *ranges;	/* the instance's, if it has a window */
 	uint32_t range_limit;
 	struct twin_range collision;	/* what the last refused range met */

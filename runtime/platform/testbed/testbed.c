@@ -82,7 +82,7 @@ static bool make_window(struct twin_testbed *testbed, const struct twin_testbed_
 
 static bool make_memory(struct twin_testbed *testbed, const struct twin_testbed_config *config)
 {
-	if (config->scheme == TWIN_SCHEME_WINDOW32)
+	if (testbed->shape.size)
 		return make_window(testbed, config);
 	return make_table(testbed, config);
 }
@@ -127,10 +127,10 @@ static bool is_reachable(const struct twin_stlb_entry *stlb)
 
 struct twin_testbed *twin_testbed_create(const struct twin_testbed_config *config)
 {
+	const struct twin_window_shape shape = twin_window_shape_of(config->scheme);
 	struct twin_testbed *testbed;
 
-	if (config->stlb &&
-	    (config->scheme == TWIN_SCHEME_WINDOW32 || !is_reachable(config->stlb))) {
+	if (config->stlb && (shape.size || !is_reachable(config->stlb))) {
 		errno = EINVAL;
 		return NULL;
 	}
@@ -141,6 +141,7 @@ struct twin_testbed *twin_testbed_create(const struct twin_testbed_config *confi
 	testbed = calloc(1, sizeof(*testbed));
 	if (!testbed)
 		return NULL;
+	testbed->shape = shape;
 	if (make_regions(testbed, config) && make_memory(testbed, config) &&
 	    init_instance(testbed, config))
 		return testbed;

@@ -4,7 +4,6 @@
  * ports), set-up and tear-down of an instance, entry, the expected report of an abort.
  */
 #include "machine.h"
-#include "window.h"
 
 int memory_fd;
 uint64_t *memory;	/* all of the file, as dom0 sees it */
@@ -122,11 +121,11 @@ void set_up(uint32_t scheme)
 
 void set_up_with(uint32_t scheme, uint32_t vector_free)
 {
-	const bool windowed = scheme == TWIN_SCHEME_WINDOW32;
+	const bool windowed = twin_window_shape_of(scheme).size;
 	const struct twin_testbed_config config = {
 		.scheme = scheme, .windows = 64, .stlb = windowed ? NULL : twin_stlb, .ports = ports,
-		.port_count = 1, .vector_free = vector_free, .window = windowed ? WINDOW : 0,
-		.stack_view = windowed ? WINDOW_VIEW : 0,
+		.port_count = 1, .vector_free = vector_free, .window = windowed ? window_of(scheme) : 0,
+		.stack_view = windowed ? view_of_scheme(scheme) : 0,
 		.host = {
 			.resolve_upcall = host_resolve, .import = host_import, .port_in = host_in,
 			.port_out = host_out, .warn = host_warn,

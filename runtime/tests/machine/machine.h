@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include <twin/testbed.h>
+#include <twin/window.h>
 
 #include "../test.h"
 
@@ -121,7 +122,12 @@ int answer_42(struct twin_call_frame *frame);
 /* faults.c */
 void host_handler(int number);
 
-/* Every test, in the order in which they run. */
+/* window.c: the tests that follow are of this scheme; where its window and view are. */
+void choose_window(uint32_t scheme);
+uint64_t window_of(uint32_t scheme);
+uint64_t view_of_scheme(uint32_t scheme);
+
+/* The tests of schemes with a table and of all, in the order in which they run. */
 #define MACHINE_TESTS(X) \
 	X(arguments_and_result_pass) \
 	X(the_driver_sees_nothing_of_the_host) \
@@ -184,9 +190,12 @@ void host_handler(int number);
 	X(signals_sent_to_driver_code_go_to_the_host) \
 	X(the_hosts_own_faults_are_not_hidden) \
 	X(two_cpus_run_the_driver_at_once) \
-	X(threads_have_their_own_signal_stacks) \
+	X(threads_have_their_own_signal_stacks)
+
+/* Those that run with window32 and with window. */
+#define WINDOW_TESTS(X) \
 	X(the_window_shows_dom0) \
-	X(only_the_low_half_of_an_address_counts) \
+	X(only_the_place_of_an_address_counts) \
 	X(accesses_outside_dom0_abort) \
 	X(small_numbers_are_no_pointers) \
 	X(an_access_over_the_end_meets_the_guard) \
@@ -205,8 +214,17 @@ void host_handler(int number);
 	X(two_cpus_have_two_data_stacks) \
 	X(signals_meet_the_windows_gs)
 
+/* Those that run with window alone. */
+#define WIDE_TESTS(X) \
+	X(the_mirror_shows_dom0) \
+	X(a_region_is_partly_in_the_mirror) \
+	X(faults_in_the_mirror_are_reported) \
+	X(regions_of_one_low_half_are_two)
+
 #define DECLARE_TEST(name) void name(void);
 MACHINE_TESTS(DECLARE_TEST)
+WINDOW_TESTS(DECLARE_TEST)
+WIDE_TESTS(DECLARE_TEST)
 #undef DECLARE_TEST
 
 #endif /* TWIN_TEST_MACHINE_H */

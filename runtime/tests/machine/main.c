@@ -29,12 +29,27 @@ static void start(void)
 	CHECK_EQUAL((uint64_t)other_cpu, 0x40000000 + TWIN_STACK_CONTEXT);
 }
 
+#define RUN_TEST(name)	RUN(name);
+
+static void run_windows(uint32_t scheme)
+{
+	const unsigned int before = failed;
+
+	choose_window(scheme);
+	WINDOW_TESTS(RUN_TEST)
+	if (scheme == TWIN_SCHEME_WINDOW) {
+		WIDE_TESTS(RUN_TEST)
+	}
+	if (failed != before)
+		fprintf(stderr, "of scheme %u: %u failed\n", scheme, failed - before);
+}
+
 int main(void)
 {
 	start();
-#define RUN_TEST(name)	RUN(name);
 	MACHINE_TESTS(RUN_TEST)
-#undef RUN_TEST
+	run_windows(TWIN_SCHEME_WINDOW32);
+	run_windows(TWIN_SCHEME_WINDOW);
 	twin_testbed_block_destroy(cpu);
 	twin_testbed_block_destroy(other_cpu);
 	return test_summary();

@@ -72,7 +72,7 @@ f: mov %gs:8(%edi), %eax; ret
 .long 5, 20, 1
 .asciz "twin"
 .balign 4
-.long {ABI}, 3, 64, 0, 0
+.long {ABI}, 9, 64, 0, 0
 .text
 .globl f
 .type f, @function

@@ -22,8 +22,10 @@ enum Choice {
     Paper,
     /// Default scheme, dead registers destroyed on purpose.
     Poisoned,
-    /// The scheme with a window.
+    /// The scheme with a window of 4 GiB.
     Window32,
+    /// The scheme with a window of 4 TiB.
+    Window,
     /// Both schemes with a table.
     Both,
     /// All of these.
@@ -36,7 +38,8 @@ impl Choice {
             Choice::Stlb => &Variant::ALL[..1],
             Choice::Paper => &Variant::ALL[1..2],
             Choice::Poisoned => &Variant::ALL[2..3],
-            Choice::Window32 => &Variant::ALL[3..],
+            Choice::Window32 => &Variant::ALL[3..4],
+            Choice::Window => &Variant::ALL[4..],
             Choice::Both => &Variant::PLAIN,
             Choice::All => &Variant::ALL,
         }

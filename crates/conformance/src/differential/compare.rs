@@ -7,7 +7,7 @@
 use std::fmt;
 
 use process_lab::imports::IMPORTS;
-use process_lab::program::{LinkedCode, Scheme};
+use process_lab::program::LinkedCode;
 use process_lab::stock::Stock;
 
 use crate::differential::symbolise::{self, OriginalPlace};
@@ -98,9 +98,9 @@ impl Pair<'_> {
     /// the rewritten one may go on from there, confined.
     fn is_out_of_reach(&self) -> bool {
         let native = self.native.1;
-        let cuts = !Scheme::TABLES.contains(&self.program.variant.scheme);
         let faulted = Ending::from_number(native.ending) == Ending::Fault;
-        cuts && faulted && native.address >= twin_abi::window::SIZE
+        let size = self.program.variant.scheme.window_size();
+        faulted && size.is_some_and(|size| native.address >= size)
     }
 
     fn calls(&self) -> Option<Difference> {

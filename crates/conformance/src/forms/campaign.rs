@@ -101,7 +101,7 @@ const fn replayed(scheme: Scheme, copies: Copies) -> Execution {
 }
 
 /// All ways in which rewritten code is executed.
-pub const EXECUTIONS: [Execution; 12] = [
+pub const EXECUTIONS: [Execution; 14] = [
     execution(Scheme::Stlb, false, false),
     execution(Scheme::Stlb, false, true),
     execution(Scheme::Stlb, true, false),
@@ -114,16 +114,20 @@ pub const EXECUTIONS: [Execution; 12] = [
     replayed(Scheme::Paper, Copies::Fast),
     execution(Scheme::Window32, false, false),
     execution(Scheme::Window32, true, false),
+    execution(Scheme::Window, false, false),
+    execution(Scheme::Window, true, false),
 ];
 
 /// The rewritings that [`EXECUTIONS`] needs.
-const VARIANTS: [Variant; 6] = [
+const VARIANTS: [Variant; 8] = [
     EXECUTIONS[0].variant,
     EXECUTIONS[2].variant,
     EXECUTIONS[3].variant,
     EXECUTIONS[5].variant,
     EXECUTIONS[10].variant,
     EXECUTIONS[11].variant,
+    EXECUTIONS[12].variant,
+    EXECUTIONS[13].variant,
 ];
 
 /// Cases that are rewritten and run together.
@@ -260,13 +264,17 @@ impl<'b> Prepared<'b> {
 
     /// The ways in which it is executed.
     fn executions(&self) -> impl Iterator<Item = (Execution, &Rewritten<'static>)> {
-        EXECUTIONS.into_iter().filter_map(|execution| {
-            let share = execution.share();
-            let has_case = self.cases.iter().any(|(_, case)| share.has_case(case));
-            let mut programs = self.rewritten.iter();
-            let program = programs.find(|r| r.variant == execution.variant)?;
-            has_case.then_some((execution, program))
-        })
+        let executable = |execution: &Execution| execution.variant.is_executable();
+        EXECUTIONS
+            .into_iter()
+            .filter(executable)
+            .filter_map(|execution| {
+                let share = execution.share();
+                let has_case = self.cases.iter().any(|(_, case)| share.has_case(case));
+                let mut programs = self.rewritten.iter();
+                let program = programs.find(|r| r.variant == execution.variant)?;
+                has_case.then_some((execution, program))
+            })
     }
 }
 

@@ -5,7 +5,6 @@ use std::fmt;
 
 use elf_loader::{Object, Place};
 use process_lab::error::Error;
-use process_lab::program::Scheme;
 use process_lab::shared::Shared;
 
 use super::campaign::Execution;
@@ -57,13 +56,13 @@ pub fn agree(native: &Record, twin: &Record) -> bool {
     native == twin && !compares_nothing.iter().any(|&ending| native.is(ending))
 }
 
-/// Whether a rewritten run need not do what the native one did: a window has the low 32
-/// bits of addresses only, so what the processor refuses natively above that it may not
-/// refuse there. The access is confined; nothing else is promised of it.
+/// Whether a rewritten run need not do what the native one did: a window has the low bits
+/// of addresses only, so what the processor refuses natively above that it may not refuse
+/// there. The access is confined; nothing else is promised of it.
 pub fn is_out_of_reach(native: &Record, execution: Execution) -> bool {
-    let beyond = native.trap == GENERAL_PROTECTION || native.address >= twin_abi::window::SIZE;
-    let cuts = !Scheme::TABLES.contains(&execution.variant.scheme);
-    cuts && native.is(Ending::Fault) && beyond
+    let is_beyond = |size| native.trap == GENERAL_PROTECTION || native.address >= size;
+    let size = execution.variant.scheme.window_size();
+    native.is(Ending::Fault) && size.is_some_and(is_beyond)
 }
 
 /// #GP: of an address that is not canonical, or an operand that is not aligned.

@@ -8,7 +8,7 @@ use elf_loader::{Object, Place};
 use process_lab::address_space::{MODULE, PAGE};
 use process_lab::entries::Entries;
 use process_lab::error::Error;
-use process_lab::program::{CODE, NO_VIEW, STLB, Variant, WINDOW, link_as, map_rows};
+use process_lab::program::{CODE, NO_VIEW, STLB, Variant, WINDOW, WINDOW_MASK, link_as, map_rows};
 use process_lab::runtime;
 use twin_abi::names;
 
@@ -107,6 +107,7 @@ fn resolve(name: &str, use_: SymbolUse) -> Option<u64> {
     match name {
         names::STLB => Some(STLB),
         names::WINDOW => Some(WINDOW),
+        names::WINDOW_MASK => Some(WINDOW_MASK),
         names::STACK_VIEW => Some(NO_VIEW),
         _ if use_ == SymbolUse::Call => runtime::entry(name),
         _ => None,

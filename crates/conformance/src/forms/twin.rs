@@ -4,12 +4,12 @@
 use std::ffi::c_void;
 
 use process_lab::address_space::{PAGE, STACK, STACK_BLOCK};
+use process_lab::code_memory;
 use process_lab::error::Error;
-use process_lab::program::{NO_VIEW, STLB, STLB_SIZE, Scheme, WINDOW};
+use process_lab::program::{NO_VIEW, STLB, Scheme, WINDOW, map_constants};
 use process_lab::random::Random;
 use process_lab::runtime::{self, Config, Cpu, Host, Instance, Region, Testbed};
 use process_lab::shared::Shared;
-use process_lab::{code_memory, mapping};
 
 use super::campaign::Execution;
 use super::copies;
@@ -54,10 +54,7 @@ impl<'r> Twin<'r> {
             memory.map_at_dom0()?;
         }
         let has_table = Scheme::TABLES.contains(&program.variant.scheme);
-        if has_table {
-            mapping::new_memory(STLB, STLB_SIZE)
-                .map_err(Error::system("mapping memory for forms"))?;
-        }
+        map_constants(program.variant.scheme).map_err(Error::system("mapping memory for forms"))?;
         let data_stack = Shared::new(STACK.1 - STACK.0);
         let data_stack = data_stack.map_err(Error::system("making a data stack"))?;
         // SAFETY: once in this process, on its only thread; nothing is at the
@@ -129,7 +126,7 @@ impl<'r> Twin<'r> {
         }
         assert!(!self.testbed.is_null(), "no instance");
         self.furnish();
-        if self.identity {
+        if self.identity && self.has_table {
             self.fill_identity();
         }
         self.table = None;

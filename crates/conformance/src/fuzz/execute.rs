@@ -31,6 +31,9 @@ pub fn execute(data: &[u8]) -> FuzzOutcome {
         return FuzzOutcome::Undefined;
     };
     let execution = EXECUTIONS[usize::from(first) % EXECUTIONS.len()];
+    if !execution.variant.is_executable() {
+        return FuzzOutcome::Undefined;
+    }
     match run(&body, execution, u64::from(first), STATES).expect("the machines can be set up") {
         ExecutionVerdict::Same { states, faults } => FuzzOutcome::Executed(states, faults),
         ExecutionVerdict::Refused(_) | ExecutionVerdict::VerifierRefused(_) => FuzzOutcome::Refused,

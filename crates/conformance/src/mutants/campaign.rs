@@ -131,23 +131,23 @@ pub fn run(plan: &Extent) -> Result<MutantsReport, Error> {
         let name = format!("small object, scheme {}", variant.name());
         report.tallies.push((name, tally));
     }
-    let tally = window_tally(&stock.object, plan)?;
-    for survivor in &tally.survivors {
-        let text = survivor.mutant.text.clone();
-        report.accepted.push((MutantEffect::Unknown, text));
+    for scheme in [Scheme::Window32, Scheme::Window] {
+        let tally = window_tally(&stock.object, scheme, plan)?;
+        for survivor in &tally.survivors {
+            let text = survivor.mutant.text.clone();
+            report.accepted.push((MutantEffect::Unknown, text));
+        }
+        let name = format!("e1000, scheme {}", scheme.as_str());
+        report.tallies.push((name, tally));
     }
-    report.tallies.push((
-        format!("e1000, scheme {}", Scheme::Window32.as_str()),
-        tally,
-    ));
     Ok(report)
 }
 
 /// The mutants of the stock module with a window: of as many instructions as of checks in
 /// other schemes, times five, since each has fewer.
-fn window_tally(object: &Object<'_>, plan: &Extent) -> Result<Tally, Error> {
+fn window_tally(object: &Object<'_>, scheme: Scheme, plan: &Extent) -> Result<Tally, Error> {
     const FEWER: usize = 5;
-    let rewritten = rewrite(object, Rewriting::new(Scheme::Window32))?.object;
+    let rewritten = rewrite(object, Rewriting::new(scheme))?.object;
     let subjects = &subjects(&rewritten);
     let threads = plan.threads();
     let count = (FEWER * plan.checks).div_ceil(threads);

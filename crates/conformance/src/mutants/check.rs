@@ -68,7 +68,7 @@ fn length(scheme: Scheme) -> usize {
     match scheme {
         Scheme::Paper => 9,
         Scheme::Stlb => 8,
-        Scheme::Window32 => 0,
+        Scheme::Window32 | Scheme::Window => 0,
     }
 }
 

@@ -9,6 +9,9 @@
 //!           each left out; the sum scaled; another constant
 //! ```
 //!
+//! cut       65 8b 40 08         mov %gs:8(%rax), %eax, scheme `window`: without 65, with 64
+//!           pext twin_window_mask, %rdi, %rax: of 32 bits; of what is at address 0
+//!
 //! What is left out is filled up with `nop`. A move of `rsp` matters only where the function
 //! is left after it: functions without `ret` keep theirs.
 
@@ -55,10 +58,13 @@ pub fn subjects(object: &Object<'_>) -> Vec<Subject> {
                 piece,
             };
             let mut mutants = place.operand();
+            if refers_to(object, piece, names::WINDOW_MASK) {
+                mutants.extend(place.cut());
+            }
             if returns {
                 mutants.extend(place.stack());
             }
-            if is_window_start(object, piece) {
+            if refers_to(object, piece, names::WINDOW) {
                 mutants.extend(pointers(section, &function, &pieces[n..]));
             }
             if !mutants.is_empty() {
@@ -152,7 +158,7 @@ impl Place<'_> {
         let (head, rest) = bytes.split_at(head);
         let reaches = self.piece.decoded.memory_base() != Register::None
             || self.piece.decoded.memory_displ_size() != 0;
-        if !reaches || !head.contains(&GS) || !head.contains(&ADDRESS_SIZE) {
+        if !reaches || !head.contains(&GS) {
             return Vec::new();
         }
         let without = |gone: &[u8]| -> Vec<u8> {
@@ -164,15 +170,27 @@ impl Place<'_> {
             .map(|b| if *b == GS { FS } else { *b })
             .chain(rest.iter().copied())
             .collect();
-        let made = [
-            ("without 65", without(&[GS]), 1),
-            ("without 67", without(&[ADDRESS_SIZE]), 1),
-            ("without 65 and 67", without(&[GS, ADDRESS_SIZE]), 2),
-            ("64 for 65", other, 0),
-        ];
+        let mut made = vec![("without 65", without(&[GS]), 1), ("64 for 65", other, 0)];
+        if head.contains(&ADDRESS_SIZE) {
+            made.push(("without 67", without(&[ADDRESS_SIZE]), 1));
+            made.push(("without 65 and 67", without(&[GS, ADDRESS_SIZE]), 2));
+        }
         made.into_iter()
             .map(|(what, bytes, moved)| self.mutant(MutantKind::Prefix, what, &bytes, moved))
             .collect()
+    }
+
+    /// Those of the instruction that cuts an address: `c4 RXB W.vvvv f5 ...`.
+    fn cut(&self) -> Vec<Mutant> {
+        const WIDTH: (usize, u8) = (2, 0x80);
+        let mut narrow = self.piece.bytes.clone();
+        narrow[WIDTH.0] ^= WIDTH.1;
+        let mut unmasked = self.mutant(MutantKind::Register, "no mask", &self.piece.bytes, 0);
+        unmasked.change = Change::Replace(self.piece.bytes.clone(), Vec::new());
+        vec![
+            self.mutant(MutantKind::Register, "of 32 bits", &narrow, 0),
+            unmasked,
+        ]
     }
 
     /// Those of a move of `rsp`.
@@ -210,8 +228,8 @@ fn is_prefix(byte: u8) -> bool {
     )
 }
 
-fn is_window_start(object: &Object<'_>, piece: &Piece) -> bool {
-    let names = |r: &Relocation| object.symbol(r.symbol).name == names::WINDOW;
+fn refers_to(object: &Object<'_>, piece: &Piece, name: &str) -> bool {
+    let names = |r: &Relocation| object.symbol(r.symbol).name == name;
     piece.relocations.iter().any(names)
 }
 

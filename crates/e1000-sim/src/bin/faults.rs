@@ -14,6 +14,7 @@ enum Scheme {
     Stlb,
     Paper,
     Window32,
+    Window,
 }
 
 /// Break the stock e1000.ko's data, again and again, while its hypervisor
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
             Scheme::Stlb => program::Scheme::Stlb,
             Scheme::Paper => program::Scheme::Paper,
             Scheme::Window32 => program::Scheme::Window32,
+            Scheme::Window => program::Scheme::Window,
         }),
     };
     match campaign::supervised(&options) {

@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use process_lab::mapping;
-use process_lab::program::{STLB, Scheme, Variant, WINDOW};
+use process_lab::program::{STLB, Variant, WINDOW};
 use twin_abi::window;
 
 use crate::memory::{BAR, BAR_SIZE, PAGE, Space, data_stack, data_stack_view};
@@ -36,9 +36,9 @@ fn parsed(line: &str) -> Option<Mapping> {
 
 /// The first entry, or page in the window, that leads elsewhere, if there is one.
 pub fn wrong(space: &Space, variant: Variant) -> Option<String> {
-    match variant.scheme {
-        Scheme::Paper | Scheme::Stlb => wrong_entry(space, variant),
-        Scheme::Window32 => wrong_page(space),
+    match variant.scheme.window_size() {
+        None => wrong_entry(space, variant),
+        Some(size) => wrong_page(space, size),
     }
 }
 
@@ -65,11 +65,8 @@ fn shown(space: &Space) -> Vec<Shown> {
     memory.chain([registers, stack]).collect()
 }
 
-fn place(dom0: u64) -> u64 {
-    WINDOW + dom0 % window::SIZE
-}
-
-fn wrong_page(space: &Space) -> Option<String> {
+fn wrong_page(space: &Space, size: u64) -> Option<String> {
+    let place = |dom0: u64| WINDOW + dom0 % size;
     let mappings = mappings();
     let shown = shown(space);
     let expected = |at: u64| {
@@ -79,7 +76,7 @@ fn wrong_page(space: &Space) -> Option<String> {
     };
     let in_window = |m: &&Mapping| {
         m.addresses.end > WINDOW - window::GUARD
-            && m.addresses.start < WINDOW + window::SIZE + window::GUARD
+            && m.addresses.start < WINDOW + size + window::GUARD
     };
     // Neighbours may be one mapping: its first and last page are looked at.
     let mapped = mappings.iter().filter(in_window);

@@ -29,15 +29,15 @@ pub const FAR: u64 = 0x1300_0000;
 /// Bytes between the images' places.
 pub const IMAGE_ROOM: u64 = 0x0100_0000;
 /// dom0's RAM, whole: `page_offset_base`.
-pub const DIRECT_MAP: u64 = 0x1000_2000_0000;
+pub const DIRECT_MAP: u64 = 0x1012_2000_0000;
 /// `struct page[]` for all machine frames: `vmemmap_base`.
-pub const VMEMMAP: u64 = 0x2000_3000_0000;
+pub const VMEMMAP: u64 = 0x2123_3000_0000;
 /// Most bytes of dom0's RAM, and of `struct page[]`.
 pub const ROOM: u64 = 0x1000_0000;
 /// Bytes of a `struct page`.
 pub const STRUCT_PAGE: u64 = 64;
 /// The NIC's registers.
-pub const BAR: u64 = 0x3000_5000_0000;
+pub const BAR: u64 = 0x3334_5000_0000;
 /// Bytes of the NIC's registers.
 pub const BAR_SIZE: u64 = 128 << 10;
 /// First port of the NIC.

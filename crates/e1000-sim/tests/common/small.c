@@ -14,7 +14,7 @@ u64 host_enter_again(u64 function);
 void nobodys(void);
 
 #define PERCPU __attribute__((section(".data..percpu")))
-#define BAR ((volatile u32 *)0x300050000000)	/* memory/layout.rs */
+#define BAR ((volatile u32 *)0x333450000000)	/* memory/layout.rs */
 
 PERCPU u64 this_cpu_off = 1;
 PERCPU u32 cpu_number = 99;

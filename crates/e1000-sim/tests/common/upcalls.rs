@@ -191,7 +191,7 @@ impl<'s> Bench<'s> {
         );
         let kind = match scheme {
             Scheme::Paper | Scheme::Stlb => runtime::ABORT_ACCESS,
-            Scheme::Window32 => runtime::ABORT_FAULT,
+            Scheme::Window32 | Scheme::Window => runtime::ABORT_FAULT,
         };
         assert_eq!(report.kind, kind, "{report}");
         assert_ne!(instance.upcalls(), upcalls, "no upcall was made");

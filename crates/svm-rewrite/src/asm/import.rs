@@ -26,6 +26,8 @@ pub enum Import {
     Window,
     /// What is added to an address on the control stack.
     StackView,
+    /// What an address is cut with.
+    WindowMask,
     /// A symbol of the original, where the result keeps the original's symbols.
     Own(SymbolId),
 }
@@ -73,6 +75,7 @@ impl Import {
             Import::Stlb => names::STLB.to_owned(),
             Import::Window => names::WINDOW.to_owned(),
             Import::StackView => names::STACK_VIEW.to_owned(),
+            Import::WindowMask => names::WINDOW_MASK.to_owned(),
             Import::Own(id) => object.symbol(id).name.to_string(),
         }
     }

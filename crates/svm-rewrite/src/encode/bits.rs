@@ -66,7 +66,7 @@ impl Emitter<'_> {
             _ => reg64(m),
         };
         iced.set_op1_register(masked);
-        Operand::at(v, 0).replace_in(&mut iced);
+        self.translated(v, 0).replace_in(&mut iced);
         self.note_lock(i);
         self.asm.inst(&iced);
     }

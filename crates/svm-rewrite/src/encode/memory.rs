@@ -26,7 +26,7 @@ impl Emitter<'_> {
     /// ```
     pub fn memory(&mut self, i: InstIdx, plan: &InstPlan, space: Space) {
         if let Some(reuse) = plan.reuse {
-            let operand = Operand::at(reuse.register, reuse.displacement.into());
+            let operand = self.translated(reuse.register, reuse.displacement.into());
             return self.access_at(i, &operand);
         }
         let roles = Self::roles(plan);
@@ -195,18 +195,18 @@ impl Emitter<'_> {
         self.emit(&rm(
             Code::Mov_r8_rm8,
             Register::AL,
-            Operand::at(roles[0], 0),
+            self.translated(roles[0], 0),
         ));
         self.close(plan);
     }
 
     /// The instruction itself with `(%v)` as its memory operand.
     pub(super) fn access(&mut self, i: InstIdx, v: Reg) {
-        self.access_at(i, &Operand::at(v, 0));
+        self.access_at(i, &self.translated(v, 0));
     }
 
     /// The instruction itself with another memory operand.
-    fn access_at(&mut self, i: InstIdx, operand: &Operand) {
+    pub(super) fn access_at(&mut self, i: InstIdx, operand: &Operand) {
         let inst = self.lifted.inst(i);
         let mut iced = inst.iced;
         operand.replace_in(&mut iced);

@@ -29,14 +29,15 @@ use crate::analyse::references::References;
 use crate::asm::encode::Form;
 use crate::asm::import::{Import, Service};
 use crate::asm::{
-    Address, Assembler, Jump, Label, Labels, Operand, Position, Referent, movabs, r, ri, rr,
+    Address, Assembler, Jump, Label, Labels, Operand, Position, Referent, Segment, movabs, r, ri,
+    rr,
 };
 use crate::encode::apply::InstLabels;
 use crate::lift::{CodeIdx, InstIdx, Lifted};
 use crate::plan::returns::begins_own;
 use crate::plan::{Flags, InstPlan};
 use crate::registers::reg64;
-use crate::schemes::{self, Row, Table};
+use crate::schemes::{self, Cut, Row, Table};
 
 /// Bytes below `rsp` that a leaf function may use (psABI 3.2.2).
 const RED_ZONE: i64 = twin_abi::stack::BELOW_RSP;
@@ -359,8 +360,12 @@ impl<'a> Emitter<'a> {
         plan.roles().collect()
     }
 
-    /// A check with an out-of-line slow path; after it, `v` holds the translation.
+    /// A check with an out-of-line slow path; after it, `v` holds the translation. Or the
+    /// address's place, which [`Emitter::translated`] counts from the window's start.
     fn check(&mut self, inst: InstIdx, address: Address, v: Reg, others: &[Reg]) {
+        if self.cuts_in_registers() {
+            return self.cut_address(&address, v);
+        }
         let slow = self.labels.fresh();
         self.check_or_skip(&address, v, others, slow);
         let back = self.fresh_here();
@@ -385,6 +390,19 @@ impl<'a> Emitter<'a> {
             miss,
         };
         self.scheme.emit(table, &mut self.asm, &check);
+    }
+
+    /// What is `displacement` bytes from the address that `v` holds the translation of.
+    fn translated(&self, v: Reg, displacement: i64) -> Operand {
+        Operand {
+            segment: self.cuts_in_registers().then_some(Segment::Gs),
+            ..Operand::at(v, displacement)
+        }
+    }
+
+    /// Whether addresses are cut to a window in registers.
+    fn cuts_in_registers(&self) -> bool {
+        self.scheme.cut == Some(Cut::Register)
     }
 
     /// Emits the out-of-line parts of the checks since the last call:

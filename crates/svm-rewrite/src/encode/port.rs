@@ -9,6 +9,7 @@ use crate::asm::import::Service;
 use crate::asm::{Address, Jump, Operand, ShortOnly, mr, r, ri, rm};
 use crate::lift::InstIdx;
 use crate::plan::InstPlan;
+use crate::schemes::Cut;
 
 fn gate(port: Port) -> Service {
     match port.input {
@@ -120,7 +121,7 @@ impl Emitter<'_> {
 
     /// The element in memory: checked, or in the window.
     fn port_memory(&mut self, i: InstIdx, plan: &InstPlan, pointer: Reg) -> Operand {
-        if !self.scheme.has_checks() {
+        if self.scheme.cut == Some(Cut::Prefix) {
             return Operand::at(pointer, 0).in_window();
         }
         // The gate returns its result in rax, so the translation must not be there.
@@ -129,7 +130,7 @@ impl Emitter<'_> {
             roles.swap(0, 1);
         }
         self.check(i, Address::Copy(pointer), roles[0], &roles[1..]);
-        Operand::at(roles[0], 0)
+        self.translated(roles[0], 0)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::Rules;
 use crate::analyse::class::{Callee, Class, Repeat, Space};
-use crate::schemes::Row;
+use crate::schemes::{Cut, Row};
 
 /// What a class's sequence needs.
 #[derive(Default)]
@@ -22,8 +22,10 @@ pub struct Demand {
 impl Demand {
     /// Of a class, under a scheme and a target's rules.
     pub fn of(class: Class, scheme: &Row, rules: &Rules) -> Demand {
-        if !scheme.has_checks() {
-            return Demand::in_window(class);
+        match scheme.cut {
+            Some(Cut::Prefix) => return Demand::in_window(class),
+            Some(Cut::Register) => return Demand::in_wide_window(class),
+            None => {}
         }
         let check = scheme.registers + rules.table.registers();
         let translate = |registers| Demand {
@@ -141,6 +143,31 @@ impl Demand {
             | Class::KeepOwnPlace(_)
             | Class::KeepBranch(_)
             | Class::StaticNop => Demand::default(),
+        }
+    }
+}
+
+impl Demand {
+    /// The same where addresses are cut in a register: one more for what is behind a pointer
+    /// or in an element of a port's string, and a bit string's word and masked offset.
+    fn in_wide_window(class: Class) -> Demand {
+        let cut = |registers, keeps_flags| Demand {
+            translates: true,
+            registers,
+            keeps_flags,
+            call_registers: false,
+        };
+        match class {
+            Class::Memory(Space::Heap) | Class::Prefetch(Space::Heap) => cut(1, true),
+            Class::Memory(Space::PerCpu(_)) | Class::Prefetch(Space::PerCpu(_)) => cut(2, false),
+            Class::CallIndirect(Callee::Memory(Space::PerCpu(_)))
+            | Class::JumpIndirect(Callee::Memory(Space::PerCpu(_))) => Demand {
+                call_registers: true,
+                ..cut(2, true)
+            },
+            Class::PortString(..) => cut(2, true),
+            Class::BitString(_) => cut(3, false),
+            other => Demand::in_window(other),
         }
     }
 }

@@ -31,6 +31,7 @@ mod trace;
 mod transfers;
 
 use foldhash::HashSet;
+use iced_x86::{Mnemonic, Register};
 use liveness::{LocSet, Reg};
 
 use crate::analyse::class::Class;
@@ -38,8 +39,8 @@ use crate::analyse::flow::Flow;
 use crate::analyse::survey::Survey;
 use crate::lift::{InstIdx, Lifted};
 use crate::refusal::{MOST_REFUSALS, Refusal, RefusalCode};
-use crate::registers::uses_high_byte;
-use crate::schemes::{Row, Table};
+use crate::registers::{register_operands, uses_high_byte};
+use crate::schemes::{Cut, Row, Table};
 use numbering::Ids;
 use reuse::{Access, Available};
 
@@ -197,7 +198,7 @@ impl<'a> Planner<'a> {
         let flags_live = self.live(i).intersects(LocSet::flags());
         let keeps_flags = flags_live && !demand.keeps_flags;
         let result_registers = operand.map_or(LocSet::empty(), |operand| {
-            self.result_registers(i, &operand)
+            self.result_registers(i, &self.held(operand))
         });
         loop {
             let mut chosen = InstPlan {
@@ -210,8 +211,9 @@ impl<'a> Planner<'a> {
             );
             let given_up = match &done {
                 Ok(()) if chosen.scratch.spilled().is_empty() => false,
-                // A spill costs two instructions, another check eight. So a
-                // translation that is used again soon is kept, any other is not.
+                // A spill costs two instructions, another check eight, another cut one. So
+                // a translation that is used again soon is kept, any other is not.
+                Ok(()) if self.scheme.cut.is_some() => self.available.give_up(0),
                 Ok(()) => self.give_up_idle(i),
                 Err(_) => self.available.give_up(0),
             };
@@ -244,7 +246,7 @@ impl<'a> Planner<'a> {
         else {
             return;
         };
-        if !survives {
+        if !survives || self.is_borrowing(i) {
             self.available.lose(&mut self.ids);
             return;
         }
@@ -257,10 +259,30 @@ impl<'a> Planner<'a> {
             self.available.forget(LocSet::reg(Reg::RAX));
         }
         if let (Some(operand), None, Some(v)) = (operand, plan.reuse, plan.dead_result()) {
-            self.available.hold(v, &operand);
+            self.available.hold(v, &self.held(operand));
         }
         self.available.forget(writes);
         self.available.pass(motion, writes, &mut self.ids);
+    }
+
+    /// Whether its sequence pushes and pops a register that the plan does not know. The verifier
+    /// does not follow what the register held (`encode/window`).
+    fn is_borrowing(&self, i: InstIdx) -> bool {
+        let inst = self.lifted.inst(i);
+        let two_references = inst.displacement.is_some() && inst.immediate.is_some();
+        let is_lea = inst.iced.mnemonic() == Mnemonic::Lea;
+        let on_itself = is_lea && inst.iced.memory_index() == inst.iced.op0_register();
+        let reads_rsp = register_operands(&inst.iced).any(|r| r == Register::RSP);
+        self.scheme.cut == Some(Cut::Register) && (two_references || on_itself || reads_rsp)
+    }
+
+    /// What the register holds after the sequence of an access: the translation of its
+    /// address, or of its base where that alone is cut.
+    fn held(&self, operand: Access) -> Access {
+        match self.scheme.cut {
+            Some(Cut::Register) => operand.at_base(),
+            Some(Cut::Prefix) | None => operand,
+        }
     }
 
     fn class(&self, i: InstIdx) -> Class {

@@ -7,6 +7,7 @@
 
 mod paper;
 mod stlb;
+mod window;
 mod window32;
 
 use liveness::Reg;
@@ -24,12 +25,24 @@ pub struct Row {
     pub reuses: bool,
     /// Whether the slow path finds the address still in `v`.
     pub keeps_address: bool,
+    /// How addresses get into the window, where there is one instead of a table;
+    /// [`crate::encode`] sends accesses through it.
+    pub cut: Option<Cut>,
     /// Emits the check where the table is at a constant address; `None` for a scheme
-    /// without checks, whose accesses [`crate::encode`] sends through the window.
+    /// without checks.
     absolute: Option<fn(&mut Assembler, &Check<'_>)>,
     /// Emits it where the table is reached relative to `rip`; `None` if the scheme
     /// has no such form.
     relative: Option<fn(&mut Assembler, &Check<'_>)>,
+}
+
+/// How an address is cut to its place in the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// By the operand's prefix 67.
+    Prefix,
+    /// In a register, before it is used.
+    Register,
 }
 
 /// The row of a scheme. The list of all schemes is [`Scheme::ALL`].
@@ -38,6 +51,7 @@ pub fn row(scheme: Scheme) -> &'static Row {
         Scheme::Stlb => &stlb::ROW,
         Scheme::Paper => &paper::ROW,
         Scheme::Window32 => &window32::ROW,
+        Scheme::Window => &window::ROW,
     }
 }
 

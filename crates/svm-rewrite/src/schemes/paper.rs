@@ -13,6 +13,7 @@ pub const ROW: Row = Row {
     registers: 3,
     reuses: false,
     keeps_address: true,
+    cut: None,
     absolute: Some(check),
     relative: None,
 };

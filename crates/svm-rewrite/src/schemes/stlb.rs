@@ -14,6 +14,7 @@ pub const ROW: Row = Row {
     registers: 2,
     reuses: true,
     keeps_address: false,
+    cut: None,
     absolute: Some(absolute),
     relative: Some(relative),
 };

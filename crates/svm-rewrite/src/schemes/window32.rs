@@ -2,13 +2,14 @@
 //! bits and count it from the start of a window (`docs/spec/window.md`). The accesses are
 //! emitted by `encode/window`.
 
-use super::Row;
+use super::{Cut, Row};
 
 /// Nothing to emit, and no registers to overwrite.
 pub const ROW: Row = Row {
     registers: 0,
     reuses: false,
     keeps_address: true,
+    cut: Some(Cut::Prefix),
     absolute: None,
     relative: None,
 };

@@ -90,14 +90,20 @@ pub fn check(
     let kernel = rules.named_memory == NamedMemory::SymbolsAndPerCpu;
     let narrow = kernel && p.segment == 0 && is_narrow(instruction);
     match rules.named_memory {
-        NamedMemory::Window if shown && !lea && !nop => in_window(&p, gs)?,
-        NamedMemory::Window if p.ignored_segment != 0 && instruction.is_string_instruction() => {
+        memory if memory.is_window() && shown && !lea && !nop => {
+            in_window(&p, gs, memory == NamedMemory::WideWindow)?;
+        }
+        memory
+            if memory.is_window()
+                && p.ignored_segment != 0
+                && instruction.is_string_instruction() =>
+        {
             return Err((
                 ViolationCode::Operand,
                 "a string instruction has no segment prefix",
             ));
         }
-        NamedMemory::None | NamedMemory::Window if p.segment != 0 => {
+        NamedMemory::None | NamedMemory::Window | NamedMemory::WideWindow if p.segment != 0 => {
             return Err((
                 ViolationCode::AddressForm,
                 "%fs and %gs are not dom0's here",
@@ -139,10 +145,12 @@ pub fn check(
 
 /// The prefixes of an operand that is reached: one 65 and one 67, in either order, and no
 /// other of their groups; or none at all, then `crate::rules` judges the register. The
-/// effect of two prefixes of a group is not defined (SDM volume 2, 2.1.1).
-fn in_window(p: &Prefixes, gs: bool) -> Result<(), (ViolationCode, &'static str)> {
+/// effect of two prefixes of a group is not defined (SDM volume 2, 2.1.1). In a window of
+/// 42 bits, 65 may be alone.
+fn in_window(p: &Prefixes, gs: bool, is_wide: bool) -> Result<(), (ViolationCode, &'static str)> {
     match (p.segment, p.addrsize, p.ignored_segment) {
         (1, 1, 0) if gs => Ok(()),
+        (1, 0, 0) if gs && is_wide => Ok(()),
         (0, 0, 0) => Ok(()),
         (0, ..) => Err((ViolationCode::Operand, "it has no prefix 65")),
         (_, 0, _) => Err((ViolationCode::Operand, "it has no prefix 67")),

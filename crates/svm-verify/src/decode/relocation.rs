@@ -123,11 +123,14 @@ fn in_code_alone(
     let branch = at.operands.branch;
     match (r.kind, meaning) {
         // The low half of the address, whatever the high half is.
-        (R_X86_64_32, Meaning::Vm) if at.displacement() && memory == NamedMemory::Window => {
+        (R_X86_64_32, Meaning::Vm) if at.displacement() && memory.is_window() => {
             Ok(Relocated::operand(OperandField::LowDisplacement))
         }
         (R_X86_64_64, Meaning::Window) if at.immediate(8) && r.addend == 0 => {
             Ok(Relocated::operand(OperandField::WindowStart))
+        }
+        (R_X86_64_32S, Meaning::WindowMask) if at.displacement() && r.addend == 0 => {
+            Ok(Relocated::operand(OperandField::WindowMask))
         }
         (R_X86_64_64, Meaning::StackView) if at.immediate(8) && r.addend == 0 => {
             Ok(Relocated::operand(OperandField::Immediate))

@@ -90,6 +90,8 @@ fn holds(form: Form, v: u64, env: &Env) -> bool {
         Form::LowHalf => v >> 32 == 0,
         Form::WindowStart => v == WINDOW,
         Form::WindowPointer => v.wrapping_sub(WINDOW) < window::SIZE,
+        Form::Place => v >> window::wide::BITS == 0,
+        Form::WidePointer => v.wrapping_sub(WINDOW) < window::wide::SIZE,
     }
 }
 
@@ -111,6 +113,8 @@ fn forms() -> Vec<Form> {
         Form::LowHalf,
         Form::WindowStart,
         Form::WindowPointer,
+        Form::Place,
+        Form::WidePointer,
     ];
     for x in (0..3).map(name) {
         all.extend([
@@ -156,6 +160,10 @@ fn numbers(env: &Env) -> Vec<u64> {
         WINDOW,
         WINDOW + window::SIZE - 1,
         WINDOW + window::SIZE,
+        WINDOW + window::wide::SIZE - 1,
+        WINDOW + window::wide::SIZE,
+        window::wide::SIZE - 1,
+        window::wide::SIZE,
     ]);
     for &x in env {
         let in_page = x & (stlb::PAGE_SIZE - 1);

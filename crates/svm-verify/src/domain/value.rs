@@ -101,9 +101,18 @@ pub enum Form {
     WindowStart,
     /// The window's start plus a number below 2^32.
     WindowPointer,
+    /// Below 2^42 (scheme `window`, as the next).
+    Place,
+    /// The window's start plus a number below 2^42.
+    WidePointer,
 }
 
 impl Form {
+    /// Whether it says that the number is below 2^32.
+    pub fn is_low_half(self) -> bool {
+        matches!(self, Form::LowHalf | Form::Below(_))
+    }
+
     /// Whether the form mentions `V(x)`.
     pub(super) fn mentions(self, x: Name) -> bool {
         match self {
@@ -118,7 +127,9 @@ impl Form {
             | Form::Below(_)
             | Form::LowHalf
             | Form::WindowStart
-            | Form::WindowPointer => false,
+            | Form::WindowPointer
+            | Form::Place
+            | Form::WidePointer => false,
             Form::Low32(n)
             | Form::Shifted(n)
             | Form::Page(n)
@@ -159,7 +170,9 @@ impl Form {
             | Form::Below(_)
             | Form::LowHalf
             | Form::WindowStart
-            | Form::WindowPointer => self,
+            | Form::WindowPointer
+            | Form::Place
+            | Form::WidePointer => self,
             Form::Low32(_) => Form::Low32(new),
             Form::Shifted(_) => Form::Shifted(new),
             Form::Page(_) => Form::Page(new),

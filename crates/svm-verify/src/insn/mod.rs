@@ -83,6 +83,11 @@ pub enum Origin {
     /// The start of the window: prefixes 65 and 67, registers of 32 bits or none (schemes
     /// with a window).
     Window,
+    /// The start of the window, and nothing else (scheme `window`).
+    NearWindow,
+    /// The start of the window and a base of 64 bits, which has to be a place in it (scheme
+    /// `window`).
+    Cut,
     /// Zero, and registers of 32 bits (target `linux`): below 4 GiB, whatever is known of
     /// the whole registers.
     Narrow,
@@ -201,6 +206,8 @@ pub enum Op {
     Constant { d: Gpr, small: Option<u8> },
     /// `movabs $twin_window, %d` (schemes with a window).
     WindowStart { d: Gpr },
+    /// `pext twin_window_mask, %s, %d` (scheme `window`).
+    Cut { d: Gpr },
     /// `lea`.
     Lea { d: Gpr, inputs: GprSet, sum: Sum },
     /// Arithmetic on `%d` with an immediate that is not relocated, on 64 bits

@@ -31,6 +31,8 @@ pub enum Meaning {
     Window,
     /// [`twin_abi::names::STACK_VIEW`]: a number.
     StackView,
+    /// [`twin_abi::names::WINDOW_MASK`].
+    WindowMask,
     /// Something to call.
     Routine(Routine),
     /// A place in this object's code.

@@ -174,6 +174,8 @@ fn judge_undefined(
         _ if names::PORT_OUT.contains(&name) => Meaning::Routine(Routine::Keeps),
         _ if name.starts_with(names::RUNTIME_PREFIX) => match memory {
             NamedMemory::Window => of_window(name)?,
+            NamedMemory::WideWindow if name == names::WINDOW_MASK => Meaning::WindowMask,
+            NamedMemory::WideWindow => of_window(name)?,
             NamedMemory::None | NamedMemory::SymbolsAndPerCpu => of_table(name)?,
         },
         _ => Meaning::Routine(Routine::Imported),

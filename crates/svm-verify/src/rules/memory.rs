@@ -7,7 +7,7 @@ use crate::domain::Form;
 use crate::domain::bounds::{self, MAX_ALIGNMENT};
 use crate::findings::ViolationCode;
 use crate::insn::{Access, Gpr, MemoryOperand, Op, Origin};
-use crate::targets::{Frames, NamedMemory, Reads};
+use crate::targets::{Frames, Reads};
 
 impl Step<'_> {
     /// Judges an operand. Where stores alone are confined, what is only read may be
@@ -45,13 +45,20 @@ impl Step<'_> {
             // `Narrow` only where the kernel answers for faults, see above.
             Origin::Symbol | Origin::PerCpu | Origin::Narrow => return Ok(Proved::Kernel),
             // Its form confines it (`crate::decode`).
-            Origin::Window => return Ok(Proved::Window),
+            Origin::Window | Origin::NearWindow => return Ok(Proved::Window),
+            Origin::Cut if self.scheme.is_place(form) => return Ok(Proved::Window),
+            Origin::Cut => {
+                return broken(
+                    ViolationCode::Operand,
+                    "it has no prefix 67, and its base is not cut to the window",
+                );
+            }
             Origin::Unknown => {
                 return broken(ViolationCode::Untranslated, "nothing confines the address");
             }
             Origin::Registers => {}
         }
-        if self.rules.named_memory == NamedMemory::Window {
+        if self.rules.named_memory.is_window() {
             return self.besides_window(m, form);
         }
         if let Some(judged) = self.return_word(m) {

@@ -134,6 +134,7 @@ impl Step<'_> {
                 self.computed(d, GprSet::NONE, form).map(fall)
             }
             Op::WindowStart { d } => self.set(d, Value::of(Form::WindowStart)).map(fall),
+            Op::Cut { d } => self.set(d, Value::of(Form::Place)).map(fall),
             Op::Lea { d, inputs, sum } => self.lea(d, inputs, sum).map(fall),
             Op::Alu { op, d, imm, wide } => self.arithmetic(op, d, imm, wide).map(fall),
             Op::Compare { left, right } => {

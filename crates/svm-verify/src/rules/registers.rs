@@ -113,11 +113,14 @@ impl Step<'_> {
 
     //      mov %edi, %edi
     //      not %edi
+    //      and $63, %edi       # known better already
     pub(super) fn low_halves(&mut self) {
         for r in self.insn.low.iter() {
-            let name = self.state.get(r).name;
-            let form = Form::LowHalf;
-            self.state.write(r, Value { name, form });
+            let Value { name, form } = self.state.get(r);
+            if !form.is_low_half() {
+                let form = Form::LowHalf;
+                self.state.write(r, Value { name, form });
+            }
         }
     }
 

@@ -5,7 +5,6 @@ use crate::domain::bounds::MAX_ALIGNMENT;
 use crate::domain::{Form, Value};
 use crate::findings::ViolationCode;
 use crate::insn::Gpr;
-use crate::targets::NamedMemory;
 
 /// `rsp` stays at whole words, counted from the entry. So if a function is entered with
 /// `rsp` at a multiple of 8, its calls and returns are at multiples of 8.
@@ -90,7 +89,7 @@ impl Step<'_> {
     }
 
     pub(super) fn leave(&mut self) -> Result<(), Broken> {
-        if self.rules.named_memory == NamedMemory::Window {
+        if self.rules.named_memory.is_window() {
             self.state.clobber(self.insn.writes);
             return broken(
                 ViolationCode::StackPointer,

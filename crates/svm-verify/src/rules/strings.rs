@@ -23,7 +23,7 @@ impl Step<'_> {
             Reads::Anywhere => written_through(kind),
         };
         let result = match self.rules.named_memory {
-            NamedMemory::Window => self.window_pointers(pointers),
+            NamedMemory::Window | NamedMemory::WideWindow => self.window_pointers(pointers),
             NamedMemory::None | NamedMemory::SymbolsAndPerCpu if self.faulting => {
                 self.excused(kind, pointers, shift, rep)
             }
@@ -41,7 +41,7 @@ impl Step<'_> {
     //
     // Any count and direction: it ends at a guard at the latest (`crate::schemes`).
     fn window_pointers(&self, pointers: &[Gpr]) -> Result<(), Broken> {
-        let good = |&r: &Gpr| self.state.get(r).form == Form::WindowPointer;
+        let good = |&r: &Gpr| Some(self.state.get(r).form) == self.scheme.pointer();
         match pointers.iter().all(good) {
             true => Ok(()),
             false => broken(

@@ -21,6 +21,7 @@
 
 mod paper;
 mod stlb;
+mod window;
 mod window32;
 
 use twin_abi::Scheme;
@@ -76,6 +77,16 @@ pub trait SchemeRules: Sync {
     /// The branch of a check was not taken: adds the fact that the flags prove.
     fn passed(&self, _state: &mut State, _flags: Flags) {}
 
+    /// Whether a base of this form, by the prefix 65, is in the window.
+    fn is_place(&self, _form: Form) -> bool {
+        false
+    }
+
+    /// The form of what string instructions reach, if that is a window.
+    fn pointer(&self) -> Option<Form> {
+        None
+    }
+
     /// The sum of two registers that `lea` adds, if that confines string instructions.
     fn sum(&self, _a: Form, _b: Form) -> Option<Form> {
         None
@@ -95,14 +106,19 @@ pub enum Gives {
 const NOT_THIS_SCHEME: &str = "the object's scheme does not read the table like this";
 
 /// The rules of all schemes; a test compares it with `Scheme::ALL`.
-const ALL: [&dyn SchemeRules; Scheme::ALL.len()] =
-    [&stlb::Stlb, &paper::Paper, &window32::Window32];
+const ALL: [&dyn SchemeRules; Scheme::ALL.len()] = [
+    &stlb::Stlb,
+    &paper::Paper,
+    &window32::Window32,
+    &window::Window,
+];
 
 pub fn of(scheme: Scheme) -> &'static dyn SchemeRules {
     match scheme {
         Scheme::Stlb => &stlb::Stlb,
         Scheme::Paper => &paper::Paper,
         Scheme::Window32 => &window32::Window32,
+        Scheme::Window => &window::Window,
     }
 }
 

@@ -41,10 +41,14 @@ impl SchemeRules for Window32 {
         Scheme::Window32
     }
 
+    fn pointer(&self) -> Option<Form> {
+        Some(Form::WindowPointer)
+    }
+
     //      lea (%rdi,%t), %rdi
     fn sum(&self, a: Form, b: Form) -> Option<Form> {
         match (a, b) {
-            (Form::LowHalf, Form::WindowStart) | (Form::WindowStart, Form::LowHalf) => {
+            (low, Form::WindowStart) | (Form::WindowStart, low) if low.is_low_half() => {
                 Some(Form::WindowPointer)
             }
             _ => None,

@@ -31,3 +31,9 @@ pub const WINDOW: Rules = Rules {
     return_words: ReturnWords::OutOfReach,
     ..TABLE
 };
+
+/// The same in the scheme whose window has 42 bits.
+pub const WIDE_WINDOW: Rules = Rules {
+    named_memory: NamedMemory::WideWindow,
+    ..WINDOW
+};

@@ -81,6 +81,19 @@ pub enum NamedMemory {
     /// The window, which every operand names by its prefixes 65 and 67. Nothing is
     /// translated.
     Window,
+    /// A window of 42 bits: as above; by its prefix 65 and a displacement, or a base that is
+    /// cut to the window, without 67.
+    WideWindow,
+}
+
+impl NamedMemory {
+    /// Whether dom0's memory is reached through a window.
+    pub fn is_window(self) -> bool {
+        match self {
+            NamedMemory::Window | NamedMemory::WideWindow => true,
+            NamedMemory::None | NamedMemory::SymbolsAndPerCpu => false,
+        }
+    }
 }
 
 /// P1: where operands that are only read may be.
@@ -174,6 +187,7 @@ impl Rules {
         match scheme {
             Scheme::Stlb | Scheme::Paper => &hypervisor::TABLE,
             Scheme::Window32 => &hypervisor::WINDOW,
+            Scheme::Window => &hypervisor::WIDE_WINDOW,
         }
     }
 }
@@ -226,6 +240,10 @@ mod tests {
                 "CodeAlone", "Never", "Unprivileged", "Window", "Confined", "Refused",
                 "OutOfReach", "MayContinue", "Refused", "Own", "Untrusted",
             ]),
+            (Target::Hypervisor, Scheme::Window, Accesses::All) => Some([
+                "CodeAlone", "Never", "Unprivileged", "WideWindow", "Confined", "Refused",
+                "OutOfReach", "MayContinue", "Refused", "Own", "Untrusted",
+            ]),
             (Target::Linux, Scheme::Stlb | Scheme::Paper, Accesses::All) => Some([
                 "Module", "ByKernelTables", "Kernel", "SymbolsAndPerCpu", "Confined", "Near",
                 "Trusted", "EndThread", "Allowed", "Compiled", "KeepByPsabi",
@@ -235,7 +253,7 @@ mod tests {
                 "Trusted", "EndThread", "Allowed", "Compiled", "KeepByPsabi",
             ]),
             (Target::Hypervisor, _, Accesses::Stores)
-            | (Target::Linux, Scheme::Window32, _)
+            | (Target::Linux, Scheme::Window32 | Scheme::Window, _)
             | (Target::Process, ..) => None,
         }
     }

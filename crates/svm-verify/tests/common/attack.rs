@@ -8,8 +8,8 @@ use svm_verify::{Accesses, Contract, Scheme, Target};
 
 use super::module::link;
 use super::{
-    ABI, PAPER, STLB, WINDOW32, assemble, check, check_register, note, note_of, paper, returning,
-    stlb,
+    ABI, PAPER, STLB, WINDOW, WINDOW32, assemble, check, check_register, note, note_of, paper,
+    returning, stlb,
 };
 
 /// The expected result of a case.
@@ -82,17 +82,18 @@ pub fn parse(target: Target, path: &Path, directory: &str, topic: &str, text: &s
         let end = starts.get(i + 1).copied().unwrap_or(lines.len());
         let place = format!("{directory}/{topic}.s:{}", start + 1);
         let name = &lines[start][4..];
-        let own = if topic.starts_with("window32") {
-            WINDOW32
-        } else {
-            STLB
+        let own = match topic.split_once('-') {
+            Some(("windows", _)) => vec![WINDOW32, WINDOW],
+            Some(("window32", _)) => vec![WINDOW32],
+            Some(("window", _)) => vec![WINDOW],
+            _ => vec![STLB],
         };
         let accesses = if topic.starts_with("stores") {
             Accesses::Stores
         } else {
             Accesses::All
         };
-        let (mut expected, mut schemes, mut whole) = (None, vec![own], false);
+        let (mut expected, mut schemes, mut whole) = (None, own, false);
         let mut line = start;
         let mut code = start + 1;
         while let Some(directive) = lines[code..end].first().and_then(|l| l.strip_prefix("# ")) {
@@ -104,6 +105,7 @@ pub fn parse(target: Target, path: &Path, directory: &str, topic: &str, text: &s
                 ("scheme", "stlb") => schemes = vec![STLB],
                 ("scheme", "paper") => schemes = vec![PAPER],
                 ("scheme", "window32") => schemes = vec![WINDOW32],
+                ("scheme", "window") => schemes = vec![WINDOW],
                 ("scheme", "both") => schemes = vec![STLB, PAPER],
                 ("from", _) => {}
                 ("whole", _) => whole = true,

@@ -22,6 +22,7 @@ pub const PAPER: u32 = 0;
 pub const STLB: u32 = 1;
 /// See [`PAPER`].
 pub const WINDOW32: u32 = 2;
+pub const WINDOW: u32 = 3;
 
 /// The first word of a note.
 pub const ABI: u32 = twin_abi::ABI_VERSION;

@@ -11,7 +11,7 @@ use std::ffi::{c_int, c_void};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-use process_lab::program::{STACK_VIEW, STLB, STLB_SIZE, STUBS, Scheme, WINDOW};
+use process_lab::program::{STACK_VIEW, STLB, STUBS, Scheme, WINDOW, map_constants};
 use process_lab::runtime::{
     self, AbortReport, Config, Cpu, Frame, Host, PortRange, Region, Testbed,
 };
@@ -85,9 +85,7 @@ impl<'a> Instance<'a> {
         code_memory::load_program(&payload.hot).map_err(unloaded)?;
         code_memory::load_program(&payload.driver).map_err(unloaded)?;
         load_stubs(payload, &loading.services)?;
-        if !has_window(payload) {
-            mapping::new_memory(STLB, STLB_SIZE).map_err(unloaded)?;
-        }
+        map_constants(payload.driver.variant.scheme).map_err(unloaded)?;
         // SAFETY: once in this process, before it has other threads.
         let ready = unsafe {
             runtime::twin_testbed_faults_start() == 0 && runtime::twin_testbed_thread_start() == 0
@@ -368,10 +366,7 @@ impl Drop for Instance<'_> {
 }
 
 fn has_window(payload: &Payload) -> bool {
-    match payload.driver.variant.scheme {
-        Scheme::Paper | Scheme::Stlb => false,
-        Scheme::Window32 => true,
-    }
+    !Scheme::TABLES.contains(&payload.driver.variant.scheme)
 }
 
 /// The status of adding dom0's `range` as an error.

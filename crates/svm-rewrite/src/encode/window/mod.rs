@@ -2,8 +2,10 @@
 //! that no sequence here mentions are written as under any other scheme.
 //!
 //! An operand goes to the window by the prefixes 65 and 67: base and index become 32 bits
-//! wide, all else stays. So most accesses need no register and change no flag.
+//! wide, all else stays. So most accesses need no register and change no flag. In a window
+//! of 42 bits ([`cut`]) these are the operands on the stack; others are cut in a register.
 
+mod cut;
 mod stack;
 mod strings;
 
@@ -37,6 +39,9 @@ impl Emitter<'_> {
     /// Writes an instruction whose class has a sequence here; whether it has.
     pub fn through_window(&mut self, i: InstIdx, plan: &InstPlan, here: &FrameHere) -> bool {
         let known = || here.direction.expect("checked before anything was written");
+        if self.cuts_in_registers() && self.through_cut(i, plan, here) {
+            return true;
+        }
         match plan.class {
             Class::Plain => self.stack_word(i, here.is_data),
             Class::Memory(Space::PerCpu(_))
@@ -92,11 +97,11 @@ impl Emitter<'_> {
     /// ```
     fn in_window(&mut self, i: InstIdx) {
         let inst = self.lifted.inst(i);
-        let operand = inst.operand().in_window();
-        match inst.displacement.is_some() && inst.immediate.is_some() {
-            true => self.through_symbol(i, operand),
-            false => self.access_in_window(i, &operand),
+        if inst.displacement.is_some() && inst.immediate.is_some() {
+            return self.through_symbol(i, inst.operand().in_window());
         }
+        let reached = self.by_itself(i, 0).expect("it needs no register");
+        self.access_reached(i, reached);
     }
 
     /// An instruction may have one relocation, and this one has two:
@@ -108,6 +113,8 @@ impl Emitter<'_> {
     ///     movq  $twin_vm:other, %gs:(%et,%eindex,s)
     ///     pop   %t
     /// ```
+    ///
+    /// Where addresses are cut in registers, and it is not on the stack, `%t` is.
     fn through_symbol(&mut self, i: InstIdx, operand: Operand) {
         let inst = self.lifted.inst(i);
         let t = self.any_but(i);
@@ -118,9 +125,16 @@ impl Emitter<'_> {
         let symbol = symbol.expect("its displacement is relocated");
         self.asm
             .inst_with(&movabs(t, 0), Some((Field::Abs64, symbol)));
-        let operand = Operand {
-            relocated: false,
-            ..self.beside(t, operand)
+        let has_registers = operand.base != Base::None || operand.index != Index::None;
+        let operand = match self.cuts_in_registers() && !has_registers {
+            true => {
+                self.cut(t, t);
+                self.translated(t, 0)
+            }
+            false => Operand {
+                relocated: false,
+                ..self.beside(t, operand)
+            },
         };
         let mut iced = inst.iced;
         operand.replace_in(&mut iced);
@@ -148,16 +162,16 @@ impl Emitter<'_> {
         }
     }
 
-    /// The instruction itself with an operand in the window, its references kept.
-    fn access_in_window(&mut self, i: InstIdx, operand: &Operand) {
+    /// The instruction itself with an operand in the window, its immediate kept.
+    fn access_reached(&mut self, i: InstIdx, reached: Reached) {
         let inst = self.lifted.inst(i);
         let mut iced = inst.iced;
-        operand.replace_in(&mut iced);
+        reached.operand.replace_in(&mut iced);
         self.note_lock(i);
-        let displacement = self.low_half(i);
         let immediate = inst.immediate.map(|value| self.references.get(value));
         let immediate = immediate.map(|reference| (reference.field, reference.referent));
-        self.asm.inst_referring(&iced, displacement, immediate);
+        self.asm
+            .inst_referring(&iced, reached.displacement, immediate);
     }
 
     /// What the displacement refers to, as the low half of an address.
@@ -166,13 +180,32 @@ impl Emitter<'_> {
         Some((Field::Abs32, self.references.get(value).referent))
     }
 
+    /// The operand of an instruction in the window, with `pushed` more words on the stack;
+    /// `None` if its address has to be cut in a register.
+    fn by_itself(&self, i: InstIdx, pushed: i64) -> Option<Reached> {
+        if self.cuts_in_registers() {
+            return self.without_cut(i, pushed);
+        }
+        Some(Reached {
+            operand: lowered(self.lifted.inst(i).operand().in_window(), pushed),
+            displacement: self.low_half(i),
+        })
+    }
+
+    /// The same, its address cut in `to` if it has to be.
+    fn reached(&mut self, i: InstIdx, pushed: i64, to: Reg) -> Reached {
+        match self.by_itself(i, pushed) {
+            Some(reached) => reached,
+            None => self.cut_operand(i, pushed, to),
+        }
+    }
+
     /// `mov operand, %to`, the operand that of the instruction with `pushed` more words on
     /// the stack.
     pub(super) fn load_operand(&mut self, i: InstIdx, pushed: i64, to: Reg) {
-        let operand = lowered(self.lifted.inst(i).operand().in_window(), pushed);
-        let load = rm(Code::Mov_r64_rm64, reg64(to), operand);
-        let displacement = self.low_half(i);
-        self.asm.inst_referring(&load, displacement, None);
+        let reached = self.reached(i, pushed, to);
+        let load = rm(Code::Mov_r64_rm64, reg64(to), reached.operand);
+        self.asm.inst_referring(&load, reached.displacement, None);
     }
 
     /// Data of the CPU in dom0:
@@ -188,9 +221,12 @@ impl Emitter<'_> {
     fn through_segment(&mut self, i: InstIdx, plan: &InstPlan) {
         let t = Self::roles(plan)[0];
         self.open(plan);
-        let operand = self.segment_operand(i, t);
+        let reached = Reached {
+            operand: self.segment_operand(i, t),
+            displacement: self.low_half(i),
+        };
         self.restore_flags(plan);
-        self.access_in_window(i, &operand);
+        self.access_reached(i, reached);
         self.close(plan);
     }
 
@@ -213,6 +249,11 @@ impl Emitter<'_> {
 
     /// A register that the instruction does not name.
     fn any_but(&self, i: InstIdx) -> Reg {
+        self.two_but(i).0
+    }
+
+    /// Two registers that the instruction does not name.
+    fn two_but(&self, i: InstIdx) -> (Reg, Reg) {
         let inst = self.lifted.inst(i);
         let operand = inst.operand();
         let named = |reg: Reg| {
@@ -220,10 +261,10 @@ impl Emitter<'_> {
                 || matches!(operand.index, Index::Register(index, _) if index == reg)
                 || register_operands(&inst.iced).any(|r| gpr(r.full_register()) == Some(reg))
         };
-        let free = [Reg::RAX, Reg::RCX, Reg::RDX, Reg::RSI]
-            .into_iter()
-            .find(|r| !named(*r));
-        free.expect("an instruction without implied registers names three at most")
+        let all = [Reg::RAX, Reg::RCX, Reg::RDX, Reg::RSI, Reg::RDI];
+        let mut free = all.into_iter().filter(|r| !named(*r));
+        let few = "an instruction without implied registers names three at most";
+        (free.next().expect(few), free.next().expect(few))
     }
 
     /// ```text
@@ -264,6 +305,12 @@ impl Emitter<'_> {
             e.transfer(jump);
         });
     }
+}
+
+/// An operand in the window, and what its displacement refers to.
+struct Reached {
+    operand: Operand,
+    displacement: Option<(Field, Referent)>,
 }
 
 /// An operand after `words` more words are on the stack.

@@ -5,7 +5,7 @@
 use iced_x86::{Code, Instruction, Mnemonic, OpKind, Register};
 use liveness::Reg;
 
-use super::{Emitter, lowered};
+use super::{Emitter, Reached, lowered};
 use crate::asm::import::Import;
 use crate::asm::{Base, Index, Operand, Segment, mr, rm};
 use crate::lift::InstIdx;
@@ -61,17 +61,24 @@ impl Emitter<'_> {
     /// ```
     pub(super) fn with_view(&mut self, i: InstIdx) {
         let t = self.any_but(i);
+        let is_memory = self.lifted.inst(i).iced.op0_kind() == OpKind::Memory;
+        self.push(t);
+        self.view(t);
+        let words = self.words;
+        let reached = is_memory.then(|| self.by_itself(i, words).expect("it needs no register"));
+        self.with_register(i, t, reached);
+        self.pop(t);
+    }
+
+    /// The instruction with `t` for the `rsp` that it reads.
+    pub(super) fn with_register(&mut self, i: InstIdx, t: Reg, reached: Option<Reached>) {
         let mut iced = self.lifted.inst(i).iced;
         iced.set_op1_register(reg64(t));
-        self.push(t);
-        self.view_of_top(t);
-        if iced.op0_kind() == OpKind::Memory {
-            let operand = lowered(self.lifted.inst(i).operand().in_window(), self.words);
-            operand.replace_in(&mut iced);
+        if let Some(reached) = &reached {
+            reached.operand.replace_in(&mut iced);
         }
-        let displacement = self.low_half(i);
+        let displacement = reached.and_then(|reached| reached.displacement);
         self.asm.inst_referring(&iced, displacement, None);
-        self.pop(t);
     }
 
     /// ```text
@@ -84,16 +91,17 @@ impl Emitter<'_> {
     /// ```
     fn push_view(&mut self) {
         self.push(Reg::RAX);
-        self.view_of_top(Reg::RAX);
+        self.view(Reg::RAX);
         self.emit(&mr(Code::Mov_rm64_r64, TOP, Register::RAX));
         self.pop(Reg::RAX);
         self.lea(&Operand::at(Reg::RSP, -8), Reg::RSP);
     }
 
-    /// Dom0's address of the word that was on top of the stack before the last push.
-    fn view_of_top(&mut self, t: Reg) {
+    /// Dom0's address of the word that was on top of the stack before the sequence.
+    pub(super) fn view(&mut self, t: Reg) {
         self.constant(Import::StackView, t);
-        self.lea(&Operand::indexed(Reg::RSP, t, 0).plus(8), t);
+        let pushed = 8 * self.words;
+        self.lea(&Operand::indexed(Reg::RSP, t, 0).plus(pushed), t);
     }
 
     /// ```text
@@ -201,15 +209,24 @@ impl Emitter<'_> {
     ///     pop   %t
     ///     lea   8(%rsp), %rsp
     /// ```
+    ///
+    /// Another register is pushed before if the operand's address is cut in one.
     pub(super) fn pop_data_to_memory(&mut self, i: InstIdx) {
-        let t = self.any_but(i);
+        let (t, u) = self.two_but(i);
+        let cuts = self.by_itself(i, 0).is_none();
+        if cuts {
+            self.push(u);
+        }
         self.push(t);
-        self.emit(&rm(Code::Mov_r64_rm64, reg64(t), lowered(TOP, 1)));
-        let operand = lowered(self.lifted.inst(i).operand().in_window(), 2);
-        let displacement = self.low_half(i);
-        let store = mr(Code::Mov_rm64_r64, operand, reg64(t));
-        self.asm.inst_referring(&store, displacement, None);
+        let popped = lowered(TOP, self.words);
+        self.emit(&rm(Code::Mov_r64_rm64, reg64(t), popped));
+        let reached = self.reached(i, self.words + 1, u);
+        let store = mr(Code::Mov_rm64_r64, reached.operand, reg64(t));
+        self.asm.inst_referring(&store, reached.displacement, None);
         self.pop(t);
+        if cuts {
+            self.pop(u);
+        }
         self.lea(&Operand::at(Reg::RSP, 8), Reg::RSP);
     }
 

@@ -44,7 +44,7 @@ impl Emitter<'_> {
     /// ```text
     ///     <where the pointer ends> -> %t ; push %t        each
     ///     movabs $twin_window, %t
-    ///     mov   %edi, %edi ; lea (%rdi,%t), %rdi          each
+    ///     mov   %edi, %edi ; lea (%rdi,%t), %rdi          each; pext for 42 bits
     ///     rep movsb
     ///     pop   %rdi                                      each
     /// ```
@@ -66,7 +66,7 @@ impl Emitter<'_> {
             }
             self.push(t);
         }
-        self.cut(t, pointers);
+        self.point_into_window(t, pointers);
         self.copy_plain(i);
         for &pointer in pointers.iter().rev() {
             self.pop(pointer);
@@ -93,13 +93,13 @@ impl Emitter<'_> {
         let not = |p: Reg| r(Code::Not_rm64, reg64(p));
         for &pointer in pointers {
             self.mov(pointer, t);
-            self.emit(&rr(Code::Mov_r32_rm32, reg32(pointer), reg32(pointer)));
+            self.cut_pointer(pointer);
             self.emit(&not(pointer));
             self.lea(&Operand::indexed(t, pointer, 0).plus(1), t);
             self.emit(&not(pointer));
             self.push(t);
         }
-        self.cut(t, pointers);
+        self.point_into_window(t, pointers);
         self.copy_plain(i);
         self.constant(Import::Window, t);
         for &pointer in pointers {
@@ -114,11 +114,19 @@ impl Emitter<'_> {
     }
 
     /// Makes pointers into the window of pointers.
-    fn cut(&mut self, t: Reg, pointers: &[Reg]) {
+    fn point_into_window(&mut self, t: Reg, pointers: &[Reg]) {
         self.constant(Import::Window, t);
         for &pointer in pointers {
-            self.emit(&rr(Code::Mov_r32_rm32, reg32(pointer), reg32(pointer)));
+            self.cut_pointer(pointer);
             self.lea(&Operand::indexed(pointer, t, 0), pointer);
+        }
+    }
+
+    /// `mov %edi, %edi`, or `pext twin_window_mask, %rdi, %rdi`.
+    fn cut_pointer(&mut self, pointer: Reg) {
+        match self.cuts_in_registers() {
+            true => self.cut(pointer, pointer),
+            false => self.emit(&rr(Code::Mov_r32_rm32, reg32(pointer), reg32(pointer))),
         }
     }
 }

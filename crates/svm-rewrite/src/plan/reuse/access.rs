@@ -31,6 +31,14 @@ impl Access {
         })
     }
 
+    /// The same through the base alone.
+    pub fn at_base(self) -> Access {
+        Access {
+            displacement: 0,
+            ..self
+        }
+    }
+
     /// Bytes that are accessed.
     pub(super) fn size(&self) -> u16 {
         self.size.get()

@@ -224,7 +224,8 @@ impl Names<'_, '_> {
             | Import::Data(_)
             | Import::Runtime(_)
             | Import::Window
-            | Import::StackView => {
+            | Import::StackView
+            | Import::WindowMask => {
                 unreachable!("a module for a stock kernel has no other runtime")
             }
         }

@@ -3,7 +3,7 @@
 
 use iced_x86::{Code as Code86, Instruction, Mnemonic, OpKind, Register, UsedMemory};
 
-use super::{NOT_IN_WINDOW, OperandField, addressed, gpr32, gpr64, writes};
+use super::{MASK, NOT_IN_WINDOW, OperandField, addressed, gpr32, gpr64, writes};
 use crate::decode::{allow, prefix};
 use crate::findings::ViolationCode;
 use crate::insn::{Access, Gpr, Insn, MemoryOperand, Op, Origin};
@@ -26,7 +26,8 @@ pub(super) fn memory(
         NamedMemory::SymbolsAndPerCpu => origin(i, field),
         // There are as many prefixes 65 as 67 (`crate::decode::prefix`).
         NamedMemory::Window if i.segment_prefix() == Register::GS => Origin::Window,
-        NamedMemory::Window => Origin::Registers,
+        NamedMemory::WideWindow if i.segment_prefix() == Register::GS => in_wide_window(i),
+        NamedMemory::Window | NamedMemory::WideWindow => Origin::Registers,
     };
     let (access, size) = operand_access(i, insn.op, used);
     let transfer = matches!(insn.op, Op::CallIndirect(_) | Op::JumpIndirect(_));
@@ -81,6 +82,7 @@ pub(super) fn memory(
                 "its displacement is an address in dom0",
             ));
         }
+        OperandField::WindowMask => return Err((ViolationCode::Operand, MASK)),
         OperandField::Displacement if origin == Origin::Window && !silent => {
             let reason =
                 "an address of 32 bits is not extended by its sign: R_X86_64_32 is its relocation";
@@ -113,7 +115,8 @@ fn form(
     let base = i.memory_base();
     match (origin, rules.named_memory) {
         (Origin::Window, _) => in_window(i),
-        (Origin::Registers, NamedMemory::Window) if gpr64(base).is_none() => Err((
+        (Origin::NearWindow | Origin::Cut, _) => from_window(i),
+        (Origin::Registers, memory) if memory.is_window() && gpr64(base).is_none() => Err((
             ViolationCode::Operand,
             "it has neither prefix 65 nor prefix 67",
         )),
@@ -138,6 +141,38 @@ fn in_window(i: &Instruction) -> Result<(), (ViolationCode, &'static str)> {
         false => Err((
             ViolationCode::Operand,
             "its address is not made of registers of 32 bits and a displacement",
+        )),
+    }
+}
+
+/// What an operand with the prefix 65 counts from in a window of 42 bits: with 67 as above;
+/// without, its base and the window's start, or the latter alone.
+fn in_wide_window(i: &Instruction) -> Origin {
+    // What the decoder says of a displacement without a base or an index.
+    const OF_32_BITS: u32 = 4;
+    let (base, index) = (i.memory_base(), i.memory_index());
+    let none = base == Register::None && index == Register::None;
+    match none {
+        true if i.memory_displ_size() == OF_32_BITS => Origin::Window,
+        true => Origin::NearWindow,
+        false if gpr32(base).is_some() || gpr32(index).is_some() => Origin::Window,
+        false => Origin::Cut,
+    }
+}
+
+//      op %gs:disp(%v)
+//      op %gs:disp
+//
+/// With the prefix 65 alone: at most a base, which `crate::rules` judges, and a displacement,
+/// which is less than what is in the window's mirror and its guards.
+fn from_window(i: &Instruction) -> Result<(), (ViolationCode, &'static str)> {
+    let base = i.memory_base();
+    let good = base == Register::None || gpr64(base).is_some();
+    match good && i.memory_index() == Register::None && !is_moffs(i.code()) {
+        true => Ok(()),
+        false => Err((
+            ViolationCode::Operand,
+            "its address is not made of one register and a displacement",
         )),
     }
 }

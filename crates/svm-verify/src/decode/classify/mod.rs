@@ -33,6 +33,8 @@ pub enum OperandField {
     LowDisplacement,
     /// The immediate that is the window's start (schemes with a window).
     WindowStart,
+    /// The displacement of the mask that cuts an address (scheme `window`).
+    WindowMask,
     /// The displacement of a table entry's tag.
     Tag,
     /// The displacement of a table entry's translation.
@@ -59,7 +61,7 @@ pub fn classify(
         section: 0,
         writes: GprSet::NONE,
         low: match rules.named_memory {
-            NamedMemory::Window => low_half(i),
+            NamedMemory::Window | NamedMemory::WideWindow => low_half(i),
             NamedMemory::None | NamedMemory::SymbolsAndPerCpu => GprSet::NONE,
         },
         memory: MemoryOperand::NONE,
@@ -118,6 +120,7 @@ fn known_writes(op: Op) -> Option<GprSet> {
         | Op::Copy32 { d, .. }
         | Op::Constant { d, .. }
         | Op::WindowStart { d }
+        | Op::Cut { d }
         | Op::Lea { d, .. }
         | Op::MoveIfAbove { d, .. }
         | Op::Alu { d, .. } => Some(d.set()),
@@ -148,6 +151,9 @@ fn addressed(
             "the driver may not have the table's address",
         ));
     }
+    if field == OperandField::WindowMask {
+        return Err((ViolationCode::Operand, MASK));
+    }
     if field == OperandField::LowDisplacement {
         return Err((ViolationCode::Relocation, NOT_IN_WINDOW));
     }
@@ -162,6 +168,9 @@ fn addressed(
     }
     Ok(())
 }
+
+/// Why a reference to the mask is refused.
+const MASK: &str = "the window's mask is read by pext of 64 bits alone";
 
 /// Why a relocation of the type R_X86_64_32 is refused.
 const NOT_IN_WINDOW: &str = "half an address fits only an operand in the window";

@@ -1,6 +1,6 @@
 //! What an instruction does: its [`Op`].
 
-use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
+use iced_x86::{Code, FlowControl, Instruction, Mnemonic, OpKind, Register};
 
 use super::{OperandField, gpr, gpr32, gpr64};
 use crate::decode::allow;
@@ -33,6 +33,7 @@ pub(super) fn operation(i: &Instruction, field: OperandField) -> Op {
         Mov if field == OperandField::WindowStart => {
             gpr64(i.op0_register()).map_or(Op::Stop, |d| Op::WindowStart { d })
         }
+        Pext if field == OperandField::WindowMask => cut(i).unwrap_or(Op::Plain),
         Mov => mov(i, field),
         Lea => lea(i, field),
         Bt | Bts | Btr | Btc => bit_at(i).unwrap_or(Op::Plain),
@@ -129,6 +130,17 @@ fn mov(i: &Instruction, field: OperandField) -> Op {
         (_, _, Some(d), Some(s)) => Op::Copy32 { d, s },
         _ => Op::Plain,
     }
+}
+
+/// `pext twin_window_mask, %s, %d` of 64 bits, the mask at an absolute address.
+fn cut(i: &Instruction) -> Option<Op> {
+    let form = i.code() == Code::VEX_Pext_r64_r64_rm64
+        && i.op2_kind() == OpKind::Memory
+        && i.memory_base() == Register::None
+        && i.memory_index() == Register::None
+        && i.segment_prefix() == Register::None;
+    form.then_some(())?;
+    gpr64(i.op0_register()).map(|d| Op::Cut { d })
 }
 
 fn lea(i: &Instruction, field: OperandField) -> Op {

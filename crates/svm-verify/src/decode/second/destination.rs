@@ -34,6 +34,7 @@ fn is_known(op: Op) -> bool {
             | Op::Copy32 { .. }
             | Op::Constant { .. }
             | Op::WindowStart { .. }
+            | Op::Cut { .. }
             | Op::Lea { .. }
             | Op::Alu { .. }
             | Op::Compare { .. }

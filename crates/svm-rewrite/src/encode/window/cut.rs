@@ -1,0 +1,270 @@
+//! Accesses through a window of 42 bits: an address is cut in a register by one instruction
+//! that changes no flag, and the operand counts from the window's start.
+//!
+//! ```text
+//!     pext  twin_window_mask, %base, %v
+//!     op    %gs:d(%v)
+//! ```
+//!
+//! `%v` serves later accesses through the same base, too: whatever their displacement is, it
+//! is less than the guards ([`crate::plan`], reuse).
+
+use iced_x86::Code;
+use liveness::Reg;
+
+use super::{Emitter, FrameHere, Reached, lowered};
+use crate::analyse::class::{Callee, Class, Space};
+use crate::asm::import::Import;
+use crate::asm::{Address, Base, Field, Index, Jump, Operand, Referent, Segment, Shape, mr, rm};
+use crate::lift::InstIdx;
+use crate::plan::InstPlan;
+use crate::registers::reg64;
+
+impl Emitter<'_> {
+    /// Writes an instruction whose class has a sequence here; whether it has.
+    pub(super) fn through_cut(&mut self, i: InstIdx, plan: &InstPlan, here: &FrameHere) -> bool {
+        match plan.class {
+            Class::Memory(_) if here.return_address.is_some() => return false,
+            Class::Memory(Space::Heap) if self.reads_rsp(i) => self.with_view_cut(i, plan),
+            Class::Memory(Space::Heap) | Class::Prefetch(Space::Heap) => self.cut_access(i, plan),
+            Class::Memory(space @ Space::PerCpu(_)) | Class::Prefetch(space @ Space::PerCpu(_)) => {
+                self.memory(i, plan, space);
+            }
+            // Whatever the bit offset is, its bytes are added before the address is cut.
+            Class::BitString(_) if self.is_on_stack(i) => return false,
+            Class::BitString(space) => self.bit_string(i, plan, space),
+            Class::Xlat => self.xlat(i, plan),
+            Class::PushMemory(_) if !here.is_data && self.by_itself(i, 0).is_none() => {
+                self.push_cut(i);
+            }
+            Class::PopMemory(_) if !here.is_data && self.by_itself(i, 1).is_none() => {
+                self.pop_cut(i);
+            }
+            Class::CallIndirect(Callee::Memory(space @ Space::PerCpu(_))) => {
+                self.indirect_cut(i, plan, space, Jump::Call);
+            }
+            Class::JumpIndirect(Callee::Memory(space @ Space::PerCpu(_))) => {
+                self.indirect_cut(i, plan, space, Jump::Always);
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// ```text
+    ///     <open>
+    ///     pext  twin_window_mask, %base, %v     unless an earlier one serves
+    ///     op    %gs:d(%v)
+    ///     <close>
+    /// ```
+    fn cut_access(&mut self, i: InstIdx, plan: &InstPlan) {
+        if let Some(reuse) = plan.reuse {
+            let operand = self.translated(reuse.register, reuse.displacement.into());
+            return self.access_at(i, &operand);
+        }
+        if self.is_on_stack(i) || self.by_itself(i, 0).is_some() {
+            return self.in_window(i);
+        }
+        self.open(plan);
+        let v = Self::roles(plan)[0];
+        let reached = self.cut_operand(i, plan.scratch.spilled().len() as i64, v);
+        self.access_reached(i, reached);
+        self.close(plan);
+    }
+
+    /// The operand of an instruction if its form keeps it in the window: on the stack by both
+    /// prefixes, as in a window of 32 bits; at a constant by the prefix 65, where dom0's
+    /// addresses are less than 2 GiB from 0.
+    pub(super) fn without_cut(&self, i: InstIdx, pushed: i64) -> Option<Reached> {
+        let inst = self.lifted.inst(i);
+        let operand = inst.operand();
+        if self.is_on_stack(i) {
+            return Some(Reached {
+                operand: lowered(operand.in_window(), pushed),
+                displacement: self.low_half(i),
+            });
+        }
+        let is_constant = operand.shape() == Shape::Constant && !operand.narrow;
+        let is_constant = is_constant && !(inst.displacement.is_some() && inst.immediate.is_some());
+        let fits = operand.relocated || i32::try_from(operand.displacement).is_ok();
+        let displacement = inst.displacement.map(|value| {
+            let referent = self.references.get(value).referent;
+            (Field::Abs32S, referent)
+        });
+        (is_constant && fits).then_some(Reached {
+            operand: Operand {
+                segment: Some(Segment::Gs),
+                base: Base::None,
+                index: Index::None,
+                displacement: match operand.relocated {
+                    true => 0,
+                    false => operand.displacement,
+                },
+                ..operand
+            },
+            displacement,
+        })
+    }
+
+    /// Whether its operand counts from `rsp`. The low 32 bits of that are the place on the
+    /// data stack.
+    fn is_on_stack(&self, i: InstIdx) -> bool {
+        self.lifted.inst(i).operand().base == Base::Register(Reg::RSP)
+    }
+
+    /// An instruction that reads `rsp` as a number, and memory through another register:
+    ///
+    /// ```text
+    ///     pext  twin_window_mask, %base, %v     unless an earlier one serves
+    ///     push  %t
+    ///     movabs $twin_stack_view, %t
+    ///     lea   8(%rsp,%t), %t
+    ///     op    %t, %gs:d(%v)
+    ///     pop   %t
+    /// ```
+    fn with_view_cut(&mut self, i: InstIdx, plan: &InstPlan) {
+        if self.by_itself(i, 0).is_some() {
+            return self.with_view(i);
+        }
+        let reached = match plan.reuse {
+            Some(reuse) => Reached {
+                operand: self.translated(reuse.register, reuse.displacement.into()),
+                displacement: None,
+            },
+            None => self.cut_operand(i, 0, Self::roles(plan)[0]),
+        };
+        let (a, b) = self.two_but(i);
+        let t = if reached.operand.base == Base::Register(a) {
+            b
+        } else {
+            a
+        };
+        self.push(t);
+        self.view(t);
+        self.with_register(i, t, Some(reached));
+        self.pop(t);
+    }
+
+    /// Any other operand, through `to`:
+    ///
+    /// ```text
+    ///     pext  twin_window_mask, %base, %to    op  %gs:d(%to)
+    /// ```
+    ///
+    /// ```text
+    ///     lea   d(%base,%index,s), %to
+    ///     pext  twin_window_mask, %to, %to      op  %gs:(%to)
+    /// ```
+    pub(super) fn cut_operand(&mut self, i: InstIdx, pushed: i64, to: Reg) -> Reached {
+        let operand = self.lifted.inst(i).operand();
+        let displacement = match operand.simple() {
+            Some((base, displacement)) => {
+                self.cut(base, to);
+                displacement
+            }
+            None => {
+                let address = self.address(i, Space::Heap, pushed as usize, &[to]);
+                self.cut_address(&address, to);
+                0
+            }
+        };
+        Reached {
+            operand: self.translated(to, displacement),
+            displacement: None,
+        }
+    }
+
+    /// The place of an address, in `v`.
+    pub(in crate::encode) fn cut_address(&mut self, address: &Address, v: Reg) {
+        match address {
+            Address::Copy(from) => self.cut(*from, v),
+            Address::Lea(..) | Address::Symbol(_) | Address::Constant(_) => {
+                address.emit(&mut self.asm, v);
+                self.cut(v, v);
+            }
+        }
+    }
+
+    /// `pext twin_window_mask, %from, %to`: the low 42 bits of `from`, no flag changed (SDM
+    /// volume 2, PEXT: VEX.LZ.F3.0F38.W1 F5 /r). The mask is at an absolute address.
+    pub(super) fn cut(&mut self, from: Reg, to: Reg) {
+        const DISPLACEMENT: usize = 6;
+        let (from, to) = (from.number(), to.number());
+        let start = self.asm.here();
+        self.asm.raw(&[
+            0xc4,
+            !(to >> 3) << 7 | 0x62,
+            0x82 | (!from & 0xf) << 3,
+            0xf5,
+            (to & 7) << 3 | 4,
+            0x25,
+            0,
+            0,
+            0,
+            0,
+        ]);
+        let mask = Referent::Import(Import::WindowMask, 0);
+        self.asm.refer(start, DISPLACEMENT, Field::Abs32S, mask);
+    }
+
+    /// The word goes to the control stack, so the register is kept on the data stack, below
+    /// what either has:
+    ///
+    /// ```text
+    ///     mov   %t, %gs:-8(%esp)
+    ///     <address> -> %t ; pext twin_window_mask, %t, %t
+    ///     push  %gs:d(%t)
+    ///     mov   %gs:(%esp), %t
+    /// ```
+    fn push_cut(&mut self, i: InstIdx) {
+        let t = self.any_but(i);
+        self.keep_below(t, -8);
+        let reached = self.cut_operand(i, 0, t);
+        self.access_reached(i, reached);
+        self.restore_kept(t, 0);
+    }
+
+    /// ```text
+    ///     mov   %t, %gs:-8(%esp)
+    ///     <address> -> %t ; pext twin_window_mask, %t, %t
+    ///     pop   %gs:d(%t)
+    ///     mov   %gs:-16(%esp), %t
+    /// ```
+    fn pop_cut(&mut self, i: InstIdx) {
+        let t = self.any_but(i);
+        self.keep_below(t, -8);
+        let reached = self.cut_operand(i, 0, t);
+        self.access_reached(i, reached);
+        self.restore_kept(t, -16);
+    }
+
+    fn keep_below(&mut self, t: Reg, distance: i64) {
+        let word = Operand::at(Reg::RSP, distance).in_window();
+        self.emit(&mr(Code::Mov_rm64_r64, word, reg64(t)));
+    }
+
+    fn restore_kept(&mut self, t: Reg, distance: i64) {
+        let word = Operand::at(Reg::RSP, distance).in_window();
+        self.emit(&rm(Code::Mov_r64_rm64, reg64(t), word));
+    }
+
+    /// Through a pointer of dom0's CPU:
+    ///
+    /// ```text
+    ///     <address> -> %v ; pext twin_window_mask, %v, %v
+    ///     mov   %gs:(%v), %r11
+    ///     call  twin_stlb_call              jmp for a tail call
+    /// ```
+    fn indirect_cut(&mut self, i: InstIdx, plan: &InstPlan, space: Space, jump: Jump) {
+        self.across(plan, |e| {
+            let roles = Self::roles(plan);
+            e.open(plan);
+            let address = e.address(i, space, plan.scratch.spilled().len(), &roles);
+            e.cut_address(&address, roles[0]);
+            let callee = e.translated(roles[0], 0);
+            e.emit(&rm(Code::Mov_r64_rm64, reg64(super::TARGET), callee));
+            e.close(plan);
+            e.transfer(jump);
+        });
+    }
+}

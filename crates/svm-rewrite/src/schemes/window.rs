@@ -1,0 +1,16 @@
+//! The scheme `window`: no check. An address is cut to its low 42 bits in a register, and the
+//! prefix 65 counts it from the start of a window (`docs/spec/window.md`). The accesses are
+//! emitted by `encode/window`.
+
+use super::{Cut, Row};
+
+/// The register that an address is cut in. What it holds serves other accesses through the
+/// same base as well.
+pub const ROW: Row = Row {
+    registers: 1,
+    reuses: true,
+    keeps_address: true,
+    cut: Some(Cut::Register),
+    absolute: None,
+    relative: None,
+};

@@ -1,0 +1,72 @@
+//! Scheme `window`: no check, and a window of 42 bits. An address is cut in a register, and the
+//! prefix 65 adds the window's start.
+//!
+//! ```text
+//!         pext twin_window_mask, %rdi, %v
+//!         mov  %gs:8(%v), %eax          # 8 is any displacement
+//!         mov  %gs:8(%esp,%ecx,4), %eax # the prefixes 65 and 67, as in window32
+//!         mov  %gs:sym, %eax            # a displacement alone
+//! ```
+//!
+//! What is added to a place is less than 2 GiB, up or down. Before the window's start are the
+//! mirror, which has pages of the window, and a guard; after its end is a guard. An address of
+//! 32 bits is in the first 4 GiB of the window.
+//!
+//! Pointers of string instructions are made like this:
+//!
+//! ```text
+//!         movabs $twin_window, %t       # the window start
+//!         pext twin_window_mask, %rdi, %rdi
+//!         lea  (%rdi,%t), %rdi          # a window pointer
+//!         rep stosq
+//! ```
+//!
+//! They end as in window32. One that goes down from the window's start goes through the
+//! mirror, page by page, to the guard below.
+
+use twin_abi::{Scheme, window, window::wide};
+
+use super::SchemeRules;
+use crate::domain::Form;
+
+/// The scheme `window`.
+pub struct Window;
+
+/// No listed instruction reaches more bytes beyond its address.
+const MOST_BYTES: u64 = 64;
+/// No displacement is more than this below its base, nor as much above it.
+const DISPLACEMENT: u64 = 1 << 31;
+
+const _: () = assert!(
+    wide::SIZE >= window::SIZE && wide::MASK == wide::SIZE - 1 && wide::SIZE.is_power_of_two(),
+    "an address of 32 bits, and one that is cut, are places in the window"
+);
+const _: () = assert!(
+    wide::MIRROR + wide::GUARD >= DISPLACEMENT && wide::GUARD >= DISPLACEMENT + MOST_BYTES,
+    "a displacement leads from a place into the window, its mirror or a guard"
+);
+
+impl SchemeRules for Window {
+    fn scheme(&self) -> Scheme {
+        Scheme::Window
+    }
+
+    //      mov %gs:8(%v), %eax
+    fn is_place(&self, form: Form) -> bool {
+        form == Form::Place || form.is_low_half()
+    }
+
+    fn pointer(&self) -> Option<Form> {
+        Some(Form::WidePointer)
+    }
+
+    //      lea (%rdi,%t), %rdi
+    fn sum(&self, a: Form, b: Form) -> Option<Form> {
+        match (a, b) {
+            (place, Form::WindowStart) | (Form::WindowStart, place) if self.is_place(place) => {
+                Some(Form::WidePointer)
+            }
+            _ => None,
+        }
+    }
+}
