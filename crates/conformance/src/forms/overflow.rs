@@ -81,11 +81,23 @@ impl<'o> Driver<'o> {
         self.program.image.functions.get(function).copied()
     }
 
-    /// Gives the rewritten function a packet.
+    /// Where the hypervisor has these bytes, as an instruction's or inside of one.
+    pub fn address_of_bytes(&self, bytes: &[u8]) -> Option<u64> {
+        let image = &self.program.image;
+        let mut places = image.bytes.windows(bytes.len());
+        let offset = places.position(|place| place == bytes)?;
+        Some(image.span().0 + offset as u64)
+    }
+
+    /// Gives the rewritten function a packet. dom0's memory is where it is in dom0, too, so
+    /// that an access without a translation would reach it.
+    ///
+    /// # Errors
+    /// A system call's.
     pub fn receive(&self, packet: &[u8]) -> Result<Received, Error> {
         let execution = Execution {
             variant: self.program.variant,
-            identity: false,
+            identity: true,
             copies: Copies::Processor,
         };
         let twin = |memory: &Memory| Twin::new(&self.program, memory, execution);
