@@ -127,7 +127,7 @@ pub enum Figure {
     Fig10,
     /// How often the driver calls each hot routine
     Table1,
-    /// Driver cycles a packet, rewritten by either scheme, to native
+    /// Driver cycles a packet, rewritten, to native, and bytes of code
     Slowdown,
     /// All of them
     All,

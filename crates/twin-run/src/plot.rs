@@ -11,15 +11,17 @@ use command_line::text::wrap;
 
 const SIZE: (u32, u32) = (860, 520);
 /// Distinct also in grey (Okabe and Ito).
-const COLOURS: [RGBColor; 5] = [
+const COLOURS: [RGBColor; 7] = [
     RGBColor(0, 114, 178),
     RGBColor(230, 159, 0),
     RGBColor(0, 158, 115),
     RGBColor(204, 121, 167),
     RGBColor(86, 180, 233),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 0, 0),
 ];
 /// Which of these colours need white letters on them.
-const DARK: [bool; 5] = [true, false, true, false, false];
+const DARK: [bool; 7] = [true, false, true, false, false, true, true];
 /// How much higher the axis is than the highest point: room for the legend.
 const HEADROOM: f64 = 1.2;
 /// Part of a category's width that its bars take.

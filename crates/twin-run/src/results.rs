@@ -30,10 +30,42 @@ pub struct Results {
     pub processor: Processor,
     /// Cycles a second of the counter.
     pub tsc_hz: f64,
+    /// How much code the driver has.
+    #[serde(default)]
+    pub code: CodeSize,
     /// What was measured.
     pub paths: Paths,
     /// `twin` to `native`, if both were measured.
     pub ratios: Option<Ratios>,
+}
+
+/// Bytes of a driver's code.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct CodeSize {
+    /// As the distribution has it.
+    pub original: u64,
+    /// Rewritten, with what is out of line.
+    pub rewritten: u64,
+}
+
+impl CodeSize {
+    fn of(job: &Job<'_>) -> Option<CodeSize> {
+        let original = elf_loader::read(&job.files.driver).ok()?;
+        let rewritten = process_lab::program::rewrite(&original, job.setup.variant).ok()?;
+        let bytes = |object: &elf_loader::Object<'_>| {
+            let code = object.sections.iter().filter(|section| section.is_code());
+            code.map(|section| section.data.len() as u64).sum()
+        };
+        Some(CodeSize {
+            original: bytes(&original),
+            rewritten: bytes(&rewritten),
+        })
+    }
+
+    /// Rewritten to original; 0 if that is not known.
+    pub fn ratio(self) -> f64 {
+        self.rewritten as f64 / self.original.max(1) as f64
+    }
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -336,6 +368,7 @@ impl Results {
             upcalls,
             processor: Processor::this(),
             tsc_hz,
+            code: CodeSize::of(job).unwrap_or_default(),
             ratios: ratios(measured, shape),
             paths,
         }

@@ -18,6 +18,9 @@ card's own work and the making and checking of packets are not counted.
 /// (section 6.2).
 pub const PAPER_SLOWDOWN: [f64; 2] = [2.31, 2.5];
 
+/// The slow-down that LFI's authors publish, x86-64, geometric mean of SPEC 2017's programs.
+pub const LFI_SLOWDOWN: f64 = 1.075;
+
 /// The table of a run.
 pub fn of(results: &Results) -> String {
     let mut out = header(results);

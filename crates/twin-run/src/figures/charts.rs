@@ -9,7 +9,7 @@ use e1000_sim::packets::round::PacketDirection;
 use super::Runs;
 use crate::plot::{Chart, Scale, Series};
 use crate::results::{Calls, Ratio, Results};
-use crate::table::PAPER_SLOWDOWN;
+use crate::table::{LFI_SLOWDOWN, PAPER_SLOWDOWN};
 
 const NAMES: [&str; 4] = ["native", "dom0", "guest", "twin"];
 
@@ -172,15 +172,12 @@ impl Slowdown {
 
 /// The driver's cycles, rewritten to native, compared with the paper's.
 pub(super) fn slowdown(runs: &Runs) -> Chart {
-    let schemes = [
-        ("stlb", "stlb"),
-        ("window32", "window32"),
-        ("the paper's scheme", "paper"),
-    ];
-    let schemes = schemes.map(|(name, scheme)| {
+    let schemes = runs.scheme_names().into_iter().map(|scheme| {
         let ways = [PacketDirection::Send, PacketDirection::Receive];
-        (name, ways.map(|way| Slowdown::new(runs, scheme, way)))
+        let ways = ways.map(|way| Slowdown::new(runs, scheme, way));
+        (series_name(scheme), ways)
     });
+    let schemes: Vec<_> = schemes.collect();
     let mut series: Vec<Series> = Vec::new();
     let mut notes = format!(
         "The driver alone, with warm caches: recorded packets played again, natively and \
@@ -211,6 +208,11 @@ pub(super) fn slowdown(runs: &Runs) -> Chart {
         );
     }
     series.push(Series::exact("in the paper, 2009", PAPER_SLOWDOWN.to_vec()));
+    series.push(Series::exact("LFI, other programs", vec![LFI_SLOWDOWN; 2]));
+    notes.push_str(
+        " LFI's is what its authors publish for programs of SPEC 2017, compiled with two registers \
+         reserved; no driver was measured.",
+    );
     if let Some(run) = runs.schemes.first() {
         let _ = write!(notes, " {}.", run.processor.text());
     }
@@ -223,6 +225,43 @@ pub(super) fn slowdown(runs: &Runs) -> Chart {
         axis: "direction".to_owned(),
         categories: vec!["send".to_owned(), "receive".to_owned()],
         series,
+        notes,
+    }
+}
+
+fn series_name(scheme: &str) -> &str {
+    match scheme {
+        "paper" => "the paper's scheme",
+        scheme => scheme,
+    }
+}
+
+/// The driver's code, rewritten to native.
+pub(super) fn code_size(runs: &Runs) -> Chart {
+    let schemes = runs.scheme_names();
+    let of = |scheme: &&str| {
+        let code = runs.of_scheme(scheme).next().map(|run| run.code);
+        code.unwrap_or_default()
+    };
+    let sizes: Vec<_> = schemes.iter().map(of).collect();
+    let mut notes = format!(
+        "All sections with code, out-of-line parts included. Native: {} bytes.",
+        sizes.first().map_or(0, |code| code.original)
+    );
+    for (scheme, code) in schemes.iter().zip(&sizes) {
+        let _ = write!(notes, " {}: {}.", series_name(scheme), code.rewritten);
+    }
+    let values = sizes.iter().map(|code| code.ratio()).collect();
+    let names = schemes.into_iter().map(series_name);
+    Chart {
+        title: "Size of the driver's code, rewritten / native".to_owned(),
+        unit: "times native".to_owned(),
+        decimals: 2,
+        scale: Scale::Linear,
+        stacked: false,
+        axis: "scheme".to_owned(),
+        categories: names.map(str::to_owned).collect(),
+        series: vec![Series::exact("twin, rewritten", values)],
         notes,
     }
 }

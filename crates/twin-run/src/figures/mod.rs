@@ -22,7 +22,7 @@ use command_line::run::Figure;
 use super::plot::Chart;
 use super::table;
 use crate::run::Job;
-use charts::{fig5, fig6, fig7, fig8, fig10, slowdown, table1};
+use charts::{code_size, fig5, fig6, fig7, fig8, fig10, slowdown, table1};
 use runs::run_all;
 
 pub use runs::{Again, Runs};
@@ -63,13 +63,14 @@ pub fn make(
 
 type Draw = fn(&Runs) -> Chart;
 
-const PLOTS: [(Figure, &str, Draw); 6] = [
+const PLOTS: [(Figure, &str, Draw); 7] = [
     (Figure::Fig5, "fig5", fig5),
     (Figure::Fig6, "fig6", fig6),
     (Figure::Fig7, "fig7", fig7),
     (Figure::Fig8, "fig8", fig8),
     (Figure::Fig10, "fig10", fig10),
     (Figure::Slowdown, "slowdown", slowdown),
+    (Figure::Slowdown, "codesize", code_size),
 ];
 
 fn write(directory: &Path, name: &str, bytes: &[u8]) -> Result<(), Failure> {

@@ -9,6 +9,7 @@ use e1000_sim::experiment::{Load, cumulative};
 use e1000_sim::packets::round::PacketDirection;
 use e1000_sim::paths::PacketPath;
 use e1000_sim::traffic::source::Shape;
+use process_lab::program::Variant;
 use serde::Serialize;
 
 use crate::progress::Progress;
@@ -64,6 +65,17 @@ impl Runs {
         all.cloned().collect()
     }
 
+    /// The schemes that were run by turns.
+    pub(super) fn scheme_names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for run in &self.schemes {
+            if !names.contains(&run.scheme.as_str()) {
+                names.push(&run.scheme);
+            }
+        }
+        names
+    }
+
     /// Those of a scheme.
     pub(super) fn of_scheme<'r>(&'r self, scheme: &'r str) -> impl Iterator<Item = &'r Results> {
         self.schemes.iter().filter(move |run| run.scheme == scheme)
@@ -98,7 +110,7 @@ pub(super) fn run_all(
         ..Runs::default()
     };
     if wanted(Figure::Slowdown) {
-        runs.schemes = by_turns(&["stlb", "window32", "paper"], RUNS, again)?;
+        runs.schemes = by_turns(&executable(), RUNS, again)?;
     } else if any(&[Figure::Fig7, Figure::Fig8]) {
         runs.schemes = by_turns(&["paper"], 1, again)?;
     }
@@ -106,6 +118,12 @@ pub(super) fn run_all(
         runs.upcalls = points(&runs, again)?;
     }
     Ok(runs)
+}
+
+/// The names of the schemes whose code this processor executes.
+fn executable() -> Vec<&'static str> {
+    let plain = Variant::executable().into_iter().filter(|v| !v.poison);
+    plain.map(|variant| variant.scheme.as_str()).collect()
 }
 
 /// Runs each scheme this many times, each in its own process: the placement of pages
