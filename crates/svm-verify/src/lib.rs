@@ -181,11 +181,9 @@ fn entries<'o>(
     disassembly: &Disassembly,
     findings: &mut Findings<'o>,
 ) -> Vec<u32> {
+    let codemap = image.object.section_named(twin_abi::sections::CODEMAP);
     for &(offset, place) in &image.codemap {
-        if let (None, Some(map)) = (
-            disassembly.at(place),
-            image.object.section_named(twin_abi::sections::CODEMAP),
-        ) {
+        if let (None, Some(map)) = (disassembly.at(place), codemap) {
             findings.at(
                 map,
                 offset,
