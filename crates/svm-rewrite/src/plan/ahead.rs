@@ -86,16 +86,15 @@ impl Planner<'_> {
 
     /// Registers that can carry this translation to the place of its next use.
     pub(super) fn result_registers(&self, i: InstIdx, operand: &Access) -> LocSet {
-        reuse::result_registers(operand, &self.available.values, self.way_from(i))
+        let (reach, way) = (self.scheme.reach, self.way_from(i));
+        reuse::result_registers(operand, reach, &self.available.values, way)
     }
 
     /// Gives up a translation that serves no access on the likely path from `i` on.
     pub(super) fn give_up_idle(&mut self, i: InstIdx) -> bool {
-        let idle = self
-            .available
-            .held()
-            .iter()
-            .position(|held| !reuse::is_used(held, &self.available.values, self.way_from(i)));
+        let (reach, values) = (self.scheme.reach, &self.available.values);
+        let is_idle = |held| !reuse::is_used(held, reach, values, self.way_from(i));
+        let idle = self.available.held().iter().position(is_idle);
         idle.is_some_and(|n| self.available.give_up(n))
     }
 

@@ -39,7 +39,7 @@ impl InstPlan {
 
     /// The register that its translation is left in, unless that register is spilled,
     /// which restores its old value.
-    pub(super) fn dead_result(&self) -> Option<Reg> {
+    pub fn dead_result(&self) -> Option<Reg> {
         let v = self.roles().next()?;
         (!self.scratch.spilled().contains(&v)).then_some(v)
     }

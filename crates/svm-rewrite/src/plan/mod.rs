@@ -25,7 +25,7 @@ mod joins;
 mod numbering;
 pub mod registers;
 pub mod returns;
-mod reuse;
+pub mod reuse;
 pub mod stack;
 mod trace;
 mod transfers;
@@ -165,7 +165,7 @@ impl<'a> Planner<'a> {
     /// An earlier translation serves it.
     fn reused(&self, i: InstIdx, operand: &Access) -> Option<InstPlan> {
         let usable = |r: Reg| r.number() < 8 || !uses_high_byte(&self.lifted.inst(i).iced);
-        let reuse = self.available.find(operand, usable)?;
+        let reuse = self.available.find(operand, self.scheme.reach, usable)?;
         Some(InstPlan {
             reuse: Some(reuse),
             ..self.untouched(i)

@@ -16,6 +16,7 @@ use twin_abi::Scheme;
 use crate::asm::encode::Form;
 use crate::asm::import::Import;
 use crate::asm::{Address, Assembler, Label, Referent};
+use crate::plan::reuse::Reach;
 
 /// The properties of a scheme.
 pub struct Row {
@@ -23,6 +24,8 @@ pub struct Row {
     pub registers: usize,
     /// Whether a translation may serve several accesses.
     pub reuses: bool,
+    /// How far from its address accesses may use it.
+    pub reach: Reach,
     /// Whether the slow path finds the address still in `v`.
     pub keeps_address: bool,
     /// How addresses get into the window, where there is one instead of a table;

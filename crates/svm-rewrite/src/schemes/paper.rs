@@ -2,6 +2,7 @@
 //! 64-bit registers and entries of 16 bytes. `xlate` is the page XOR the page that it is
 //! mapped at.
 
+use crate::plan::reuse::Reach;
 use twin_abi::stlb;
 
 use super::{Check, Row, with_entry};
@@ -12,6 +13,7 @@ use crate::asm::{Assembler, Jump, cc};
 pub const ROW: Row = Row {
     registers: 3,
     reuses: false,
+    reach: Reach::TRANSLATION,
     keeps_address: true,
     cut: None,
     absolute: Some(check),

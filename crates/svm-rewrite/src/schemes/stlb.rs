@@ -2,6 +2,7 @@
 //! add `xlate`, which is where the page is mapped. One instruction and one register
 //! less than figure 4 of the paper takes.
 
+use crate::plan::reuse::Reach;
 use twin_abi::stlb;
 
 use super::{Check, Row, with_entry};
@@ -13,6 +14,7 @@ use crate::asm::{Assembler, Jump, Operand, Referent, cc};
 pub const ROW: Row = Row {
     registers: 2,
     reuses: true,
+    reach: Reach::TRANSLATION,
     keeps_address: false,
     cut: None,
     absolute: Some(absolute),

@@ -3,12 +3,14 @@
 //! emitted by `encode/window`.
 
 use super::{Cut, Row};
+use crate::plan::reuse::Reach;
 
 /// The register that an address is cut in. What it holds serves other accesses through the
 /// same base as well.
 pub const ROW: Row = Row {
     registers: 1,
     reuses: true,
+    reach: Reach::PLACE,
     keeps_address: true,
     cut: Some(Cut::Register),
     absolute: None,

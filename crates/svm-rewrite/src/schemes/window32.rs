@@ -3,11 +3,13 @@
 //! emitted by `encode/window`.
 
 use super::{Cut, Row};
+use crate::plan::reuse::Reach;
 
 /// Nothing to emit, and no registers to overwrite.
 pub const ROW: Row = Row {
     registers: 0,
     reuses: false,
+    reach: Reach::PLACE,
     keeps_address: true,
     cut: Some(Cut::Prefix),
     absolute: None,

@@ -24,7 +24,10 @@ impl Emitter<'_> {
     /// Writes an instruction whose class has a sequence here; whether it has.
     pub(super) fn through_cut(&mut self, i: InstIdx, plan: &InstPlan, here: &FrameHere) -> bool {
         match plan.class {
-            Class::Memory(_) if here.return_address.is_some() => return false,
+            Class::Memory(Space::Heap) if here.return_address.is_some() => {
+                let distance = here.return_address.unwrap_or_default();
+                self.cut_and_load_return_address(i, plan, distance);
+            }
             Class::Memory(Space::Heap) if self.reads_rsp(i) => self.with_view_cut(i, plan),
             Class::Memory(Space::Heap) | Class::Prefetch(Space::Heap) => self.cut_access(i, plan),
             Class::Memory(space @ Space::PerCpu(_)) | Class::Prefetch(space @ Space::PerCpu(_)) => {
@@ -70,6 +73,21 @@ impl Emitter<'_> {
         let reached = self.cut_operand(i, plan.scratch.spilled().len() as i64, v);
         self.access_reached(i, reached);
         self.close(plan);
+    }
+
+    /// The plan does not know that it is the return address, through a frame pointer: what it
+    /// says of a register that holds the cut base has to be true.
+    ///
+    /// ```text
+    ///     pext  twin_window_mask, %rbp, %v      unless an earlier one serves
+    ///     mov   distance(%rsp), %reg
+    /// ```
+    fn cut_and_load_return_address(&mut self, i: InstIdx, plan: &InstPlan, distance: i64) {
+        let simple = self.lifted.inst(i).operand().simple();
+        if let (Some((base, _)), None, Some(v)) = (simple, plan.reuse, plan.dead_result()) {
+            self.cut(base, v);
+        }
+        self.load_return_address(i, distance);
     }
 
     /// The operand of an instruction if its form keeps it in the window: on the stack by both

@@ -2,7 +2,7 @@
 
 use liveness::LocSet;
 
-use super::{Access, AccessPlace, Held, covers};
+use super::{Access, AccessPlace, Held, Reach};
 use crate::plan::numbering::{Motion, NumberedValue, Values};
 use crate::plan::trace::Trace;
 
@@ -31,6 +31,7 @@ pub struct Step {
 /// nothing writes them. Empty if the translation serves no later step.
 pub fn result_registers(
     operand: &Access,
+    reach: Reach,
     values: &Values,
     steps: impl Iterator<Item = Step>,
 ) -> LocSet {
@@ -46,7 +47,7 @@ pub fn result_registers(
             if free.is_empty() {
                 break;
             }
-            if serves(address, &now, &trace) {
+            if serves(address, reach, &now, &trace) {
                 result_registers = free;
             }
         }
@@ -61,14 +62,19 @@ pub fn result_registers(
 
 /// Whether a translation serves one of `steps` before its register is written or
 /// needed.
-pub fn is_used(held: &Held, values: &Values, steps: impl Iterator<Item = Step>) -> bool {
+pub fn is_used(
+    held: &Held,
+    reach: Reach,
+    values: &Values,
+    steps: impl Iterator<Item = Step>,
+) -> bool {
     let register = LocSet::reg(held.register);
     let mut trace = Trace::of(held.address.id, values);
     for now in steps {
         if now.live.intersects(register) {
             return false;
         }
-        if serves(held.address, &now, &trace) {
+        if serves(held.address, reach, &now, &trace) {
             return true;
         }
         trace.pass(now.motion, now.writes);
@@ -79,12 +85,12 @@ pub fn is_used(held: &Held, values: &Values, steps: impl Iterator<Item = Step>) 
     false
 }
 
-fn serves(translated: NumberedValue, step: &Step, trace: &Trace) -> bool {
+fn serves(translated: NumberedValue, reach: Reach, step: &Step, trace: &Trace) -> bool {
     step.operand.is_some_and(|operand| {
         let base = trace.offset(operand.base).map(i64::from);
         base.is_some_and(|base| {
             let address = base + i64::from(operand.displacement);
-            covers(address - i64::from(translated.offset), operand.size())
+            reach.covers(address - i64::from(translated.offset), operand.size())
         })
     })
 }
@@ -114,7 +120,8 @@ mod tests {
         };
         let mut ids = Ids::default();
         let values = Values::unknown(&mut ids);
-        let result_registers = result_registers(&operand, &values, (0..3).map(step));
+        let steps = (0..3).map(step);
+        let result_registers = result_registers(&operand, Reach::TRANSLATION, &values, steps);
         assert!(
             !result_registers.intersects(LocSet::reg(Reg::RAX)),
             "written by the first"

@@ -2,7 +2,7 @@
 
 use liveness::{LocSet, Reg};
 
-use super::{Access, AccessPlace, Reuse, distance};
+use super::{Access, AccessPlace, Reach, Reuse};
 use crate::plan::numbering::{Ids, Motion, NumberedValue, Values};
 
 /// A translation that a register holds.
@@ -37,13 +37,18 @@ impl Available {
     }
 
     /// The translation that serves `operand`, in a register that `usable` accepts.
-    pub fn find(&self, operand: &Access, usable: impl Fn(Reg) -> bool) -> Option<Reuse> {
+    pub fn find(
+        &self,
+        operand: &Access,
+        reach: Reach,
+        usable: impl Fn(Reg) -> bool,
+    ) -> Option<Reuse> {
         let place = operand.place(&self.values)?;
         let mut held = self.held.iter().rev().filter(|held| usable(held.register));
         held.find_map(|held| {
             Some(Reuse {
                 register: held.register,
-                displacement: distance(held.address, &place)?,
+                displacement: reach.distance(held.address, &place)?,
             })
         })
     }
@@ -137,14 +142,30 @@ mod tests {
         let operand = Access::at(Reg::RDI, 0, 8);
         available.hold(Reg::RCX, &operand);
         available.forget(LocSet::reg(Reg::RAX));
-        assert!(available.find(&operand, |_| true).is_some());
-        assert!(available.find(&operand, |r| r != Reg::RCX).is_none());
+        assert!(
+            available
+                .find(&operand, Reach::TRANSLATION, |_| true)
+                .is_some()
+        );
+        assert!(
+            available
+                .find(&operand, Reach::TRANSLATION, |r| r != Reg::RCX)
+                .is_none()
+        );
         available.pass(OTHER, LocSet::reg(Reg::RDI), &mut ids);
-        assert!(available.find(&operand, |_| true).is_none());
+        assert!(
+            available
+                .find(&operand, Reach::TRANSLATION, |_| true)
+                .is_none()
+        );
         assert!(available.held().is_empty(), "of no use to anybody");
         available.hold(Reg::RCX, &operand);
         available.hold(Reg::RCX, &Access::at(Reg::RSI, 0, 8));
-        assert!(available.find(&operand, |_| true).is_none());
+        assert!(
+            available
+                .find(&operand, Reach::TRANSLATION, |_| true)
+                .is_none()
+        );
     }
 
     #[test]
@@ -161,7 +182,7 @@ mod tests {
         available
             .values
             .pass(OTHER, LocSet::reg(Reg::RDI), &mut ids);
-        let found = available.find(&Access::at(Reg::RBX, 0, 8), |_| true);
+        let found = available.find(&Access::at(Reg::RBX, 0, 8), Reach::TRANSLATION, |_| true);
         assert_eq!(found.map(|r| r.displacement), Some(8));
     }
 
@@ -179,8 +200,14 @@ mod tests {
         let same = way(8, &mut ids);
         let other = way(16, &mut ids);
         one.join(&same, &mut ids);
-        assert!(one.find(&Access::at(Reg::RBX, 8, 8), |_| true).is_some());
+        assert!(
+            one.find(&Access::at(Reg::RBX, 8, 8), Reach::TRANSLATION, |_| true)
+                .is_some()
+        );
         one.join(&other, &mut ids);
-        assert!(one.find(&Access::at(Reg::RBX, 8, 8), |_| true).is_none());
+        assert!(
+            one.find(&Access::at(Reg::RBX, 8, 8), Reach::TRANSLATION, |_| true)
+                .is_none()
+        );
     }
 }

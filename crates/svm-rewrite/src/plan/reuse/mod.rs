@@ -77,17 +77,40 @@ pub fn survives(class: Class) -> bool {
     }
 }
 
-/// The distance from an address to an access, if the address's translation covers the
-/// access.
-fn distance(from: NumberedValue, to: &AccessPlace) -> Option<i16> {
-    let distance = i64::from(to.address.offset) - i64::from(from.offset);
-    let covered = from.id == to.address.id && covers(distance, to.size);
-    covered.then(|| i16::try_from(distance).ok())?
+/// How far from an address accesses may use its translation.
+#[derive(Clone, Copy, Debug)]
+pub struct Reach {
+    /// Bytes before the address.
+    below: i64,
+    /// Bytes from the address on.
+    from: i64,
 }
 
-/// Whether a translation covers `size` bytes at that distance from its address.
-fn covers(distance: i64, size: u16) -> bool {
-    -(stlb::BELOW as i64) <= distance && distance + i64::from(size) <= stlb::COVERED as i64
+impl Reach {
+    /// Of a translation by a table.
+    pub const TRANSLATION: Reach = Reach {
+        below: stlb::BELOW as i64,
+        from: stlb::COVERED as i64,
+    };
+    /// Of a place in a window, whose guards are larger than any displacement. One of 16 bits
+    /// is enough for what drivers have behind a pointer.
+    pub const PLACE: Reach = Reach {
+        below: 1 << 15,
+        from: (1 << 15) - 1,
+    };
+
+    /// Whether it covers `size` bytes at that distance from the address.
+    fn covers(self, distance: i64, size: u16) -> bool {
+        -self.below <= distance && distance + i64::from(size) <= self.from
+    }
+
+    /// The distance from an address to an access, if the address's translation covers the
+    /// access.
+    fn distance(self, from: NumberedValue, to: &AccessPlace) -> Option<i16> {
+        let distance = i64::from(to.address.offset) - i64::from(from.offset);
+        let covered = from.id == to.address.id && self.covers(distance, to.size);
+        covered.then(|| i16::try_from(distance).ok())?
+    }
 }
 
 #[cfg(test)]
@@ -101,7 +124,7 @@ mod tests {
         let from = Access::at(Reg::RDI, 8, 8).place(&values).unwrap().address;
         let covers = |base, displacement, size| {
             let place = Access::at(base, displacement, size).place(&values)?;
-            distance(from, &place)
+            Reach::TRANSLATION.distance(from, &place)
         };
         assert_eq!(covers(Reg::RDI, 8, 4), Some(0));
         assert_eq!(covers(Reg::RDI, 24, 8), Some(16));
@@ -113,5 +136,20 @@ mod tests {
         assert_eq!(covers(Reg::RSI, 8, 8), None, "another base");
         assert_eq!(covers(Reg::RDI, i32::MAX, 1), None);
         assert_eq!(covers(Reg::RDI, i32::MIN, 1), None);
+        for (displacement, size, expected) in [
+            (8 + 0x7ff7, 8, Some(0x7ff7)),
+            (8 + 0x7ff8, 8, None),
+            (8 - 0x8000, 8, Some(i16::MIN)),
+            (8 - 0x8001, 8, None),
+        ] {
+            let place = Access::at(Reg::RDI, displacement, size)
+                .place(&values)
+                .unwrap();
+            assert_eq!(
+                Reach::PLACE.distance(from, &place),
+                expected,
+                "{displacement}"
+            );
+        }
     }
 }
