@@ -249,12 +249,16 @@ uint64_t twin_window_dom0(const struct twin_instance *instance, uint64_t address
 	const struct twin_window_shape shape = twin_window_shape_of(instance->scheme);
 	const uint64_t offset = address - instance->window;
 	const uint64_t before = shape.mirror + shape.guard;
+	uint64_t place, dom0;
 
 	if (!has_window(instance) || offset + before >= before + shape.size + shape.guard)
 		return address;
-	/* A sum that leaves a window of 42 bits at one end has left dom0's addresses, too, and
-	 * has come back at the other: the mirror shows that where it is mapped. */
-	return address_of(instance, shape.mirror ? offset & (shape.size - 1) : offset);
+	/* In the mirror a place is where it is at the window's end. */
+	place = offset + shape.mirror < shape.mirror ? offset + shape.size : offset;
+	dom0 = address_of(instance, place);
+	/* Beside no range, a sum that left a window of 42 bits at one end has come back at
+	 * the other, as dom0's addresses do. */
+	return dom0 == place && shape.mirror ? place & (shape.size - 1) : dom0;
 }
 
 /* ---- With the gate closed -------------------------------------------------- */
