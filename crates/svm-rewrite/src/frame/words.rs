@@ -377,7 +377,7 @@ fn uses_of(
         ))
     };
     match (class, iced.mnemonic()) {
-        (Class::Plain | Class::PushMemory(_), Mnemonic::Push) => {
+        (Class::Plain | Class::Stack | Class::PushMemory(_), Mnemonic::Push) => {
             uses.push(Use::Push(rsp()? - WORD))
         }
         (Class::Plain | Class::PopMemory(_), Mnemonic::Pop) => uses.push(Use::Pop(rsp()?)),

@@ -25,7 +25,7 @@ mod joins;
 mod numbering;
 pub mod registers;
 pub mod returns;
-pub mod reuse;
+mod reuse;
 pub mod stack;
 mod trace;
 mod transfers;
@@ -273,7 +273,10 @@ impl<'a> Planner<'a> {
         let is_lea = inst.iced.mnemonic() == Mnemonic::Lea;
         let on_itself = is_lea && inst.iced.memory_index() == inst.iced.op0_register();
         let reads_rsp = register_operands(&inst.iced).any(|r| r == Register::RSP);
-        self.scheme.cut == Some(Cut::Register) && (two_references || on_itself || reads_rsp)
+        // Of a word of the frame; other pushes of memory end every reuse.
+        let pushes = inst.iced.mnemonic() == Mnemonic::Push && self.class(i) == Class::Stack;
+        let borrows = two_references || on_itself || reads_rsp || pushes;
+        self.scheme.cut == Some(Cut::Register) && borrows
     }
 
     /// What the register holds after the sequence of an access: the translation of its

@@ -16,7 +16,6 @@ use twin_abi::Scheme;
 use crate::asm::encode::Form;
 use crate::asm::import::Import;
 use crate::asm::{Address, Assembler, Label, Referent};
-use crate::plan::reuse::Reach;
 
 /// The properties of a scheme.
 pub struct Row {
@@ -37,6 +36,29 @@ pub struct Row {
     /// Emits it where the table is reached relative to `rip`; `None` if the scheme
     /// has no such form.
     relative: Option<fn(&mut Assembler, &Check<'_>)>,
+}
+
+/// How far from an address accesses may use its translation.
+#[derive(Clone, Copy, Debug)]
+pub struct Reach {
+    /// Bytes before the address.
+    pub below: i64,
+    /// Bytes from the address on.
+    pub from: i64,
+}
+
+impl Reach {
+    /// Of a translation by a table.
+    pub const TRANSLATION: Reach = Reach {
+        below: twin_abi::stlb::BELOW as i64,
+        from: twin_abi::stlb::COVERED as i64,
+    };
+    /// Of a place in a window, whose guards are larger than any displacement. One of 16 bits
+    /// is enough for what drivers have behind a pointer.
+    pub const PLACE: Reach = Reach {
+        below: 1 << 15,
+        from: (1 << 15) - 1,
+    };
 }
 
 /// How an address is cut to its place in the window.

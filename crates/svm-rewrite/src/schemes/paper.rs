@@ -2,10 +2,9 @@
 //! 64-bit registers and entries of 16 bytes. `xlate` is the page XOR the page that it is
 //! mapped at.
 
-use crate::plan::reuse::Reach;
 use twin_abi::stlb;
 
-use super::{Check, Row, with_entry};
+use super::{Check, Reach, Row, with_entry};
 use crate::asm::encode::{Form, ImmediateForm};
 use crate::asm::{Assembler, Jump, cc};
 

@@ -2,10 +2,9 @@
 //! add `xlate`, which is where the page is mapped. One instruction and one register
 //! less than figure 4 of the paper takes.
 
-use crate::plan::reuse::Reach;
 use twin_abi::stlb;
 
-use super::{Check, Row, with_entry};
+use super::{Check, Reach, Row, with_entry};
 use crate::asm::encode::{Form, ImmediateForm};
 use crate::asm::import::Import;
 use crate::asm::{Assembler, Jump, Operand, Referent, cc};

@@ -2,8 +2,7 @@
 //! prefix 65 counts it from the start of a window (`docs/spec/window.md`). The accesses are
 //! emitted by `encode/window`.
 
-use super::{Cut, Row};
-use crate::plan::reuse::Reach;
+use super::{Cut, Reach, Row};
 
 /// The register that an address is cut in. What it holds serves other accesses through the
 /// same base as well.

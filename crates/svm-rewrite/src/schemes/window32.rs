@@ -2,8 +2,7 @@
 //! bits and count it from the start of a window (`docs/spec/window.md`). The accesses are
 //! emitted by `encode/window`.
 
-use super::{Cut, Row};
-use crate::plan::reuse::Reach;
+use super::{Cut, Reach, Row};
 
 /// Nothing to emit, and no registers to overwrite.
 pub const ROW: Row = Row {

@@ -44,6 +44,8 @@ impl Emitter<'_> {
         }
         match plan.class {
             Class::Plain => self.stack_word(i, here.is_data),
+            // `push d(%rsp)` among them.
+            Class::Stack | Class::PushMemory(_) if here.is_data => self.push_memory_to_data(i),
             Class::Memory(Space::PerCpu(_))
             | Class::Prefetch(Space::PerCpu(_))
             | Class::BitString(Space::PerCpu(_)) => self.through_segment(i, plan),
@@ -55,7 +57,6 @@ impl Emitter<'_> {
             Class::Stack | Class::Memory(_) | Class::Prefetch(_) | Class::BitString(_) => {
                 self.in_window(i);
             }
-            Class::PushMemory(_) if here.is_data => self.push_memory_to_data(i),
             Class::PopMemory(_) if here.is_data => self.pop_data_to_memory(i),
             Class::PushMemory(_) | Class::PopMemory(_) => self.in_window(i),
             Class::FramePointerToStack => {

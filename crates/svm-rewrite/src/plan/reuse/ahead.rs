@@ -2,9 +2,10 @@
 
 use liveness::LocSet;
 
-use super::{Access, AccessPlace, Held, Reach};
+use super::{Access, AccessPlace, Held};
 use crate::plan::numbering::{Motion, NumberedValue, Values};
 use crate::plan::trace::Trace;
+use crate::schemes::Reach;
 
 /// How many instructions ahead a next use is searched for. A translation that is held
 /// longer usually takes a register from others.

@@ -2,8 +2,9 @@
 
 use liveness::{LocSet, Reg};
 
-use super::{Access, AccessPlace, Reach, Reuse};
+use super::{Access, AccessPlace, Reuse};
 use crate::plan::numbering::{Ids, Motion, NumberedValue, Values};
+use crate::schemes::Reach;
 
 /// A translation that a register holds.
 #[derive(Clone, Copy, Debug)]

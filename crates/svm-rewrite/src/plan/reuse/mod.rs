@@ -27,10 +27,10 @@ mod ahead;
 mod available;
 
 use liveness::Reg;
-use twin_abi::stlb;
 
 use crate::analyse::class::Class;
 use crate::plan::numbering::NumberedValue;
+use crate::schemes::Reach;
 
 pub use access::{Access, AccessPlace};
 pub use ahead::{REACH, Step, is_used, result_registers};
@@ -77,28 +77,7 @@ pub fn survives(class: Class) -> bool {
     }
 }
 
-/// How far from an address accesses may use its translation.
-#[derive(Clone, Copy, Debug)]
-pub struct Reach {
-    /// Bytes before the address.
-    below: i64,
-    /// Bytes from the address on.
-    from: i64,
-}
-
 impl Reach {
-    /// Of a translation by a table.
-    pub const TRANSLATION: Reach = Reach {
-        below: stlb::BELOW as i64,
-        from: stlb::COVERED as i64,
-    };
-    /// Of a place in a window, whose guards are larger than any displacement. One of 16 bits
-    /// is enough for what drivers have behind a pointer.
-    pub const PLACE: Reach = Reach {
-        below: 1 << 15,
-        from: (1 << 15) - 1,
-    };
-
     /// Whether it covers `size` bytes at that distance from the address.
     fn covers(self, distance: i64, size: u16) -> bool {
         -self.below <= distance && distance + i64::from(size) <= self.from
