@@ -50,6 +50,7 @@ fn dkms_modules_do_what_the_plainly_compiled_do() {
 }
 
 /// What is tried apart fails by itself, and no step of it ends otherwise when it is rewritten.
+/// Not a part of `make test`, for the same reason.
 #[test]
 #[ignore = "needs scripts/dkms.sh: make programs"]
 fn what_is_tried_apart_fails_plainly_compiled() {
