@@ -134,6 +134,10 @@ fn two_paths_as_json() {
     // Which figure it is, and whether there is one, depends on the machine.
     let halves = ratio["driver_cycles_halves"].as_array();
     assert_eq!(halves.map(Vec::len), Some(2), "{ratio}");
+    assert!(
+        names(ratio).contains(&"driver_cycles_unsubtracted"),
+        "{ratio}"
+    );
     let [native, twin] = ["native", "twin"].map(|path| {
         let driver = &json["paths"][path]["detail"]["tx"]["driver"];
         driver["instructions"].as_f64().expect("a number")

@@ -339,6 +339,9 @@ pub struct Ratio {
     pub driver_cycles_p90: Option<f64>,
     /// The medians of the recordings of each half.
     pub driver_cycles_halves: Option<[f64; 2]>,
+    /// As `driver_cycles`, with the player's cycles left in both. The driver's own ratio is
+    /// between the two figures.
+    pub driver_cycles_unsubtracted: Option<f64>,
     /// Of the driver's instructions.
     pub driver_instructions: f64,
 }
@@ -488,7 +491,11 @@ fn ratios(measured: &[Measured], shape: Shape) -> Option<Ratios> {
 
 fn ratio(twin: &Measured, native: &Measured) -> Ratio {
     let of = |what: &dyn Fn(&Measured) -> f64| what(twin) / what(native);
-    let Against { cycles, driver } = twin.against(native);
+    let Against {
+        cycles,
+        driver,
+        driver_unsubtracted,
+    } = twin.against(native);
     Ratio {
         cycles: cycles.median,
         cycles_p10: cycles.low,
@@ -498,6 +505,7 @@ fn ratio(twin: &Measured, native: &Measured) -> Ratio {
         driver_cycles_p10: driver.map(|twice| twice.all.low),
         driver_cycles_p90: driver.map(|twice| twice.all.high),
         driver_cycles_halves: driver.map(|twice| twice.halves),
+        driver_cycles_unsubtracted: driver_unsubtracted.and_then(|twice| twice.figure()),
         driver_instructions: of(&|m| m.instructions_of(Component::Driver)),
     }
 }

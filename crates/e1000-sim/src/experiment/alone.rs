@@ -72,12 +72,23 @@ impl Alone {
 
     /// Its cost in multiples of `other`'s, recording by recording.
     pub fn against(&self, other: &Alone) -> Twice {
+        self.ratios(other, |turn| turn.cycles)
+    }
+
+    /// The same, with the player's cycles left in both. A processor works at driver and
+    /// player at once, and the player alone takes longer than it adds. So to subtract that
+    /// is too much, to subtract nothing too little, and the driver's own ratio is between
+    /// the two.
+    pub fn unsubtracted_against(&self, other: &Alone) -> Twice {
+        self.ratios(other, |turn| turn.cycles + turn.player)
+    }
+
+    fn ratios(&self, other: &Alone, cost: fn(&Turn) -> f64) -> Twice {
         let ratios = |half: usize| -> Vec<f64> {
             let pairs = self.halves[half].iter().zip(&other.halves[half]);
-            let known = pairs.filter(|(_, theirs)| theirs.cycles > 0.0);
-            known
-                .map(|(mine, theirs)| mine.cycles / theirs.cycles)
-                .collect()
+            let costs = pairs.map(|(mine, theirs)| (cost(mine), cost(theirs)));
+            let known = costs.filter(|(_, theirs)| *theirs > 0.0);
+            known.map(|(mine, theirs)| mine / theirs).collect()
         };
         Twice::of([&ratios(0), &ratios(1)])
     }
@@ -108,6 +119,8 @@ mod tests {
         let apart = alone([&[250.0, 500.0, 250.0], &[300.0]]).against(&native);
         assert_eq!((apart.figure(), apart.halves), (None, [2.5, 3.0]));
         assert_eq!(native.player(), 10.0);
+        let unsubtracted = alone([&[210.0], &[210.0]]).unsubtracted_against(&native);
+        assert_eq!(unsubtracted.figure(), Some(2.0));
         assert_eq!(Alone::default().cycles().figure(), None);
     }
 }

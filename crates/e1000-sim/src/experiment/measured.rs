@@ -124,6 +124,7 @@ impl Measured {
         Against {
             cycles: Spread::of_values(cycles),
             driver: alone.map(|(mine, theirs)| mine.against(theirs)),
+            driver_unsubtracted: alone.map(|(mine, theirs)| mine.unsubtracted_against(theirs)),
         }
     }
 
@@ -173,6 +174,8 @@ pub struct Against {
     pub cycles: Spread,
     /// Of the driver alone.
     pub driver: Option<Twice>,
+    /// The same, with the player's cycles left in both.
+    pub driver_unsubtracted: Option<Twice>,
 }
 
 #[cfg(test)]

@@ -13,7 +13,9 @@
 //! ```
 //!
 //! Routines that the driver calls are not run: a few instructions give the recorded
-//! answer, and the time of these is measured alone and subtracted. Both drivers play the
+//! answer, and the time of these is measured alone and subtracted. Alone they take longer
+//! than beside the driver: a processor works at both at once. So the ratio of two drivers is
+//! also given unsubtracted, and their own is between. Both drivers play the
 //! same tape on the same pages of memory and the same processor, and must leave memory
 //! as the recorded packets left it. A play takes less than the time between two
 //! timer interrupts. Where another thread works on the same *core*, both drivers are
