@@ -21,6 +21,8 @@
  * With a window, the driver stack is the control stack. Driver code finds its variables
  * and stack arguments on the data stack, in the window at the place of rsp.
  */
+#include <twin/dma.h>
+
 #include "internal.h"
 #include "offsets.h"
 
@@ -154,6 +156,34 @@ static bool may_enter(const struct twin_cpu *cpu, const struct twin_instance *in
 	return !cpu->instance || (cpu->instance == instance && cpu->may_nest);
 }
 
+/* In the name of the function that was entered: the tail was written somewhere below it. */
+static int abort_for(struct twin_cpu *cpu, const struct twin_dma_report *report)
+{
+	const uint32_t reason = TWIN_DMA_REASON(report->fault, report->kind, report->index);
+
+	twin_abort_record(cpu, TWIN_ABORT_DMA, reason, report->address, cpu->entry_function);
+	return TWIN_ABORTED;
+}
+
+/* Write-backs of the card become visible before the driver runs; its doorbells reach the
+ * card after it has returned, if their descriptors are fine. */
+static int run_with_card(struct twin_cpu *cpu, uint64_t hyp, const uint64_t args[6],
+			 uint64_t *result)
+{
+	struct twin_dma *dma = cpu->instance->dma;
+	struct twin_dma_report report;
+	int status;
+
+	if (!dma)
+		return run(cpu, hyp, args, result);
+	if (!twin_dma_show(dma, &report))
+		return abort_for(cpu, &report);
+	status = run(cpu, hyp, args, result);
+	if (status == TWIN_OK && !twin_dma_ring(dma, &report))
+		return abort_for(cpu, &report);
+	return status;
+}
+
 /* Inside the gate. The first rsp of the driver is top. */
 static int enter_at(struct twin_cpu *cpu, struct twin_instance *instance, uint64_t top,
 		    uint64_t hyp, const uint64_t args[6], uint64_t *result)
@@ -173,7 +203,7 @@ static int enter_at(struct twin_cpu *cpu, struct twin_instance *instance, uint64
 	cpu->entry_function = hyp;
 	cpu->start_rsp = top;
 	cpu->may_nest = 0;
-	status = run(cpu, hyp, args, result);
+	status = run_with_card(cpu, hyp, args, result);
 	restore_outer(cpu, &outer);
 	return status;
 }

@@ -69,12 +69,13 @@ int twin_frame_move(struct twin_frames *frames, uint64_t frame, uint32_t from, u
 	return TWIN_OK;
 }
 
-static enum twin_admission pin(uint32_t *word, uint32_t owner)
+/* One pin more for owner's frame that has `least` of them. */
+static enum twin_admission pin(uint32_t *word, uint32_t owner, uint32_t least)
 {
 	uint32_t seen = load(word);
 
 	do {
-		if (seen >> OWNER_SHIFT != owner)
+		if (seen >> OWNER_SHIFT != owner || (seen & TWIN_FRAME_PINS) < least)
 			return TWIN_FOREIGN;
 		if ((seen & TWIN_FRAME_PINS) == TWIN_FRAME_PINS)
 			return TWIN_FULL;
@@ -100,8 +101,8 @@ static uint64_t end_frame(const struct twin_piece *piece)
 	return ((piece->address + piece->length - 1) >> TWIN_PAGE_SHIFT) + 1;
 }
 
-enum twin_admission twin_frames_pin(struct twin_frames *frames, uint32_t owner,
-				    const struct twin_piece *piece)
+static enum twin_admission pin_all(struct twin_frames *frames, uint32_t owner,
+				   const struct twin_piece *piece, uint32_t least)
 {
 	enum twin_admission admission = TWIN_ADMITTED;
 	uint64_t frame, end;
@@ -113,13 +114,25 @@ enum twin_admission twin_frames_pin(struct twin_frames *frames, uint32_t owner,
 	if (end > frames->count)
 		return TWIN_FOREIGN;
 	for (frame = first_frame(piece); frame < end; frame++) {
-		admission = pin(&frames->words[frame], owner);
+		admission = pin(&frames->words[frame], owner, least);
 		if (admission != TWIN_ADMITTED) {
 			unpin(frames, first_frame(piece), frame);
 			break;
 		}
 	}
 	return admission;
+}
+
+enum twin_admission twin_frames_pin(struct twin_frames *frames, uint32_t owner,
+				    const struct twin_piece *piece)
+{
+	return pin_all(frames, owner, piece, 0);
+}
+
+enum twin_admission twin_frames_pin_again(struct twin_frames *frames, uint32_t owner,
+					  const struct twin_piece *piece)
+{
+	return pin_all(frames, owner, piece, 1);
 }
 
 void twin_frames_unpin(struct twin_frames *frames, const struct twin_piece *piece)

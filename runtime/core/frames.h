@@ -12,6 +12,10 @@
 enum twin_admission twin_frames_pin(struct twin_frames *frames, uint32_t owner,
 				    const struct twin_piece *piece);
 
+/* The same, if each has a pin already: one more for it. */
+enum twin_admission twin_frames_pin_again(struct twin_frames *frames, uint32_t owner,
+					  const struct twin_piece *piece);
+
 /* Take those pins off: once for each pin, with the same piece. */
 void twin_frames_unpin(struct twin_frames *frames, const struct twin_piece *piece);
 

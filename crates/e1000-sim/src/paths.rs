@@ -147,18 +147,12 @@ impl<'s> Paths<'s> {
     /// Changes the packets' shape.
     pub fn set_shape(&mut self, shape: Shape) -> Result<(), SystemError> {
         let machine = self.system.machine();
-        let card = self.closed_card()?;
+        let card = closed(self.system.card(self.guests)?)?;
         self.twin
             .reshape(card, sources(machine, self.guests, shape), shape);
         self.shape = shape;
         self.guest = None;
         Ok(())
-    }
-
-    fn closed_card(&self) -> Result<OpenCard<'s>, SystemError> {
-        let mut card = self.system.card(self.guests)?;
-        card.close()?;
-        Ok(card)
     }
 
     /// Runs a round.
@@ -316,7 +310,7 @@ impl<'s> Paths<'s> {
         let sources = sources(self.system.machine(), self.guests, self.shape);
         Ok(Runner::new(
             engine,
-            self.closed_card()?,
+            closed(self.system.unguarded_card(self.guests)?)?,
             sources,
             self.shape,
         ))
@@ -345,6 +339,12 @@ impl<'s> Paths<'s> {
             upcalls,
         })
     }
+}
+
+/// The card, to be opened for each round.
+fn closed(mut card: OpenCard<'_>) -> Result<OpenCard<'_>, SystemError> {
+    card.close()?;
+    Ok(card)
 }
 
 /// Tells the profiler which addresses are rewritten code, and at which it looks up the

@@ -7,6 +7,7 @@
 //! ```
 
 use std::collections::HashSet;
+use std::rc::Rc;
 
 use elf_loader::Place;
 use elf_loader::consts::STB_LOCAL;
@@ -29,6 +30,7 @@ use crate::hypervisor::upcall::{self, Upcall};
 use crate::image::files::Files;
 use crate::memory::view::View;
 use crate::packets::card::OpenCard;
+use crate::packets::guard::Guard;
 use crate::packets::outgoing::Outgoing;
 use crate::packets::packet_loop::Stop;
 use crate::packets::rings::Rings;
@@ -150,6 +152,7 @@ pub struct System<'s> {
     blueprint: &'s Blueprint<'s>,
     machine: &'s Machine,
     mailbox: &'s Mailbox,
+    guard: Rc<Guard<'s>>,
     /// The driver's addresses and numbers, as dom0 reports them.
     pub driver: Driver,
     /// Further addresses in dom0.
@@ -168,11 +171,13 @@ impl<'s> System<'s> {
         mailbox.set_interrupt_owner(InterruptOwner::Dom0);
         let mut dom0 = Dom0::start(&blueprint.plan, machine, mailbox, limits)?;
         let (driver, info) = bring_up(&mut dom0)?;
+        let guard = Guard::new(machine, blueprint.plan.space().dma());
         Ok(System {
             dom0,
             blueprint,
             machine,
             mailbox,
+            guard: Rc::new(guard),
             driver,
             info,
         })
@@ -219,6 +224,7 @@ impl<'s> System<'s> {
                 offset: data_stack(CPU),
             },
             gs_base: percpu(CPU),
+            guard: Rc::clone(&self.guard),
             services,
             upcalls: Box::new(ToDom0 {
                 slot: &self.mailbox.upcalls[CPU],
@@ -248,12 +254,29 @@ impl<'s> System<'s> {
         Ok(Runner::new(engine, card, sources, shape))
     }
 
-    /// The card with open registers.
+    /// The card with open registers, for the hypervisor instance: its rings are checked.
     pub fn card(&self, flows: u32) -> Result<OpenCard<'s>, SystemError> {
+        self.open_card(flows, Some(Rc::clone(&self.guard)))
+    }
+
+    /// The card with open registers, for dom0's driver: it uses dom0's rings.
+    pub fn unguarded_card(&self, flows: u32) -> Result<OpenCard<'s>, SystemError> {
+        self.open_card(flows, None)
+    }
+
+    fn open_card(
+        &self,
+        flows: u32,
+        guard: Option<Rc<Guard<'s>>>,
+    ) -> Result<OpenCard<'s>, SystemError> {
         let dma = self.blueprint.plan.space().dma();
-        Ok(OpenCard::new(
-            self.machine, self.mailbox, dma, flows as usize,
-        )?)
+        let (machine, mailbox) = (self.machine, self.mailbox);
+        Ok(OpenCard::new(machine, mailbox, dma, flows as usize, guard)?)
+    }
+
+    /// The check of the card's rings.
+    pub fn guard(&self) -> &Guard<'s> {
+        &self.guard
     }
 
     /// The rings of a CPU.

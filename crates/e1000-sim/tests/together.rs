@@ -9,6 +9,7 @@ use e1000_sim::dom0::interface::{Info, ReceiveMode};
 use e1000_sim::dom0::{CommandError, Dom0};
 use e1000_sim::image::Module;
 use e1000_sim::inject::service::{FRAME, Service};
+use e1000_sim::memory::Owner;
 use e1000_sim::packets::rings::{Request, Rings};
 use e1000_sim::packets::round::{PEER, guest_mac};
 use e1000_sim::system::System;
@@ -122,7 +123,12 @@ fn beside<'r, 's>(system: &'r mut System<'s>) -> Beside<'r, 's> {
         source: guest_mac(DOM0_FLOW),
         destination: PEER,
     };
+    // dom0 sends its own memory: a guest's has to be pinned by a packet of the guest's.
     let memory = machine.sizes().guest(DOM0_FLOW);
+    let given = machine
+        .frames()
+        .give(&memory, Owner::Guest(DOM0_FLOW), Owner::Dom0);
+    assert_eq!(given, Ok(()));
     let flows = DOM0_FLOW as usize + 1;
     let plan = &system.blueprint().plan;
     let dom0_memory = system.memory();
@@ -158,6 +164,7 @@ fn both_instances_share_rings_and_locks() {
         // One flow more than guests: dom0's frames are no strangers.
         let mut service =
             Service::start(&system, engine, GUESTS).unwrap_or_else(|error| panic!("{error}"));
+        service.packet_loop.card.leave();
         service.packet_loop.card = system.card(GUESTS + 1).expect("the card");
         together(&mut system, &mut service);
         deferred(&system, &mut service);

@@ -1,9 +1,10 @@
 //! The part of the runtime's C interface that the testbed uses: the layouts of
-//! `runtime/include/twin/{abi,runtime,switch,testbed}.h`, which explain each item.
+//! `runtime/include/twin/{abi,dma,frames,runtime,switch,testbed}.h`, which explain each item.
 
 #![allow(missing_docs, reason = "the headers say what each item is")]
 
 use std::ffi::{c_char, c_int, c_void};
+use std::sync::atomic::AtomicU32;
 
 pub const OK: c_int = 0;
 pub const ABORTED: c_int = 1;
@@ -21,6 +22,7 @@ pub const ABORT_RESOURCES: u32 = 7;
 pub const ABORT_IMPORT: u32 = 8;
 pub const ABORT_DEAD: u32 = 9;
 pub const ABORT_RETURN: u32 = 10;
+pub const ABORT_DMA: u32 = 11;
 
 #[repr(C)]
 pub struct Constant {
@@ -249,6 +251,89 @@ pub const ADMITTED: c_int = 0;
 pub const FOREIGN: c_int = 1;
 pub const FULL: c_int = 3;
 
+pub const DMA_TRANSMIT: u32 = 0;
+pub const DMA_RECEIVE: u32 = 1;
+pub const DMA_TAIL: u32 = 1;
+pub const DMA_OVERRUN: u32 = 2;
+pub const DMA_FORMAT: u32 = 3;
+pub const DMA_LENGTH: u32 = 4;
+pub const DMA_FOREIGN: u32 = 5;
+pub const DMA_CHANGED: u32 = 6;
+pub const DMA_RING: u32 = 7;
+
+/// `struct twin_dma`, opaque.
+#[repr(C)]
+pub struct Dma {
+    _opaque: [u8; 0],
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DmaDescriptor {
+    pub address: u64,
+    pub control: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DmaSlot {
+    pub address: u64,
+    pub length: u32,
+    pub zero: u32,
+}
+
+/// `struct twin_dma_ring_config`
+#[repr(C)]
+#[derive(Debug)]
+pub struct DmaRing {
+    pub base: u64,
+    pub driver: *mut DmaDescriptor,
+    pub copy: *mut DmaDescriptor,
+    pub slots: *mut DmaSlot,
+    pub doorbell: *const AtomicU32,
+    pub tail_register: *const AtomicU32,
+    pub count: u32,
+    pub head: u32,
+    pub tail: u32,
+    pub buffer: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DmaStatistics {
+    pub doorbells: u64,
+    pub checked: u64,
+    pub shown: u64,
+    pub refused: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DmaReport {
+    pub fault: u32,
+    pub kind: u32,
+    pub index: u32,
+    pub zero: u32,
+    pub address: u64,
+}
+
+impl DmaReport {
+    /// What the reason and the address of a report of kind [`ABORT_DMA`] say.
+    pub fn from_abort(reason: u32, address: u64) -> DmaReport {
+        DmaReport {
+            fault: reason >> 24,
+            kind: reason >> 16 & 0xff,
+            index: reason & 0xffff,
+            zero: 0,
+            address,
+        }
+    }
+}
+
+// The header asserts the same.
+const _: () = assert!(size_of::<DmaRing>() == 64 && size_of::<DmaSlot>() == 16);
+const _: () = assert!(size_of::<DmaStatistics>() == 32 && size_of::<DmaReport>() == 24);
+
 unsafe extern "C" {
     pub static twin_abi_constants: [Constant; 0];
     pub static twin_abi_constants_count: u64;
@@ -347,6 +432,13 @@ unsafe extern "C" {
         cookie: *mut u64,
     ) -> c_int;
     pub fn twin_outgoing_reset(outgoing: *mut Outgoing);
+
+    pub fn twin_dma_size() -> u64;
+    pub fn twin_dma_init(dma: *mut Dma, frames: *mut Frames, pool: *const u64);
+    pub fn twin_dma_take(dma: *mut Dma, rings: *const [DmaRing; 2]) -> c_int;
+    pub fn twin_dma_give_back(dma: *mut Dma);
+    pub fn twin_dma_events(dma: *mut Dma, copy: *mut DmaStatistics, last: *mut DmaReport);
+    pub fn twin_instance_set_dma(instance: *mut Instance, dma: *mut Dma);
 }
 
 /// The address of a runtime entry that rewritten code may name.

@@ -68,6 +68,8 @@ enum twin_abort_kind {
 	TWIN_ABORT_IMPORT = 8,		/* an imported routine asked for it */
 	TWIN_ABORT_DEAD = 9,		/* another invocation had aborted */
 	TWIN_ABORT_RETURN = 10,		/* return address overwritten; address: by what */
+	TWIN_ABORT_DMA = 11,		/* a descriptor for the card; reason: TWIN_DMA_REASON
+					 * (<twin/dma.h>), rip: the function entered */
 };
 
 /* The reason and place of an abort. */
@@ -315,6 +317,8 @@ struct twin_statistics {
 	uint64_t aborts;
 };
 
+struct twin_dma;	/* <twin/dma.h> */
+
 struct twin_lock {
 	uint32_t held;
 };
@@ -335,7 +339,7 @@ struct twin_gate {
  *   call cache                    under call_lock, or with the gate closed;
  *                                 read by any CPU inside without a lock
  *   gate, dead, statistics        atomically
- *   codemap, text, ports, ops, vector_free, window, stack_view	[setup]
+ *   codemap, text, ports, ops, dma, vector_free, window, stack_view	[setup]
  */
 struct twin_instance {
 	uint32_t scheme;
@@ -350,6 +354,7 @@ struct twin_instance {
 	uint32_t range_count;
 	const struct twin_platform_ops *ops;
 	void *platform;
+	struct twin_dma *dma;		/* checked around each entry; or NULL */
 
 	struct twin_gate gate;
 	uint32_t dead;			/* 0 alive, 1 dying, 2 dead: report is valid */

@@ -327,7 +327,7 @@ fn own_packets(job: &Job, place: &JobPlace) -> Result<(Round, Steps), Stop> {
 
 fn new_runner(job: &Job, place: &JobPlace) -> Result<DomRunner, Stop> {
     let dma = place.plan.space().dma();
-    let card = OpenCard::new(place.machine, place.mailbox, dma, job.guests as usize)?;
+    let card = OpenCard::new(place.machine, place.mailbox, dma, job.guests as usize, None)?;
     let sources = sources(place.machine, job.guests, job.shape);
     Ok(Runner::new(engine(job, place)?, card, sources, job.shape))
 }

@@ -21,7 +21,7 @@ use crate::dom0::interface::Info;
 use crate::image::{KernelPlan, Module};
 use crate::memory::Machine;
 use crate::memory::view::View;
-use crate::nic::Register;
+use crate::nic;
 use crate::transport::mailbox::Mailbox;
 
 /// Bytes of a ring's structure that are searched.
@@ -96,12 +96,9 @@ impl<'a> Anatomy<'a> {
         let view = plan.view(machine);
         let fields = fields(plan, &view)?;
         let adapter = info.netdev_priv..info.netdev_priv + ADAPTER_SIZE;
-        let bases = [
-            ("tx", Register::Tdbal, Register::Tdbah),
-            ("rx", Register::Rdbal, Register::Rdbah),
-        ];
-        let [tx, rx] = bases.map(|(name, low, high)| {
-            let base = mailbox.device().peek_pair(low, high);
+        let rings = [("tx", nic::Ring::Transmit), ("rx", nic::Ring::Receive)];
+        let [tx, rx] = rings.map(|(name, ring)| {
+            let base = mailbox.device().driver_ring(ring).base;
             find_ring(&view, &adapter, name, base)
         });
         Some(Anatomy {

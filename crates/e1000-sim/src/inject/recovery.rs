@@ -95,7 +95,7 @@ impl Recovery<'_, '_> {
     /// Gives the card to dom0.
     fn leave_card(&self) {
         let mailbox = self.system.mailbox();
-        mailbox.device().close();
+        self.service.packet_loop.card.leave();
         mailbox.set_interrupt_owner(InterruptOwner::Dom0);
     }
 
@@ -126,6 +126,7 @@ impl Recovery<'_, '_> {
 
     /// A new dom0.
     pub fn restart(&mut self) -> Result<(), SystemError> {
+        self.leave_card();
         self.service.packet_loop.engine.engine.forget_packets();
         self.system.restart_dom0(self.start)?;
         self.system.dom0.set_limits(self.limits);

@@ -107,6 +107,11 @@ pub const fn data_stack_view(cpu: usize) -> Range<u64> {
 /// process; kernel.o does not use it by itself.
 pub const EXCHANGE: Range<u64> = DIRECT_MAP + EXCHANGE_AT..DIRECT_MAP + EXCHANGE_AT + EXCHANGE_SIZE;
 
+/// Most bytes of a ring of descriptors (8254x manual, 13.4.27).
+pub const RING: u64 = 4096 * 16;
+/// Bytes of the hypervisor's own frames: a copy of each ring.
+const HYPERVISOR: u64 = 2 * RING;
+
 /// How much memory the machine has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
@@ -132,6 +137,12 @@ impl Sizes {
     /// Bytes of all memory.
     pub fn total(&self) -> u64 {
         self.dom0 + u64::from(self.guests) * self.guest
+    }
+
+    /// Machine addresses of the hypervisor's own frames, which have no owner in the table of
+    /// frames: the copies of the card's rings.
+    pub fn hypervisor(&self) -> Range<u64> {
+        self.total()..self.total() + HYPERVISOR
     }
 
     /// Bytes of `struct page[]`.

@@ -40,7 +40,7 @@ impl Machine {
         let file = |length| Shared::new(length).map_err(failed("making the machine's memory"));
         Ok(Machine {
             sizes,
-            ram: file(sizes.total())?,
+            ram: file(sizes.hypervisor().end)?,
             bar: file(BAR_SIZE)?,
             frames: owned(sizes)?,
         })
@@ -72,8 +72,8 @@ impl Machine {
         self.bar.as_ptr()
     }
 
-    /// All memory in this process: `sizes().total()` bytes from machine address
-    /// 0 on, which other processes change as well.
+    /// All memory in this process: up to the end of `sizes().hypervisor()` from machine
+    /// address 0 on, which other processes change as well.
     pub fn ram(&self) -> *mut u8 {
         self.ram.as_ptr()
     }
@@ -82,7 +82,7 @@ impl Machine {
     pub fn at(&self, machine: u64, length: u64) -> Option<*mut u8> {
         let end = machine.checked_add(length)?;
         // SAFETY: checked to be inside the mapping.
-        (end <= self.sizes.total()).then(|| unsafe { self.ram().add(machine as usize) })
+        (end <= self.sizes.hypervisor().end).then(|| unsafe { self.ram().add(machine as usize) })
     }
 
     /// Makes dom0's RAM and the NIC's registers zero again. Nothing uses them meanwhile.

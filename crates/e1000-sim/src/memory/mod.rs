@@ -14,7 +14,9 @@
 //!             images of the modules       also at DRIVER, HOT, KERNEL
 //!             heap: kernel.o's pages
 //! dom0 RAM    guest 0, guest 1, ...       none: dom0 has only the struct page
-//! end                                     of a guest's page
+//!                                         of a guest's page
+//! end         the hypervisor's frames:    none
+//!             copies of the card's rings
 //! ```
 //!
 //! The registers of the NIC are a second file, at [`BAR`].

@@ -51,7 +51,7 @@ impl Nic {
     fn read_register(&mut self, register: Register) -> u32 {
         match register.access() {
             RegisterAccess::Plain | RegisterAccess::ReadOnly | RegisterAccess::CounterLow => {
-                self.peek(register)
+                self.shown(register)
             }
             RegisterAccess::Counter => {
                 let value = self.peek(register);
@@ -94,6 +94,9 @@ impl Nic {
 
     fn write_register(&mut self, register: Register, value: u32) {
         let masked = value & register.mask();
+        if self.guarded_write(register, masked) {
+            return;
+        }
         match register.access() {
             RegisterAccess::Plain => self.poke(register, masked),
             RegisterAccess::ReadOnly

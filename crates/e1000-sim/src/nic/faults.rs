@@ -12,13 +12,13 @@ pub struct BusFault {
     pub length: u64,
 }
 
-/// Which ring a fault stopped.
+/// One of the two rings; the runtime numbers them alike (`enum twin_dma_kind`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ring {
     /// The transmit ring.
-    Transmit,
+    Transmit = 0,
     /// The receive ring.
-    Receive,
+    Receive = 1,
 }
 
 /// Why and how often rings stopped. A stopped ring stays so until a device

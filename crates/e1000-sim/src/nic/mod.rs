@@ -35,6 +35,7 @@ mod access;
 pub(crate) mod checksum;
 mod eeprom;
 mod faults;
+mod guard;
 mod interrupt;
 mod link;
 mod network;
@@ -48,6 +49,7 @@ mod transmit;
 
 pub use access::UnknownAccesses;
 pub use faults::{BusFault, Faults, Ring};
+pub use guard::RingPlace;
 pub use open::{Absorbed, BAR_WORDS, Reason, Untracked};
 pub use receive::{Filter, Received};
 pub use registers::{Register, Table};
@@ -126,6 +128,7 @@ pub struct Nic {
     eeprom: eeprom::Eeprom,
     timers: interrupt::Timers,
     window: open::Window,
+    guarded: guard::Guarded,
     config: [u8; 256],
     /// The irq of [`Config`].
     irq: u32,
@@ -159,6 +162,7 @@ impl Nic {
             eeprom: eeprom::Eeprom::off(),
             timers: interrupt::Timers::off(),
             window: open::Window::off(),
+            guarded: guard::Guarded::off(),
             config: [0; 256],
             irq: 0,
             transmit_stopped: 0,
@@ -199,6 +203,7 @@ impl Nic {
         self.unknown = UnknownAccesses::default();
         self.timers = interrupt::Timers::off();
         self.window = open::Window::off();
+        self.guarded = guard::Guarded::off();
         self.eeprom.power_on(config.mac);
         self.phy.power_on();
         self.pci_power_on(config);

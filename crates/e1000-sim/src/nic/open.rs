@@ -36,12 +36,15 @@
 //! and throttle that were written without a trap come first, and the access's changes
 //! are put into the view afterwards. Bits that wait in IMS, IMC and ICS, and the
 //! published ICR, stay as they are: the user of the view absorbs them.
+//!
+//! While rings are taken (`guard.rs`), TDT and RDT in the view are the driver's, and the
+//! device follows the tails that were checked.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::registers::{RegisterAccess, RegisterPlace};
-use super::{BAR0_BYTES, Nic, Register};
+use super::{BAR0_BYTES, Nic, Register, Ring};
 
 /// How many 32-bit words the view has.
 pub const BAR_WORDS: usize = BAR0_BYTES as usize / 4;
@@ -268,10 +271,10 @@ impl Nic {
             None => 0,
             Some(RegisterPlace::Table(table, index)) => self.table(table)[index],
             Some(RegisterPlace::Register(register)) => match role(register) {
-                Role::Driver | Role::Device => self.peek(register),
+                Role::Driver | Role::Device => self.shown(register),
                 Role::Bits | Role::Zero => 0,
                 Role::Constant if register == Register::Eecd => self.read_eecd(),
-                Role::Constant => self.peek(register),
+                Role::Constant => self.shown(register),
             },
         }
     }
@@ -322,8 +325,8 @@ impl Nic {
             absorbed.acknowledged = self.peek(Register::Icr) & seen;
             self.acknowledge(seen);
         }
-        absorbed.transmit_tail = self.follow(bar, Register::Tdt);
-        absorbed.receive_tail = self.follow(bar, Register::Rdt);
+        absorbed.transmit_tail = self.follow_tail(bar, Ring::Transmit, Register::Tdt);
+        absorbed.receive_tail = self.follow_tail(bar, Ring::Receive, Register::Rdt);
         let throttle = load(bar, Register::Itr) & Register::Itr.mask();
         if throttle != self.peek(Register::Itr) {
             absorbed.throttle = true;
@@ -357,11 +360,14 @@ impl Nic {
     /// A write of the device's reset bit should end the use of the view by others: they
     /// see the reset values of all registers.
     pub fn beside<T>(&mut self, bar: &[AtomicU32], access: impl FnOnce(&mut Nic) -> T) -> T {
-        const DRIVERS: [Register; 3] = [Register::Tdt, Register::Rdt, Register::Itr];
+        const DRIVERS: [Register; 3] = [Register::Itr, Register::Tdt, Register::Rdt];
         let bar = match right_size(bar) {
             Ok(bar) if self.window.is_open != 0 => bar,
             _ => return access(self),
         };
+        if self.is_guarded() {
+            return self.beside_guarded(bar, access);
+        }
         let followed = DRIVERS.map(|register| {
             let moved = self.follow(bar, register);
             if moved && register == Register::Itr {
@@ -374,6 +380,27 @@ impl Nic {
             if self.peek(register) != before {
                 store(bar, register, self.peek(register));
             }
+        }
+        result
+    }
+
+    /// The same for rings that are taken: the tails in the view are not the device's.
+    fn beside_guarded<T>(&mut self, bar: &Bar, access: impl FnOnce(&mut Nic) -> T) -> T {
+        const TAILS: [Register; 2] = [Register::Tdt, Register::Rdt];
+        if self.follow(bar, Register::Itr) {
+            self.write_itr(self.peek(Register::Itr));
+        }
+        let tails = TAILS.map(|tail| load(bar, tail) & tail.mask());
+        let throttle = self.peek(Register::Itr);
+        self.set_driver_tails(tails);
+        let result = access(self);
+        for ((tail, before), after) in TAILS.into_iter().zip(tails).zip(self.driver_tails()) {
+            if after != before {
+                store(bar, tail, after);
+            }
+        }
+        if self.peek(Register::Itr) != throttle {
+            store(bar, Register::Itr, self.peek(Register::Itr));
         }
         result
     }
@@ -398,7 +425,16 @@ impl Nic {
         }
     }
 
-    /// Takes a tail from memory; true if it moved.
+    /// Takes a tail, from memory or as it was checked; true if it moved.
+    #[inline(always)]
+    fn follow_tail(&mut self, bar: &Bar, ring: Ring, register: Register) -> bool {
+        match self.is_guarded() {
+            true => self.follow_checked(ring),
+            false => self.follow(bar, register),
+        }
+    }
+
+    /// Takes a register from memory; true if it changed.
     #[inline(always)]
     fn follow(&mut self, bar: &Bar, register: Register) -> bool {
         let value = load(bar, register) & register.mask();

@@ -2,10 +2,12 @@
 //! trap.
 
 use std::ops::Range;
+use std::rc::Rc;
 use std::sync::atomic::AtomicU32;
 
 use crate::memory::{BAR_SIZE, Machine};
-use crate::nic::{Received, Wire};
+use crate::nic::{Nic, Received, Wire};
+use crate::packets::guard::Guard;
 use crate::packets::packet_loop::{Card, Stop};
 use crate::traffic::Sink;
 use crate::transport::mailbox::Mailbox;
@@ -24,6 +26,8 @@ pub struct OpenCard<'m> {
     machine: &'m Machine,
     mailbox: &'m Mailbox,
     dma: Range<u64>,
+    /// The check of its rings, if the rewritten driver has it.
+    guard: Option<Rc<Guard<'m>>>,
     /// Counts of the frames that it has sent.
     pub sent: Sink,
     /// Frames that it did not store.
@@ -33,8 +37,9 @@ pub struct OpenCard<'m> {
 }
 
 impl<'m> OpenCard<'m> {
-    /// Opens the registers. DMA goes to machine addresses `dma` only. Expects
-    /// frames of flows below `flows`.
+    /// Opens the registers. DMA goes to machine addresses `dma` only, and with a guard
+    /// only where descriptors lead that it has checked. Expects frames of flows below
+    /// `flows`.
     ///
     /// # Errors
     /// [`Stop::Card`].
@@ -43,11 +48,13 @@ impl<'m> OpenCard<'m> {
         mailbox: &'m Mailbox,
         dma: Range<u64>,
         flows: usize,
+        guard: Option<Rc<Guard<'m>>>,
     ) -> Result<OpenCard<'m>, Stop> {
         let card = OpenCard {
             machine,
             mailbox,
             dma,
+            guard,
             sent: Sink::new(flows),
             not_stored: 0,
             first_refusal: None,
@@ -56,8 +63,8 @@ impl<'m> OpenCard<'m> {
         Ok(card)
     }
 
-    fn bus(&self) -> MachineBus<'m> {
-        MachineBus::new(self.machine, self.dma.clone())
+    fn bus(&self, device: &Nic) -> MachineBus<'m> {
+        MachineBus::new(self.machine, self.dma.clone()).for_device(device)
     }
 
     /// Writes all registers anew, after they were used with traps.
@@ -65,8 +72,13 @@ impl<'m> OpenCard<'m> {
     /// # Errors
     /// [`Stop::Card`].
     pub fn open(&self) -> Result<(), Stop> {
-        let opened = self.mailbox.device().open(registers(self.machine));
-        opened.map_err(|untracked| Stop::Card(untracked.to_string()))
+        let mut device = self.mailbox.device();
+        let opened = device.open(registers(self.machine));
+        opened.map_err(|untracked| Stop::Card(untracked.to_string()))?;
+        match &self.guard {
+            Some(guard) => guard.take(&mut device),
+            None => Ok(()),
+        }
     }
 
     /// Compares all registers with their expected values, and ends the open view.
@@ -75,10 +87,18 @@ impl<'m> OpenCard<'m> {
     /// [`Stop::Card`]: the driver wrote a register that only a trapped access may write.
     pub fn close(&mut self) -> Result<(), Stop> {
         self.absorb_writes(false)?;
-        let mut device = self.mailbox.device();
-        let audited = device.audit(registers(self.machine));
-        device.close();
+        let audited = self.mailbox.device().audit(registers(self.machine));
+        self.leave();
         audited.map_err(|untracked| Stop::Card(untracked.to_string()))
+    }
+
+    /// Ends the open view, whatever was written to the registers.
+    pub fn leave(&self) {
+        let mut device = self.mailbox.device();
+        if let Some(guard) = &self.guard {
+            guard.give_back(&mut device);
+        }
+        device.close();
     }
 }
 
@@ -92,6 +112,9 @@ pub fn registers(machine: &Machine) -> &[AtomicU32] {
 impl Card for OpenCard<'_> {
     fn absorb_writes(&mut self, handler_ran: bool) -> Result<(), Stop> {
         let mut device = self.mailbox.device();
+        if let Some(guard) = &self.guard {
+            device.pass_tails(guard.tails());
+        }
         let absorbed = device.absorb(registers(self.machine), handler_ran);
         absorbed
             .map(|_| ())
@@ -100,11 +123,15 @@ impl Card for OpenCard<'_> {
 
     fn send(&mut self) {
         let mut device = self.mailbox.device();
-        device.process_transmit(&mut self.bus(), &mut self.sent);
+        let mut bus = self.bus(&device);
+        device.process_transmit(&mut bus, &mut self.sent);
     }
 
     fn receive(&mut self, frame: &[u8]) -> bool {
-        let received = self.mailbox.device().receive(frame, &mut self.bus());
+        let mut device = self.mailbox.device();
+        let mut bus = self.bus(&device);
+        let received = device.receive(frame, &mut bus);
+        drop(device);
         let stored = matches!(received, Received::Stored { .. });
         if !stored {
             self.not_stored += 1;

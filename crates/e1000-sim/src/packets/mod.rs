@@ -6,9 +6,11 @@
 //! rings         a CPU's rings with the hot routines, as the runtime lays them out
 //! outgoing      guests' packets, checked by the runtime before the driver has them
 //! card          the card's cable and registers
+//! guard         the card's rings under the runtime's check
 //! ```
 
 pub(crate) mod card;
+pub mod guard;
 pub(crate) mod outgoing;
 pub mod packet_loop;
 pub mod rings;

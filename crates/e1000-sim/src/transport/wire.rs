@@ -19,19 +19,35 @@ use crate::packets::card;
 pub struct MachineBus<'m> {
     machine: &'m Machine,
     allowed: Range<u64>,
+    /// The hypervisor's copies of rings.
+    copies: Range<u64>,
 }
 
 impl<'m> MachineBus<'m> {
     /// DMA to machine addresses `allowed` only ([`crate::memory::Space::dma`]).
     pub fn new(machine: &'m Machine, allowed: Range<u64>) -> MachineBus<'m> {
-        MachineBus { machine, allowed }
+        MachineBus {
+            machine,
+            allowed,
+            copies: 0..0,
+        }
+    }
+
+    /// Also to the hypervisor's copies of rings, if `device` has its descriptors there.
+    #[must_use]
+    pub fn for_device(mut self, device: &Nic) -> MachineBus<'m> {
+        if device.is_guarded() {
+            self.copies = self.machine.sizes().hypervisor();
+        }
+        self
     }
 
     fn at(&self, address: u64, length: usize, end: u64) -> Result<*mut u8, BusFault> {
         let length = length as u64;
         let fault = BusFault { address, length };
         let last = address.checked_add(length).ok_or(fault)?;
-        if address < self.allowed.start || last > end {
+        let copy = self.copies.start <= address && last <= self.copies.end;
+        if !copy && (address < self.allowed.start || last > end) {
             return Err(fault);
         }
         self.machine.at(address, length).ok_or(fault)
@@ -103,9 +119,9 @@ impl<'m> NicPort<'m> {
         }
     }
 
-    /// Memory as DMA reaches it.
-    pub fn bus(&self) -> MachineBus<'m> {
-        MachineBus::new(self.machine, self.dma.clone())
+    /// Memory as that device's DMA reaches it.
+    fn bus(&self, nic: &Nic) -> MachineBus<'m> {
+        MachineBus::new(self.machine, self.dma.clone()).for_device(nic)
     }
 
     /// Reads a register.
@@ -147,19 +163,22 @@ impl<'m> NicPort<'m> {
 
     /// A frame comes in from the wire.
     pub fn receive(&self, frame: &[u8]) -> Received {
-        self.mailbox.device().receive(frame, &mut self.bus())
+        let mut nic = self.mailbox.device();
+        let mut bus = self.bus(&nic);
+        nic.receive(frame, &mut bus)
     }
 
     /// Sends what the driver put into the ring, to the mailbox's wire; a PHY in
     /// loopback receives it.
     pub fn transmit(&self, nic: &mut Nic) -> Transmitted {
+        let mut bus = self.bus(nic);
         if !nic.loopback() {
-            return nic.process_transmit(&mut self.bus(), &mut &self.mailbox.wire);
+            return nic.process_transmit(&mut bus, &mut &self.mailbox.wire);
         }
         let mut back = Back::default();
-        let transmitted = nic.process_transmit(&mut self.bus(), &mut back);
+        let transmitted = nic.process_transmit(&mut bus, &mut back);
         for frame in back.frames {
-            nic.receive(&frame, &mut self.bus());
+            nic.receive(&frame, &mut bus);
         }
         transmitted
     }

@@ -9,6 +9,7 @@ mod report;
 
 use std::ffi::{c_int, c_void};
 use std::ops::Range;
+use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
 use process_lab::program::{STACK_VIEW, STLB, STUBS, Scheme, WINDOW, map_constants};
@@ -21,6 +22,7 @@ use super::payload::{Payload, STUB, StubDestination};
 use super::time_limit::TimeLimit;
 use crate::error::LiveError;
 use crate::image::{KernelPlan, Module};
+use crate::packets::guard::Guard;
 use crate::replay::player;
 use imports::{CALLBACKS, Callbacks, callbacks, import, resolve_upcall, warn};
 
@@ -48,6 +50,8 @@ pub struct Loading<'a> {
     pub data_stack: DataStack,
     /// `%gs` base of this CPU in dom0.
     pub gs_base: u64,
+    /// The check of the card's rings around each entry.
+    pub guard: Rc<Guard<'a>>,
     /// The hypervisor's own services, by number.
     pub services: Vec<Service>,
     /// The server of upcalls.
@@ -70,6 +74,7 @@ pub struct Instance<'a> {
     limit: TimeLimit,
     regions: Vec<Region>,
     data_stack: DataStack,
+    guard: Rc<Guard<'a>>,
     ports: Box<PortRange>,
     cpu: *mut Cpu,
     testbed: *mut Testbed,
@@ -112,6 +117,7 @@ impl<'a> Instance<'a> {
             limit: TimeLimit::start(cpu)?,
             regions: loading.regions,
             data_stack: loading.data_stack,
+            guard: loading.guard,
             ports: Box::new(loading.ports),
             cpu,
             testbed: std::ptr::null_mut(),
@@ -179,6 +185,7 @@ impl<'a> Instance<'a> {
             let count = codemap.len() as u64;
             let set = runtime::twin_instance_set_codemap(instance, codemap.as_ptr(), count);
             assert_eq!(set, runtime::OK, "the codemap ascends");
+            runtime::twin_instance_set_dma(instance, self.guard.raw());
             for (start, end) in texts(self.payload) {
                 let added = runtime::twin_instance_add_text(instance, start, end);
                 assert_eq!(added, runtime::OK, "text {start:#x}");
@@ -283,9 +290,11 @@ impl<'a> Instance<'a> {
     }
 
     fn describe(&self, report: &AbortReport, import: Option<String>) -> DriverAbort {
-        // A fault names its instruction, any other abort the one after a call.
+        // A fault names its instruction, a refused descriptor the function entered, any
+        // other abort the instruction after a call.
         let faulted = matches!(report.kind, runtime::ABORT_FAULT | runtime::ABORT_STACK);
-        let place = self.place(report.rip.saturating_sub(u64::from(!faulted)));
+        let exact = faulted || report.kind == runtime::ABORT_DMA;
+        let place = self.place(report.rip.saturating_sub(u64::from(!exact)));
         DriverAbort {
             kind: report.kind,
             reason: report.reason,

@@ -3,9 +3,10 @@
 use std::ffi::c_int;
 use std::fmt;
 
-use process_lab::runtime;
+use process_lab::runtime::{self, DmaReport};
 
 use crate::hypervisor::time_limit::TIME_LIMIT;
+use crate::packets::guard;
 
 /// How a call of the driver ended, if not by returning.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +50,12 @@ impl DriverAbort {
         self.kind == runtime::ABORT_FAULT && self.reason == TIME_LIMIT
     }
 
+    /// The ring, descriptor and address, if that is why.
+    pub fn dma(&self) -> Option<DmaReport> {
+        let refused = self.kind == runtime::ABORT_DMA;
+        refused.then(|| DmaReport::from_abort(self.reason, self.address))
+    }
+
     /// The kind in words.
     pub fn what(&self) -> &'static str {
         match self.kind {
@@ -62,6 +69,7 @@ impl DriverAbort {
             runtime::ABORT_RESOURCES => "no window or node left",
             runtime::ABORT_IMPORT => "an imported routine failed",
             runtime::ABORT_RETURN => "return address overwritten",
+            runtime::ABORT_DMA => "DMA refused",
             runtime::ABORT_DEAD => "another invocation was aborted",
             _ => "unknown",
         }
@@ -70,7 +78,11 @@ impl DriverAbort {
 
 impl fmt::Display for DriverAbort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} at {}: {:#x}", self.what(), self.place, self.address)?;
+        write!(f, "{} at {}: ", self.what(), self.place)?;
+        match self.dma() {
+            Some(dma) => f.write_str(&guard::describe(&dma))?,
+            None => write!(f, "{:#x}", self.address)?,
+        }
         match &self.import {
             Some(said) => write!(f, ": {said}"),
             None => Ok(()),

@@ -86,7 +86,7 @@ impl Striker<'_, '_> {
     }
 
     /// Gives the card a wrong base, as a driver would whose ring has one when it sets
-    /// the card up.
+    /// the card up. It refuses while the hypervisor has its rings.
     fn base_register(&mut self, ring: &Ring) -> Struck {
         let (low, high) = match ring.name {
             "tx" => (Register::Tdbal, Register::Tdbah),
@@ -99,7 +99,8 @@ impl Striker<'_, '_> {
             _ => self.wild(),
         };
         let mut device = self.anatomy.mailbox.device();
-        let before = device.peek_pair(low, high);
+        let before = u64::from(device.mmio_read(high.offset())) << 32
+            | u64::from(device.mmio_read(low.offset()));
         device.mmio_write(low.offset(), value as u32);
         device.mmio_write(high.offset(), (value >> 32) as u32);
         device.show_constants(card::registers(self.anatomy.machine));

@@ -9,7 +9,7 @@ use crate::nic::{Bus, BusFault, Nic, Register, Ring};
 
 impl Nic {
     /// How many bytes a receive buffer has: RCTL.BSIZE and BSEX (13.4.22).
-    fn buffer_size(&self) -> usize {
+    pub(crate) fn buffer_size(&self) -> usize {
         let control = self.peek(Register::Rctl);
         let size = 2048 >> (control >> rctl::BSIZE_SHIFT & 3);
         match control & rctl::BSEX != 0 {

@@ -1,0 +1,508 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Rings of descriptors: the card sees what was checked and nothing else, its buffers
+ * are permitted ones from check to write-back, and each violation says where it is.
+ */
+#include <pthread.h>
+#include <string.h>
+
+#include <twin/dma.h>
+
+#include "test.h"
+
+#define PAGE ((uint64_t)TWIN_PAGE_SIZE)
+#define FRAMES 128
+#define COUNT 16
+#define BUFFER 2048
+
+enum { ANNA = 0, BERT = 1 };
+enum { TX = TWIN_DMA_TRANSMIT, RX = TWIN_DMA_RECEIVE };
+
+/* Frames: 0-7 dom0's but not for DMA; 8-31 dom0's pool, the rings in 8 and 9; 32-47
+ * Anna's, 48-63 Bert's; the rest nobody's. */
+#define TX_RING 8
+#define RX_RING 9
+#define POOL 16
+
+static uint32_t words[FRAMES];
+static uint64_t pool[FRAMES / 64];
+static struct twin_frames frames;
+static struct twin_dma dma;
+static struct twin_dma_report report;
+static volatile struct twin_dma_descriptor driver[2][COUNT];
+static struct twin_dma_descriptor copy[2][COUNT];
+static struct twin_dma_slot slots[2][COUNT];
+static volatile uint32_t doorbell[2], tail_register[2];
+static struct twin_dma_ring_config config[2];
+
+#define LEGACY(length) ((uint64_t)(length) | 0x0b000000)	/* EOP, IFCS, RS */
+#define DATA(length) ((uint64_t)(length) | 0x2b100000)
+#define PART(length) ((uint64_t)(length) | 0x22100000)		/* neither EOP nor RS */
+#define CONTEXT 0x20000000ull
+#define DD (1ull << 32)
+
+static void set_up(void)
+{
+	uint64_t i;
+
+	twin_frames_init(&frames, words, FRAMES);
+	for (i = 0; i < 64; i++)
+		twin_frame_move(&frames, i, TWIN_OWNER_NOBODY,
+				i < 32 ? TWIN_OWNER_DOM0 :
+				i < 48 ? TWIN_OWNER_GUEST(ANNA) : TWIN_OWNER_GUEST(BERT));
+	memset(pool, 0, sizeof(pool));
+	for (i = 8; i < 32; i++)
+		pool[0] |= 1ull << i;
+	twin_dma_init(&dma, &frames, pool);
+	for (i = 0; i < 2; i++) {
+		memset((void *)driver[i], 0, sizeof(driver[i]));
+		memset(copy[i], 0xee, sizeof(copy[i]));
+		doorbell[i] = 0;
+		tail_register[i] = 0xdead;
+		config[i] = (struct twin_dma_ring_config){
+			.base = (i == TX ? TX_RING : RX_RING) * PAGE, .driver = driver[i],
+			.copy = copy[i], .slots = slots[i], .doorbell = &doorbell[i],
+			.tail_register = &tail_register[i], .count = COUNT, .buffer = BUFFER,
+		};
+	}
+}
+
+static void take(void)
+{
+	set_up();
+	CHECK_EQUAL(twin_dma_take(&dma, config), TWIN_OK);
+}
+
+static void put(uint32_t kind, uint32_t index, uint64_t address, uint64_t control)
+{
+	driver[kind][index].address = address;
+	driver[kind][index].control = control;
+}
+
+static bool ring(uint32_t kind, uint32_t tail)
+{
+	doorbell[kind] = tail;
+	memset(&report, 0, sizeof(report));
+	return twin_dma_ring(&dma, &report);
+}
+
+/* The card is done with descriptors up to `head`, and writes back where RS is set. */
+static void card_sends(uint32_t from, uint32_t head)
+{
+	for (; from != head; from = (from + 1) % COUNT)
+		if (copy[TX][from].control & 1 << 27)
+			copy[TX][from].control |= DD;
+}
+
+static void card_receives(uint32_t index, uint32_t length)
+{
+	copy[RX][index].control = DD | 1ull << 33 | length;
+}
+
+static uint32_t pins_of_all(void)
+{
+	uint32_t pins = 0;
+	uint64_t i;
+
+	for (i = 0; i < FRAMES; i++)
+		pins += twin_frame_pins(&frames, i);
+	return pins;
+}
+
+static uint64_t refused(void)
+{
+	struct twin_dma_statistics counts;
+	struct twin_dma_report last;
+
+	twin_dma_events(&dma, &counts, &last);
+	return counts.refused;
+}
+
+/* ---- What a good driver does ------------------------------------------------ */
+
+static void what_is_fine_reaches_the_card_and_comes_back(void)
+{
+	struct twin_dma_statistics counts;
+
+	take();
+	CHECK_EQUAL(tail_register[TX], 0);
+	put(TX, 0, 0x1234, CONTEXT);
+	put(TX, 1, POOL * PAGE + 100, PART(1000));
+	put(TX, 2, (POOL + 1) * PAGE - 10, DATA(20));
+	CHECK(ring(TX, 3));
+	CHECK_EQUAL(tail_register[TX], 3);
+	CHECK_EQUAL(copy[TX][0].address, 0x1234);
+	CHECK_EQUAL(copy[TX][2].control, DATA(20));
+	CHECK_EQUAL(twin_frame_pins(&frames, POOL), 2);
+	CHECK_EQUAL(twin_frame_pins(&frames, POOL + 1), 1);
+	CHECK_EQUAL(twin_frame_move(&frames, POOL, TWIN_OWNER_DOM0, TWIN_OWNER_GUEST(ANNA)),
+		    TWIN_BUSY);
+
+	CHECK(twin_dma_show(&dma, &report));
+	CHECK_EQUAL(driver[TX][2].control & DD, 0);
+	card_sends(0, 3);
+	CHECK(twin_dma_show(&dma, &report));
+	CHECK_EQUAL(driver[TX][2].control, DATA(20) | DD);
+	CHECK_EQUAL(driver[TX][1].control, PART(1000));
+	CHECK_EQUAL(twin_frame_pins(&frames, POOL), 0);
+	twin_dma_events(&dma, &counts, &report);
+	CHECK_EQUAL(counts.doorbells, 1);
+	CHECK_EQUAL(counts.checked, 3);
+	CHECK_EQUAL(counts.shown, 3);
+	CHECK_EQUAL(counts.refused, 0);
+	twin_dma_give_back(&dma);
+	CHECK_EQUAL(pins_of_all(), 0);
+}
+
+static void received_frames_come_back_one_by_one(void)
+{
+	uint32_t i;
+
+	take();
+	for (i = 0; i < COUNT; i++)
+		put(RX, i, (POOL + i / 2) * PAGE + i % 2 * BUFFER, 0xffffffffffffffff);
+	CHECK(ring(RX, COUNT - 1));
+	/* What an earlier use left in the status is not the card's. */
+	CHECK_EQUAL(copy[RX][0].control & DD, 0);
+	card_receives(0, 60);
+	card_receives(2, 61);
+	CHECK(twin_dma_show(&dma, &report));
+	CHECK_EQUAL(driver[RX][0].control, DD | 1ull << 33 | 60);
+	CHECK_EQUAL(driver[RX][2].control, 0xffffffffffffffff);
+	card_receives(1, 62);
+	CHECK(twin_dma_show(&dma, &report));
+	CHECK_EQUAL(driver[RX][2].control, DD | 1ull << 33 | 61);
+	/* Round the ring's end. */
+	CHECK(ring(RX, 1));
+	CHECK_EQUAL(tail_register[RX], 1);
+	twin_dma_give_back(&dma);
+	CHECK_EQUAL(pins_of_all(), 0);
+}
+
+static void rings_go_round_many_times(void)
+{
+	uint32_t i, tail = 0;
+
+	take();
+	for (i = 0; i < 1000; i++) {
+		const uint32_t from = tail;
+		uint32_t packets = 1 + i % 5;
+
+		for (; packets > 0; packets--, tail = (tail + 1) % COUNT)
+			put(TX, tail, (POOL + i % 8) * PAGE + i, LEGACY(1 + i % 1500));
+		CHECK(ring(TX, tail));
+		CHECK(!memcmp((void *)&driver[TX][from], &copy[TX][from], sizeof(copy[TX][from])));
+		card_sends(from, tail);
+		CHECK(twin_dma_show(&dma, &report));
+	}
+	twin_dma_give_back(&dma);
+	CHECK_EQUAL(pins_of_all(), 0);
+	CHECK_EQUAL(refused(), 0);
+}
+
+static void what_the_card_has_already_is_taken_over(void)
+{
+	set_up();
+	put(RX, 14, POOL * PAGE, 0);
+	put(RX, 15, (POOL + 1) * PAGE, 0);
+	put(RX, 0, (POOL + 2) * PAGE, 0);
+	config[RX].head = 14;
+	config[RX].tail = 1;
+	doorbell[RX] = 1;
+	CHECK_EQUAL(twin_dma_take(&dma, config), TWIN_OK);
+	CHECK_EQUAL(twin_dma_take(&dma, config), TWIN_BUSY);
+	CHECK_EQUAL(tail_register[RX], 1);
+	CHECK_EQUAL(copy[RX][15].address, (POOL + 1) * PAGE);
+	card_receives(14, 99);
+	/* Giving back shows what is done. */
+	twin_dma_give_back(&dma);
+	CHECK_EQUAL(driver[RX][14].control, DD | 1ull << 33 | 99);
+	CHECK_EQUAL(pins_of_all(), 0);
+	twin_dma_give_back(&dma);
+	CHECK(twin_dma_show(&dma, &report));
+	CHECK(ring(RX, 77));
+}
+
+/* ---- Buffers that the card may not use --------------------------------------- */
+
+/* Descriptor 1, after a good one, is refused; the card sees neither, nothing is pinned. */
+static void refuses(uint32_t kind, uint64_t address, uint64_t control, uint32_t fault,
+		    uint64_t where)
+{
+	uint32_t before;
+
+	take();
+	before = pins_of_all();
+	put(kind, 0, POOL * PAGE, LEGACY(60));
+	put(kind, 1, address, control);
+	CHECK(!ring(kind, 2));
+	CHECK_EQUAL(report.fault, fault);
+	CHECK_EQUAL(report.kind, kind);
+	CHECK_EQUAL(report.index, 1);
+	CHECK_EQUAL(report.address, where);
+	CHECK_EQUAL(tail_register[kind], 0);
+	CHECK_EQUAL(pins_of_all(), before);
+	CHECK_EQUAL(refused(), 1);
+	/* It is found again as long as it is there; without it the doorbell passes. */
+	CHECK(!twin_dma_ring(&dma, &report));
+	put(kind, 1, POOL * PAGE, LEGACY(60));
+	CHECK(twin_dma_ring(&dma, &report));
+	CHECK_EQUAL(tail_register[kind], 2);
+	twin_dma_give_back(&dma);
+	CHECK_EQUAL(pins_of_all(), 0);
+}
+
+static void a_foreign_buffer_is_refused(void)
+{
+	const uint64_t foreign[] = {
+		0, 7 * PAGE, 8 * PAGE - 10, 32 * PAGE - 10, 32 * PAGE, 50 * PAGE, 64 * PAGE,
+		127 * PAGE, FRAMES * PAGE - 10, FRAMES * PAGE, 1ull << 40, UINT64_MAX - 4095,
+	};
+	uint32_t i;
+
+	for (i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
+		refuses(TX, foreign[i], LEGACY(60), TWIN_DMA_FOREIGN, foreign[i]);
+		refuses(TX, foreign[i], DATA(60), TWIN_DMA_FOREIGN, foreign[i]);
+		refuses(RX, foreign[i], 0, TWIN_DMA_FOREIGN, foreign[i]);
+	}
+	/* The last byte of what a receive buffer covers counts, not a frame's. */
+	refuses(RX, 32 * PAGE - BUFFER + 1, 0, TWIN_DMA_FOREIGN, 32 * PAGE - BUFFER + 1);
+}
+
+static void lengths_and_types_are_refused(void)
+{
+	const uint64_t at = POOL * PAGE, last = UINT64_MAX - 9;
+
+	refuses(TX, at, DATA(TWIN_DMA_BUFFER + 1), TWIN_DMA_LENGTH, at);
+	refuses(TX, at, DATA(0xfffff), TWIN_DMA_LENGTH, at);
+	refuses(TX, at, LEGACY(0xffff), TWIN_DMA_LENGTH, at);
+	refuses(TX, last, LEGACY(60), TWIN_DMA_LENGTH, last);
+	refuses(RX, last, 0, TWIN_DMA_LENGTH, last);
+	refuses(TX, at, CONTEXT | 2 << 20 | 60, TWIN_DMA_FORMAT, CONTEXT | 2 << 20 | 60);
+	refuses(TX, at, CONTEXT | 15 << 20, TWIN_DMA_FORMAT, CONTEXT | 15 << 20);
+	/* Without data there is nothing to check. */
+	take();
+	put(TX, 0, UINT64_MAX, LEGACY(0));
+	put(TX, 1, UINT64_MAX, CONTEXT | 0xfffff);
+	CHECK(ring(TX, 2));
+	twin_dma_give_back(&dma);
+}
+
+static void a_guests_frame_is_sent_only_while_a_packet_pins_it(void)
+{
+	static struct twin_flight flights[2];
+	const struct twin_piece piece = { .address = 33 * PAGE, .length = 100 };
+	struct twin_outgoing outgoing;
+	uint64_t ticket, cookie;
+	uint32_t guest;
+
+	take();
+	CHECK_EQUAL(twin_outgoing_init(&outgoing, &frames, flights, 2), TWIN_OK);
+	put(TX, 0, 33 * PAGE + 20, LEGACY(80));
+	CHECK(!ring(TX, 1));
+	CHECK_EQUAL(twin_outgoing_admit(&outgoing, ANNA, 1, &piece, 1, &ticket), TWIN_ADMITTED);
+	CHECK(ring(TX, 1));
+	/* The card has it: it stays Anna's, although the driver says that it is sent. */
+	CHECK_EQUAL(twin_outgoing_complete(&outgoing, ticket, &guest, &cookie), TWIN_OK);
+	CHECK_EQUAL(twin_frame_pins(&frames, 33), 1);
+	CHECK_EQUAL(twin_frame_move(&frames, 33, TWIN_OWNER_GUEST(ANNA), TWIN_OWNER_GUEST(BERT)),
+		    TWIN_BUSY);
+	card_sends(0, 1);
+	CHECK(twin_dma_show(&dma, &report));
+	CHECK_EQUAL(twin_frame_pins(&frames, 33), 0);
+	/* Nothing is received into it, and its neighbour is not sent with it. */
+	CHECK_EQUAL(twin_outgoing_admit(&outgoing, ANNA, 1, &piece, 1, &ticket), TWIN_ADMITTED);
+	put(RX, 0, 33 * PAGE, 0);
+	CHECK(!ring(RX, 1));
+	doorbell[RX] = 0;
+	put(TX, 1, 34 * PAGE - 40, LEGACY(80));
+	CHECK(!ring(TX, 2));
+	CHECK_EQUAL(report.fault, TWIN_DMA_FOREIGN);
+	twin_dma_give_back(&dma);
+}
+
+/* ---- Tails -------------------------------------------------------------------- */
+
+static void a_bad_tail_is_refused(void)
+{
+	uint32_t i;
+
+	take();
+	for (i = 0; i < COUNT; i++)
+		put(TX, i, POOL * PAGE, LEGACY(60));
+	CHECK(!ring(TX, COUNT));
+	CHECK_EQUAL(report.fault, TWIN_DMA_TAIL);
+	CHECK_EQUAL(report.address, COUNT);
+	CHECK(!ring(TX, 0xffffffff));
+	CHECK(ring(TX, 10));
+	/* Behind itself, and up to itself round the ring: over what the card has. */
+	CHECK(!ring(TX, 9));
+	CHECK_EQUAL(report.fault, TWIN_DMA_OVERRUN);
+	CHECK_EQUAL(report.address, 9);
+	CHECK(!ring(TX, 0));
+	CHECK_EQUAL(tail_register[TX], 10);
+	CHECK(ring(TX, 15));
+	card_sends(0, 5);
+	CHECK(!ring(TX, 4));
+	CHECK(twin_dma_show(&dma, &report));
+	CHECK(ring(TX, 4));
+	CHECK(!ring(TX, 5));
+	twin_dma_give_back(&dma);
+	CHECK_EQUAL(pins_of_all(), 0);
+}
+
+/* ---- Rings --------------------------------------------------------------------- */
+
+static void refuses_ring(uint32_t kind, const struct twin_dma_ring_config *bad)
+{
+	struct twin_dma_statistics counts;
+
+	config[kind] = *bad;
+	CHECK_EQUAL(twin_dma_take(&dma, config), TWIN_INVALID);
+	CHECK_EQUAL(pins_of_all(), 0);
+	CHECK(ring(kind, 1));
+	twin_dma_events(&dma, &counts, &report);
+	CHECK_EQUAL(report.kind, kind);
+}
+
+static void a_bad_ring_is_not_taken(void)
+{
+	const uint64_t bases[] = { 8, 7 * PAGE, 32 * PAGE, 8 * PAGE - 16, 64 * PAGE,
+				   UINT64_MAX - 15, 1ull << 50 };
+	const uint32_t counts[] = { 0, 4, 12, TWIN_DMA_DESCRIPTORS + 8 };
+	uint32_t i, kind;
+
+	for (kind = 0; kind < 2; kind++) {
+		struct twin_dma_ring_config bad;
+
+		for (i = 0; i < sizeof(bases) / sizeof(bases[0]); i++) {
+			set_up();
+			bad = config[kind];
+			bad.base = bases[i];
+			refuses_ring(kind, &bad);
+			CHECK_EQUAL(report.fault, TWIN_DMA_RING);
+			CHECK_EQUAL(report.address, bases[i]);
+		}
+		for (i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+			set_up();
+			bad = config[kind];
+			bad.count = counts[i];
+			refuses_ring(kind, &bad);
+		}
+		set_up();
+		bad = config[kind];
+		bad.tail = COUNT;
+		refuses_ring(kind, &bad);
+		/* One of the descriptors that the card has already. */
+		set_up();
+		bad = config[kind];
+		bad.tail = 3;
+		put(kind, 0, POOL * PAGE, LEGACY(60));
+		put(kind, 1, POOL * PAGE, LEGACY(60));
+		put(kind, 2, 3 * PAGE, LEGACY(60));
+		refuses_ring(kind, &bad);
+		CHECK_EQUAL(report.fault, TWIN_DMA_FOREIGN);
+		CHECK_EQUAL(report.index, 2);
+	}
+}
+
+static void the_rings_frames_stay_dom0s(void)
+{
+	take();
+	CHECK_EQUAL(twin_frame_move(&frames, TX_RING, TWIN_OWNER_DOM0, TWIN_OWNER_GUEST(BERT)),
+		    TWIN_BUSY);
+	twin_dma_give_back(&dma);
+	CHECK_EQUAL(twin_frame_move(&frames, TX_RING, TWIN_OWNER_DOM0, TWIN_OWNER_GUEST(BERT)),
+		    TWIN_OK);
+}
+
+/* ---- After the check ------------------------------------------------------------ */
+
+static void a_change_after_the_check_reaches_no_card_and_is_noticed(void)
+{
+	uint32_t kind;
+
+	for (kind = 0; kind < 2; kind++) {
+		take();
+		put(kind, 0, POOL * PAGE, LEGACY(60));
+		put(kind, 1, (POOL + 1) * PAGE, LEGACY(60));
+		CHECK(ring(kind, 2));
+		put(kind, 1, 3 * PAGE, LEGACY(60));
+		CHECK_EQUAL(copy[kind][1].address, (POOL + 1) * PAGE);
+		card_sends(0, 2);
+		card_receives(0, 60);
+		card_receives(1, 60);
+		CHECK(!twin_dma_show(&dma, &report));
+		CHECK_EQUAL(report.fault, TWIN_DMA_CHANGED);
+		CHECK_EQUAL(report.kind, kind);
+		CHECK_EQUAL(report.index, 1);
+		CHECK_EQUAL(report.address, 3 * PAGE);
+		twin_dma_give_back(&dma);
+		CHECK_EQUAL(pins_of_all(), 0);
+	}
+}
+
+#define RACES 20000
+
+static volatile uint32_t over;
+
+/* dom0, meanwhile: a good address and bad ones by turns. */
+static void *changes(void *unused)
+{
+	uint64_t turn;
+
+	(void)unused;
+	for (turn = 0; !over; turn++)
+		driver[TX][turn % COUNT].address = turn % 3 ? POOL * PAGE : 3 * PAGE;
+	return NULL;
+}
+
+static void a_race_with_the_check_is_lost(void)
+{
+	uint32_t i, tail = 0, passed_on = 0;
+	pthread_t thread;
+
+	take();
+	over = 0;
+	for (i = 0; i < COUNT; i++)
+		put(TX, i, POOL * PAGE, LEGACY(60));
+	CHECK(!pthread_create(&thread, NULL, changes, NULL));
+	for (i = 0; i < RACES; i++) {
+		const uint32_t next = (tail + 1) % COUNT;
+
+		if (!ring(TX, next))
+			continue;
+		CHECK_EQUAL(copy[TX][tail].address, POOL * PAGE);
+		card_sends(tail, next);
+		driver[TX][tail].address = POOL * PAGE;
+		if (!twin_dma_show(&dma, &report)) {
+			twin_dma_give_back(&dma);
+			config[TX].head = config[TX].tail = doorbell[TX] = next;
+			CHECK_EQUAL(twin_dma_take(&dma, config), TWIN_OK);
+		}
+		tail = next;
+		passed_on++;
+	}
+	over = 1;
+	pthread_join(thread, NULL);
+	CHECK(passed_on > 0);
+	twin_dma_give_back(&dma);
+	CHECK_EQUAL(pins_of_all(), 0);
+}
+
+int main(void)
+{
+	RUN(what_is_fine_reaches_the_card_and_comes_back);
+	RUN(received_frames_come_back_one_by_one);
+	RUN(rings_go_round_many_times);
+	RUN(what_the_card_has_already_is_taken_over);
+	RUN(a_foreign_buffer_is_refused);
+	RUN(lengths_and_types_are_refused);
+	RUN(a_guests_frame_is_sent_only_while_a_packet_pins_it);
+	RUN(a_bad_tail_is_refused);
+	RUN(a_bad_ring_is_not_taken);
+	RUN(the_rings_frames_stay_dom0s);
+	RUN(a_change_after_the_check_reaches_no_card_and_is_noticed);
+	RUN(a_race_with_the_check_is_lost);
+	return test_summary();
+}
