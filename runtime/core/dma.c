@@ -279,10 +279,18 @@ static bool show(struct twin_dma *dma)
 	       show_received(dma, &dma->ring[TWIN_DMA_RECEIVE]);
 }
 
+/* Without rings an entry costs one look. */
+static bool is_taken(const struct twin_dma *dma)
+{
+	return __atomic_load_n(&dma->taken, __ATOMIC_ACQUIRE) != 0;
+}
+
 bool twin_dma_show(struct twin_dma *dma, struct twin_dma_report *report)
 {
 	bool fine;
 
+	if (!is_taken(dma))
+		return true;
 	lock(&dma->lock);
 	fine = !dma->taken || show(dma);
 	if (!fine)
@@ -296,6 +304,8 @@ bool twin_dma_ring(struct twin_dma *dma, struct twin_dma_report *report)
 	bool fine = true;
 	uint32_t kind;
 
+	if (!is_taken(dma))
+		return true;
 	lock(&dma->lock);
 	for (kind = 0; dma->taken && fine && kind < TWIN_DMA_RINGS; kind++)
 		fine = follow_doorbell(dma, &dma->ring[kind]);
@@ -366,7 +376,7 @@ static int take(struct twin_dma *dma, const struct twin_dma_ring_config rings[TW
 				drop_ring(dma, &dma->ring[kind]);
 			return TWIN_INVALID;
 		}
-	dma->taken = 1;
+	__atomic_store_n(&dma->taken, 1, __ATOMIC_RELEASE);
 	return TWIN_OK;
 }
 
@@ -389,7 +399,7 @@ void twin_dma_give_back(struct twin_dma *dma)
 		show(dma);
 		for (kind = 0; kind < TWIN_DMA_RINGS; kind++)
 			drop_ring(dma, &dma->ring[kind]);
-		dma->taken = 0;
+		__atomic_store_n(&dma->taken, 0, __ATOMIC_RELEASE);
 	}
 	unlock(&dma->lock);
 }

@@ -13,6 +13,8 @@ fn sample(scheme: Scheme) -> (SharedPages<Tally>, u64) {
         faults: 5 * FaultKind::ALL.len() as u64,
         seed: 1,
         first: 0,
+        only: String::new(),
+        unchecked: false,
         verbose: true,
         variant: Variant::plain(scheme),
     };

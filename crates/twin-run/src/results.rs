@@ -183,6 +183,10 @@ pub struct Detail {
     pub stepped_packets: u64,
     /// Instructions a packet, of these.
     pub instructions: Parts,
+    /// Instructions a packet in all, without the check of descriptors for the card; of as
+    /// many packets, in the same run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unchecked_instructions: Option<f64>,
     /// Table look-ups a packet, of these.
     pub stlb_per_packet: f64,
     /// Packets after the warm-up, recorded and single-stepped ones too.
@@ -450,6 +454,7 @@ fn detail(m: &Measured) -> Detail {
         driver: m.alone.as_ref().map(Driver::new),
         stepped_packets: m.stepped,
         instructions: Parts::new(|component| m.instructions_of(component)),
+        unchecked_instructions: m.unchecked_instructions(),
         stlb_per_packet: per_packet(m.steps.lookups),
         steady_packets: m.steady,
         steady_upcalls: m.steady_upcalls,

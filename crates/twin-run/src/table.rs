@@ -5,7 +5,7 @@ use std::fmt::Write;
 use command_line::text::{count, number};
 use e1000_sim::packets::round::PacketDirection;
 
-use super::results::{Ratio, Ratios, Results, Stlb};
+use super::results::{OnPath, Ratio, Ratios, Results, Stlb};
 
 /// The note on what the numbers leave out, printed with all numbers.
 pub const NOT_MODELLED: &str = "\
@@ -193,6 +193,29 @@ fn twin(results: &Results) -> String {
         "      {} refused because a frame was not the guest's",
         count(foreign, "packet")
     );
+    out + &checks(twin)
+}
+
+/// What the check of descriptors costs: side by side, from one run.
+fn checks(twin: &OnPath) -> String {
+    let mut out = String::new();
+    let ways = [
+        ("send", PacketDirection::Send),
+        ("receive", PacketDirection::Receive),
+    ];
+    for (name, direction) in ways {
+        let Some((flow, detail)) = twin.way(direction) else {
+            continue;
+        };
+        let Some(without) = detail.unchecked_instructions else {
+            continue;
+        };
+        let with = flow.instructions_per_packet;
+        let _ = writeln!(
+            out,
+            "      {name}: {with:.1} instructions a packet with descriptors checked, {without:.1} without"
+        );
+    }
     out
 }
 

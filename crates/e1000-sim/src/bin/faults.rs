@@ -24,6 +24,7 @@ enum Scheme {
   faults
   faults --faults 5000 --seed 7
   faults --first 321 --faults 1 --verbose
+  faults --only DMA --unchecked
 
 Exit status: 0 all is well, 1 the hypervisor died, hung or changed, a guest's
 memory or packets did, or packets did not go again; 2 the run could not be made.")]
@@ -37,6 +38,12 @@ struct Arguments {
     /// The number of the first fault.
     #[arg(long, default_value_t = 0)]
     first: u64,
+    /// Inject only kinds whose name contains this.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    only: String,
+    /// Leave descriptors for the card unchecked: to compare.
+    #[arg(long)]
+    unchecked: bool,
     /// How the driver is rewritten.
     #[arg(long, value_enum, default_value_t = Scheme::Stlb)]
     scheme: Scheme,
@@ -51,6 +58,8 @@ fn main() -> ExitCode {
         faults: arguments.faults,
         seed: arguments.seed,
         first: arguments.first,
+        only: arguments.only,
+        unchecked: arguments.unchecked,
         verbose: arguments.verbose,
         variant: Variant::plain(match arguments.scheme {
             Scheme::Stlb => program::Scheme::Stlb,
@@ -67,7 +76,8 @@ fn main() -> ExitCode {
         Ok((tally, violations)) => {
             let tally = tally.get();
             println!("{}", tally.table());
-            let missed = arguments.faults - tally.total(Column::Injected).min(arguments.faults);
+            let struck = tally.total(Column::Injected);
+            let missed = options.count() - struck.min(options.count());
             println!("{missed} faults found nothing to strike");
             for violation in &violations {
                 println!("VIOLATION: {violation}");

@@ -47,6 +47,8 @@ pub struct Measured {
     pub stepped: u64,
     /// Their instructions and table look-ups.
     pub steps: Steps,
+    /// Instructions of as many packets without the check of descriptors, in the hypervisor.
+    pub unchecked: Option<Steps>,
     /// Look-ups of these that missed: not mapped, or the entry is another page's.
     pub missed: Missed,
     /// Calls of each hot routine for these by the driver, if it is rewritten.
@@ -85,6 +87,7 @@ impl Measured {
             steady_upcalls: 0,
             stepped: 0,
             steps: Steps::default(),
+            unchecked: None,
             missed: Missed::default(),
             calls: Vec::new(),
             spent: Vec::new(),
@@ -131,6 +134,12 @@ impl Measured {
     /// Instructions a packet of one component.
     pub fn instructions_of(&self, component: Component) -> f64 {
         self.steps.of(component) as f64 / self.stepped.max(1) as f64
+    }
+
+    /// Instructions a packet without the check of descriptors, all components.
+    pub fn unchecked_instructions(&self) -> Option<f64> {
+        let unchecked = self.unchecked?;
+        Some(unchecked.costs() as f64 / self.stepped.max(1) as f64)
     }
 
     /// Table look-ups of the single-stepped packets that were hits.
