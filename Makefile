@@ -6,7 +6,7 @@ STOCK := target/stock/e1000.ko
 HEADERS = $(CURDIR)/target/stock/headers
 TWIN := target/release/twin
 
-.PHONY: help demo simulator programs e1000 test attacks test-exhaustive cost prove test-html corpus boot differential mutations faults bench stock kernel support setup build install uninstall deb test-deb test-bare hashes
+.PHONY: help demo simulator programs e1000 test attacks test-exhaustive cost prove test-html corpus boot differential mutations faults bench stock kernel support setup build install uninstall deb test-deb test-bare hashes xen
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1#\2/p' $(MAKEFILE_LIST) | awk -F'#' '{printf "%-24s%s\n", $$1, $$2}'
@@ -108,6 +108,10 @@ corpus: kernel ## every module of this release's kernel for linux, the Ethernet 
 boot: kernel ## rewritten Ethernet modules in this release's kernel under QEMU, on every card that it has (or MODULE=e100, KERNEL=7.3)
 	KERNEL=$(KERNEL) $(CARGO) run --release -p qemu-tests --bin boot -- $(MODULE)
 	$(if $(MODULE),,KERNEL=$(KERNEL) $(CARGO) test --release -p qemu-tests --test stock_kernel -- e1000_on rtl8139cp)
+
+xen: setup ## Debian's stock Xen, dom0 and a guest under QEMU: the guest's packets through dom0 (ten minutes)
+	@sh scripts/stock.sh && sh scripts/xen-packages.sh
+	@sh scripts/xen.sh
 
 programs: setup ## every compiler; programs, DKMS packages and gcc's torture programs through `twin cc`, against the unrewritten builds (two hours)
 	@sh scripts/setup.sh $(foreach c,gcc-11 gcc-13 gcc-14 $(patsubst %,clang-%,13 14 15 16 17 18 19 22),$(c):$(c):optional)

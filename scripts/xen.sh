@@ -1,0 +1,204 @@
+#!/bin/sh
+# Boots Debian's stock Xen, dom0 and a guest under QEMU's emulation, moves the guest's
+# packets, and judges what the scripts inside report (scripts/xen/lines.sh).
+#
+#   scripts/xen.sh [SCENARIO[:PROCESSORS]...]
+#
+# A scenario is a script scripts/xen/dom0-SCENARIO.sh:
+#   baseline   through dom0's stock netback, bridge and e1000: the comparison
+# Without arguments: each of them with one processor and with two.
+#
+# Needs target/stock, target/xen (scripts/xen-packages.sh) and, without privileges, QEMU and
+# busybox (scripts/setup.sh). Leaves target/xen/run/SCENARIO-PROCESSORS/: console.log (Xen
+# and dom0), results.log (the lines), the initramfs. The last line is
+#   xen: N scenarios, M steps, K failed
+# and the status is 0 only if every scenario came to its end and no step failed.
+#
+#   TWIN_XEN_MIB    MiB that a guest moves each way, twice over one connection (default 8)
+#   TWIN_XEN_LIMIT  seconds that a scenario may take (default 600)
+set -eu
+
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd -P)
+xen=$root/target/xen
+parts=$root/scripts/xen
+mib=${TWIN_XEN_MIB:-8}
+limit=${TWIN_XEN_LIMIT:-600}
+
+die() {
+    printf 'xen.sh: %s\n' "$*" >&2
+    exit 1
+}
+
+. "$parts/programs.sh"
+
+# ---- Initramfs -----------------------------------------------------------------
+
+# archive FOLDER: an initramfs of it, uncompressed.
+archive() {
+    (cd "$1" && find . | sort | busybox cpio -o -H newc 2>/dev/null)
+}
+
+# A folder with a shell and the scripts that all systems have.
+system() {
+    mkdir -p "$1/bin" "$1/proc" "$1/sys" "$1/dev" "$1/tmp" "$1/run"
+    cp "$xen/root/bin/busybox" "$1/bin/busybox"
+    "$1/bin/busybox" --list | while read -r applet; do
+        [ "$applet" = busybox ] || ln -s busybox "$1/bin/$applet"
+    done
+    cp "$parts/lines.sh" "$parts/traffic.sh" "$1/"
+}
+
+guest_system() {
+    system "$1"
+    cp "$parts/guest-init" "$1/init"
+    cp "$modules/kernel/drivers/net/xen-netfront.ko" "$1/"
+}
+
+# modules_of FOLDER: dom0's modules with what they depend on, where modprobe finds them.
+dom0_modules='
+drivers/xen/xen-privcmd drivers/xen/xen-evtchn drivers/xen/xen-gntdev drivers/xen/xen-gntalloc
+drivers/xen/xenfs/xenfs drivers/net/xen-netback/xen-netback
+drivers/net/ethernet/intel/e1000/e1000 net/bridge/bridge net/802/stp net/llc/llc
+'
+modules_of() {
+    tree=$1/lib/modules/$release
+    for module in $dom0_modules; do
+        mkdir -p "$tree/kernel/${module%/*}"
+        cp "$modules/kernel/$module.ko" "$tree/kernel/$module.ko"
+    done
+    cp "$modules/modules.order" "$modules/modules.builtin" "$modules/modules.builtin.modinfo" "$tree/"
+    depmod -b "$1" "$release"
+}
+
+# Debian's programs in their own places, libraries all in one folder.
+dom0_system() {
+    system "$1"
+    for command in insmod modprobe lsmod rmmod depmod modinfo; do
+        ln -sf kmod "$1/bin/$command"
+    done
+    for path in $dom0_programs; do
+        mkdir -p "$1/${path%/*}"
+        cp -L "$xen/root/$path" "$1/$path"
+    done
+    for command in read write ls list; do
+        ln -s xenstore "$1/usr/bin/xenstore-$command"
+    done
+    mkdir -p "$1/lib64" "$1/lib/x86_64-linux-gnu"
+    for path in $(libraries "$xen/root"); do
+        case $path in
+        # Where every program looks for its loader (psABI, 5.2.1).
+        */ld-linux-x86-64.so.2) cp -L "$xen/root/$path" "$1/lib64/" ;;
+        *) cp -L "$xen/root/$path" "$1/lib/x86_64-linux-gnu/" ;;
+        esac
+    done
+    modules_of "$1"
+    mkdir -p "$1/etc/xen/scripts" "$1/var/lib/xen" "$1/var/lib/xenstored" "$1/var/lock" \
+        "$1/var/log/xen/console" "$1/run/xen" "$1/run/xenstored" "$1/run/lock" "$1/boot"
+    ln -s ../run "$1/var/run"
+    : >"$1/etc/xen/xl.conf"
+    cp "$parts/vif-script" "$1/etc/xen/scripts/"
+    cp "$parts/dom0-init" "$1/init"
+    cp "$parts/dom0-common.sh" "$1/"
+}
+
+# ---- One scenario --------------------------------------------------------------
+
+# prepare SCENARIO FOLDER: everything that QEMU and the host's end need.
+prepare() {
+    rm -rf "$2"
+    mkdir -p "$2"
+    head -c "$((mib * 1048576))" /dev/urandom >"$2/data"
+    cp "$parts/peer.sh" "$2/"
+    guest_system "$2/guest"
+    dom0_system "$2/dom0"
+    archive "$2/guest" >"$2/dom0/boot/guest.cpio"
+    ln "$xen/vmlinux" "$2/dom0/boot/vmlinux"
+    cp "$parts/dom0-$1.sh" "$2/dom0/scenario.sh"
+    archive "$2/dom0" >"$2/dom0.cpio"
+    rm -rf "$2/dom0" "$2/guest"
+}
+
+# boot FOLDER PROCESSORS: from start to power-off; 124 if it does not come to that in time.
+# dom0 has the first processor, the guest the last. QEMU starts peer.sh in the folder for
+# each connection to 10.0.2.100.
+boot() (
+    cd "$1"
+    sum=$(sha256sum <data | cut -d ' ' -f 1)
+    words="twin.sum=$sum twin.rounds=2 twin.guest_memory=256 twin.guest_cpus=$(($2 - 1))"
+    timeout -k 5 "$limit" nice -n 5 qemu-system-x86_64 -accel tcg -cpu qemu64 -smp "$2" \
+        -m 2048 -nodefaults -no-reboot -display none -monitor none \
+        -serial file:console.log -serial file:results.log \
+        -netdev "user,id=network,guestfwd=tcp:10.0.2.100:7001-cmd:sh peer.sh down,guestfwd=tcp:10.0.2.100:7002-cmd:sh peer.sh up" \
+        -device e1000,netdev=network \
+        -kernel "$xen/xen" \
+        -append "console=com1 com1=115200,8n1 dom0_mem=1024M,max:1024M dom0_max_vcpus=1 dom0_vcpus_pin loglvl=all guest_loglvl=all" \
+        -initrd "$xen/vmlinux console=hvc0 panic=-1 $words,dom0.cpio" \
+        </dev/null >qemu.log 2>&1
+)
+
+# judge NAME FOLDER STATUS: prints each step, adds to the counts.
+steps=0 failed=0 scenarios=0
+judge() {
+    scenarios=$((scenarios + 1))
+    lines=$2/lines
+    tr -d '\r' <"$2/results.log" 2>/dev/null | grep '^@' >"$lines" || true
+    sed -n "s|^@ok |  ok    $1: |p; s|^@fail |  FAIL  $1: |p; s|^@value |  value $1: |p" "$lines"
+    good=$(grep -c '^@ok ' "$lines" || true)
+    bad=$(grep -c '^@fail ' "$lines" || true)
+    if [ "$3" = 124 ]; then
+        echo "  FAIL  $1: no end within $limit s; see $2/console.log and results.log"
+        bad=$((bad + 1))
+    elif ! grep -q '^@done' "$lines"; then
+        echo "  FAIL  $1: QEMU ended ($3) before dom0's script did; see $2/console.log, results.log and qemu.log"
+        bad=$((bad + 1))
+    elif [ "$bad" != 0 ]; then
+        echo "  see $2/console.log and results.log"
+    fi
+    # Xen's own complaints, whatever the scripts think.
+    if grep -aE 'Panic on CPU|\(XEN\) Xen (BUG|WARN)|kernel BUG at|Oops:' "$2/console.log" 2>/dev/null; then
+        echo "  FAIL  $1: the lines above are in console.log"
+        bad=$((bad + 1))
+    fi
+    steps=$((steps + good + bad)) failed=$((failed + bad))
+}
+
+scenario() {
+    name=${1%:*} processors=${1#*:}
+    [ "$processors" != "$1" ] || processors=1
+    [ -e "$parts/dom0-$name.sh" ] && [ "$name" != common ] && [ "$name" != init ] ||
+        die "no scenario $name: there is $(scenarios_of)"
+    case $processors in [1-4]) ;; *) die "$1: 1 to 4 processors" ;; esac
+    run=$xen/run/$name-$processors
+    echo "xen: $name, $processors processor(s), $mib MiB"
+    prepare "$name" "$run"
+    status=0
+    boot "$run" "$processors" || status=$?
+    judge "$name-$processors" "$run" "$status"
+}
+
+scenarios_of() {
+    echo baseline
+}
+
+main() {
+    # depmod is in a folder that only the PATH of root has.
+    PATH=$PATH:/usr/sbin:/sbin
+    for tool in qemu-system-x86_64 busybox depmod sha256sum timeout readelf; do
+        command -v "$tool" >/dev/null || die "no $tool: run scripts/setup.sh"
+    done
+    [ -s "$xen/VERSION" ] || die "no target/xen/VERSION: run make xen, or scripts/xen-packages.sh"
+    modules=$(CDPATH='' cd -P -- "$root/target/stock/modules" && pwd -P) || die "no target/stock/modules: run make stock"
+    release=${modules##*/}
+    if [ $# = 0 ]; then
+        for name in $(scenarios_of); do
+            set -- "$@" "$name:1" "$name:2"
+        done
+    fi
+    for one; do
+        scenario "$one"
+    done
+    echo "xen: $scenarios scenarios, $steps steps, $failed failed"
+    [ "$failed" = 0 ]
+}
+
+main "$@"

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# TCP between this machine and the host (scripts/xen/peer.sh behind QEMU's network), with
+# digests; sourced after lines.sh. $1 of each is put before the names of the steps.
+peer=10.0.2.100
+
+# network INTERFACE ADDRESS: up, with carrier.
+network() {
+    ip link set "$1" up
+    ip addr add "$2/24" dev "$1"
+    await 20 carrier grep -q 1 "/sys/class/net/$1/carrier"
+}
+
+# Pings without loss. Replies may be late, that is the emulator.
+pings() {
+    output=$(timeout 60 ping -q -c "$2" -i 0.1 -W 10 10.0.2.2 2>&1)
+    echo "$output" | grep -q ' 0% packet loss'
+    step "$1ping" $? "$(echo "$output" | grep loss)"
+}
+
+# fetch PREFIX SECONDS: the host's bytes to /tmp/data.
+fetch() {
+    begin=$(uptime_ms)
+    timeout "$2" nc $peer 7001 </dev/null >/tmp/data
+    status=$?
+    echo "@value $1fetch-ms $(($(uptime_ms) - begin))"
+    sum=$(sha256sum </tmp/data | cut -d ' ' -f 1)
+    [ "$status" = 0 ] && [ "$sum" = "$(option sum)" ]
+    step "$1fetch" $? "$(wc -c </tmp/data) bytes, digest $sum"
+}
+
+# send PREFIX SECONDS: /tmp/data to the host, which answers with the digest of what came.
+send() {
+    begin=$(uptime_ms)
+    answer=$(timeout "$2" nc $peer 7002 </tmp/data)
+    status=$?
+    echo "@value $1send-ms $(($(uptime_ms) - begin))"
+    [ "$status" = 0 ] && [ "${answer%% *}" = "$(option sum)" ]
+    step "$1send" $? "$(wc -c </tmp/data) bytes, digest at the host ${answer%% *}"
+}
