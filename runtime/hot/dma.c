@@ -11,10 +11,26 @@
 #include <linux/dma-mapping.h>
 #include <linux/mm.h>
 
+unsigned long *hot_p2m;
+unsigned long hot_p2m_frames;
+
+/* What marks entries of the list that are not dom0's own memory (asm/xen/page.h). */
+#define HOT_P2M_MARKS	(3ul << (BITS_PER_LONG - 2))
+
+/* The machine frame of a struct page, which may be a guest's (transmit.c). */
+static unsigned long hot_machine_frame(const struct page *page)
+{
+	unsigned long frame = page_to_pfn(page);
+
+	if (frame >= hot_p2m_frames)
+		return frame - hot_p2m_frames;
+	return READ_ONCE(hot_p2m[frame]) & ~HOT_P2M_MARKS;
+}
+
 dma_addr_t dma_map_page_attrs(struct device *dev, struct page *page, size_t offset, size_t size,
 			      enum dma_data_direction dir, unsigned long attrs)
 {
-	return ((dma_addr_t)page_to_pfn(page) << PAGE_SHIFT) + offset;
+	return ((dma_addr_t)hot_machine_frame(page) << PAGE_SHIFT) + offset;
 }
 
 void dma_unmap_page_attrs(struct device *dev, dma_addr_t addr, size_t size,

@@ -89,6 +89,15 @@ extern struct hot_shared hot_shared[HOT_CPUS];
 extern unsigned long hot_machine_frames;
 
 /*
+ * Where dom0's frame numbers are not the machine's: the machine frame of each of dom0's
+ * hot_p2m_frames frames, Xen's list for a paravirtual kernel. The struct page of a guest's
+ * frame is then that many further on, beyond all of dom0's. dom0 sets both at boot; none
+ * and 0, which is where they begin: both numbers are the same.
+ */
+extern unsigned long *hot_p2m;
+extern unsigned long hot_p2m_frames;
+
+/*
  * dom0's virtual interrupt flag (4.4), 1 = interrupts may come: cleared by
  * spin_lock_irqsave(), restored by its unlock. A CPU that finds it clear sets
  * hot_vif_pending instead of running the interrupt handler.

@@ -76,7 +76,7 @@ static bool hot_tx_fragments(struct sk_buff *skb, const struct hot_tx_request *r
 			     frame >= hot_machine_frames ||
 			     (address + length - 1) >> PAGE_SHIFT >= hot_machine_frames))
 			return false;
-		fragment->bv_page = pfn_to_page(frame);
+		fragment->bv_page = pfn_to_page(frame + hot_p2m_frames);
 		skb_frag_off_set(fragment, address & ~PAGE_MASK);
 		skb_frag_size_set(fragment, length);
 		total += length;

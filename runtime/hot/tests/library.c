@@ -22,6 +22,24 @@ void test_dma(void)
 	nothing_lost();
 }
 
+/* A paravirtual dom0's frames are elsewhere in the machine; guests' come after them. */
+void test_dma_p2m(void)
+{
+	static unsigned long list[3] = { 0x1234, 0x77 | 1ul << 63, 0x9 };
+	unsigned long guest = GUEST_PAGE(7) >> PAGE_SHIFT;
+
+	begin();
+	hot_p2m = list;
+	hot_p2m_frames = ARRAY_SIZE(list);
+	CHECK(dma_map_page_attrs(NULL, pfn_to_page(0), 8, 40, DMA_TO_DEVICE, 0) == 0x1234008);
+	CHECK(dma_map_page_attrs(NULL, pfn_to_page(1), 0, 40, DMA_TO_DEVICE, 0) == 0x77000);
+	CHECK(dma_map_page_attrs(NULL, pfn_to_page(guest + hot_p2m_frames), 5, 40, DMA_TO_DEVICE,
+				 0) == GUEST_PAGE(7) + 5);
+	hot_p2m = NULL;
+	hot_p2m_frames = 0;
+	nothing_lost();
+}
+
 void test_string(void)
 {
 	static u8 a[5000], b[5000];
