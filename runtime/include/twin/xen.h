@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What the kernel of dom0 and the platform inside Xen (platform/xen) say to each other.
+ *
+ * dom0's kernel module calls hypercall TWIN_XEN_HYPERCALL with
+ *
+ *	argument 1	enum twin_xen_command
+ *	argument 2	dom0 address of the command's struct, which begins with
+ *			struct twin_xen_header; ignored where there is none
+ *
+ * The result is 0 or a negative errno of Linux's numbers; TWIN_XEN_INFO says in words why
+ * an attach has failed. The hypervisor refuses every caller but dom0. Structs are copied,
+ * in and out, before they are looked at. Attach and detach pause the calling virtual
+ * processor until they are done.
+ *
+ * Constants and layouts only; both sides include this, the kernel's and the hypervisor's.
+ */
+#ifndef TWIN_XEN_H
+#define TWIN_XEN_H
+
+#ifdef __KERNEL__
+#include <linux/types.h>
+#else
+#include <stdint.h>
+#endif
+
+#define TWIN_XEN_VERSION	1
+/* hypfs_op, which no kernel calls: the payload takes its place. */
+#define TWIN_XEN_HYPERCALL	42
+/* Physical processors that may run the driver: HOT_CPUS of the hot routines. */
+#define TWIN_XEN_CPUS		4
+#define TWIN_XEN_VIFS		8
+#define TWIN_XEN_REASON		128	/* bytes of a reason, its zero included */
+
+enum twin_xen_command {
+	TWIN_XEN_INFO = 0x74776e00,	/* struct twin_xen_info, out */
+	TWIN_XEN_ATTACH,		/* struct twin_xen_attach, in */
+	TWIN_XEN_DETACH,		/* no struct */
+	TWIN_XEN_CONNECT,		/* struct twin_xen_vif, in */
+	TWIN_XEN_DISCONNECT,		/* struct twin_xen_vif, in: domain and handle */
+	TWIN_XEN_STATUS,		/* struct twin_xen_status, out */
+};
+
+/* Filled by the caller: TWIN_XEN_VERSION, and sizeof the struct that it begins. */
+struct twin_xen_header {
+	uint32_t version;
+	uint32_t size;
+};
+
+enum twin_xen_state {
+	TWIN_XEN_DETACHED = 0,
+	TWIN_XEN_ATTACHED = 1,
+	TWIN_XEN_DEAD = 2,		/* attached, and the driver was aborted */
+};
+
+struct twin_xen_info {
+	struct twin_xen_header header;
+	uint32_t state;			/* enum twin_xen_state */
+	uint32_t processors;		/* that are online */
+	char reason[TWIN_XEN_REASON];	/* why the last attach failed; else empty */
+};
+
+/*
+ * The driver's device, to be run by the hypervisor from now on. dom0 has made sure that
+ * its own instance is quiet: nobody in dom0 transmits, NAPI is not scheduled, the pools
+ * of the hot routines are set up. It gives up the interrupt `pirq`: the hypervisor
+ * delivers none of it to dom0 until TWIN_XEN_DETACH.
+ *
+ * Once attached, dom0 may not free any of what the addresses name. All are dom0's
+ * virtual addresses of its kernel half.
+ *
+ * TWIN_XEN_DETACH undoes it, also after an abort. While the device may still read packets
+ * of guests it is -EAGAIN: nothing new is sent from then on, and dom0 tries again later. A
+ * dead driver's packets are not waited for: dom0 resets the device before it detaches.
+ */
+struct twin_xen_attach {
+	struct twin_xen_header header;
+	uint64_t netdev;		/* struct net_device */
+	uint64_t napi;			/* struct napi_struct */
+	uint64_t interrupt;		/* irqaction.handler: a function of the driver's */
+	uint64_t interrupt_cookie;	/* irqaction.dev_id */
+	uint64_t hot_shared;		/* struct hot_shared[HOT_CPUS] */
+	/* Where dom0's memory is: start of the direct map, of vmalloc, of struct page[]. */
+	uint64_t page_offset;
+	uint64_t vmalloc_start;
+	uint64_t vmemmap_start;
+	/* For each processor of the machine, what the GS base is while driver code runs on
+	 * it: a private copy of dom0's static per-CPU area with that cpu_number. */
+	uint64_t gs_base[TWIN_XEN_CPUS];
+	uint32_t irq;			/* Linux's number: the handler's first argument */
+	uint32_t pirq;			/* Xen's */
+};
+
+/* A guest's interface, once its frontend is initialised. */
+struct twin_xen_vif {
+	struct twin_xen_header header;
+	uint32_t domain;
+	uint32_t handle;
+	/* The shared rings of one page each, mapped in dom0 (xenbus_map_ring_valloc). They
+	 * stay mapped until TWIN_XEN_DISCONNECT has returned. */
+	uint64_t transmit_ring;
+	uint64_t receive_ring;
+	uint32_t local_port;		/* dom0's end of the event channel */
+	uint32_t remote_port;		/* the guest's end */
+	uint8_t mac[6];			/* the guest's address */
+	uint8_t reserved[2];
+};
+
+/* Since TWIN_XEN_CONNECT. */
+struct twin_xen_vif_status {
+	uint32_t domain;
+	uint32_t handle;
+	uint32_t connected;		/* 0: this entry is free */
+	uint32_t reserved;
+	uint64_t kicks;			/* notifications by the guest */
+	uint64_t notified;		/* of the guest */
+	uint64_t sent, sent_bytes;	/* by the guest, that the driver or a guest took */
+	uint64_t received, received_bytes;
+	uint64_t refused;		/* malformed requests, grants that could not be copied */
+	uint64_t full;			/* frames that found no request in the receive ring */
+};
+
+struct twin_xen_status {
+	struct twin_xen_header header;
+	uint32_t state;			/* enum twin_xen_state */
+	uint32_t vifs;			/* connected */
+	uint64_t interrupts;		/* of the card, taken here */
+	uint64_t entries;		/* into driver code */
+	uint64_t imports;		/* calls out of it */
+	uint64_t aborts;
+	uint64_t polls;			/* of NAPI */
+	uint64_t rescheduled;		/* slices that left NAPI work for the next */
+	uint64_t transmitted;		/* packets that the driver took */
+	uint64_t completed;		/* ... and was done with */
+	uint64_t received;		/* frames that it gave */
+	uint64_t unwanted;		/* ... that were for no guest */
+	uint64_t busy;			/* transmissions put off */
+	uint64_t deferred;		/* delayed work that dom0's own timer does */
+	uint64_t dirty;			/* times a processor was added to dom0's dirty mask */
+	uint64_t late_aliases;		/* top tables that an entry had to bring up to date */
+	/* Of the last abort: enum twin_abort_kind and what <twin/runtime.h> says of it. */
+	uint32_t abort_kind;
+	uint32_t abort_reason;
+	uint64_t abort_address;
+	uint64_t abort_rip;		/* address in the payload, */
+	uint64_t abort_entry;		/* and of the function that was entered */
+	struct twin_xen_vif_status vif[TWIN_XEN_VIFS];
+};
+
+#define TWIN_XEN_ASSERT(condition) _Static_assert(condition, #condition)
+
+TWIN_XEN_ASSERT(sizeof(struct twin_xen_header) == 8);
+TWIN_XEN_ASSERT(sizeof(struct twin_xen_info) == 144);
+TWIN_XEN_ASSERT(sizeof(struct twin_xen_attach) == 112);
+TWIN_XEN_ASSERT(sizeof(struct twin_xen_vif) == 48);
+TWIN_XEN_ASSERT(sizeof(struct twin_xen_vif_status) == 80);
+TWIN_XEN_ASSERT(sizeof(struct twin_xen_status) == 16 + 14 * 8 + 32 + TWIN_XEN_VIFS * 80);
+
+#endif /* TWIN_XEN_H */
