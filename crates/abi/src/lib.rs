@@ -340,8 +340,8 @@ pub mod names {
     /// address at which dom0 has the same place of the data stack: a multiple of
     /// [`super::window::SIZE`]. Taken by `movabs` alone.
     pub const STACK_VIEW: &str = "twin_stack_view";
-    /// Scheme `window`: [`super::window::wide::MASK`], 8 bytes that are never written, at an
-    /// address that a sign-extended 32-bit displacement reaches. Read by `pext` alone.
+    /// Scheme `window`: [`super::window::wide::MASK`], 8 bytes that are never written, less
+    /// than 2 GiB from the code. Read by `pext` alone, relative to `rip`.
     pub const WINDOW_MASK: &str = "twin_window_mask";
     /// Every name of the runtime begins with this; a driver's own imports may not.
     pub const RUNTIME_PREFIX: &str = "twin_";

@@ -1,14 +1,14 @@
 ### a base that is cut
 # accept
 # from: docs/spec/window.md
-pext twin_window_mask, %rdi, %rax
+pext twin_window_mask(%rip), %rdi, %rax
 mov %gs:8(%rax), %eax
 ret
 
 ### the same base with the largest displacements
 # accept
 # from: docs/spec/window.md
-pext twin_window_mask, %rdi, %rax
+pext twin_window_mask(%rip), %rdi, %rax
 mov %gs:0x7fffffff(%rax), %ecx
 mov %rcx, %gs:-0x80000000(%rax)
 ret
@@ -22,64 +22,64 @@ ret
 ### the register that was cut, not what it was cut into
 # refuse: P1-operand
 # from: SDM vol. 2, PEXT
-pext twin_window_mask, %rdi, %rax
+pext twin_window_mask(%rip), %rdi, %rax
 mov %gs:8(%rdi), %eax
 ret
 
 ### without prefix 65
 # refuse: P1-operand
 # from: SDM vol. 1, 3.7.4
-pext twin_window_mask, %rdi, %rax
+pext twin_window_mask(%rip), %rdi, %rax
 mov 8(%rax), %eax
 ret
 
 ### another segment
 # refuse: P1-operand
 # from: SDM vol. 1, 3.7.4
-pext twin_window_mask, %rdi, %rax
+pext twin_window_mask(%rip), %rdi, %rax
 mov %fs:8(%rax), %eax
 ret
 
 ### prefix 65 twice
 # refuse: P1-operand
 # from: SDM vol. 2, 2.1.1
-pext twin_window_mask, %rdi, %rax
+pext twin_window_mask(%rip), %rdi, %rax
 .byte 0x65, 0x65, 0x8b, 0x40, 0x08
 ret
 
 ### a segment that means nothing beside it
 # refuse: P1-operand
 # from: SDM vol. 2, 2.1.1
-pext twin_window_mask, %rdi, %rax
+pext twin_window_mask(%rip), %rdi, %rax
 .byte 0x3e, 0x65, 0x8b, 0x40, 0x08
 ret
 
 ### a REX prefix before it
 # refuse: P3-prefix
 # from: SDM vol. 2, 2.2.1
-pext twin_window_mask, %rdi, %rax
+pext twin_window_mask(%rip), %rdi, %rax
 .byte 0x48, 0x65, 0x8b, 0x40, 0x08
 ret
 
 ### an index beside the cut base
 # refuse: P1-operand
 # from: SDM vol. 1, 3.7.5
-pext twin_window_mask, %rdi, %rax
+pext twin_window_mask(%rip), %rdi, %rax
 mov %gs:(%rax,%rcx), %eax
 ret
 
 ### an index that is cut, too: two places are more than one
 # refuse: P1-operand
 # from: SDM vol. 1, 3.7.5
-pext twin_window_mask, %rdi, %rax
-pext twin_window_mask, %rcx, %rcx
+pext twin_window_mask(%rip), %rdi, %rax
+pext twin_window_mask(%rip), %rcx, %rcx
 mov %gs:(%rax,%rcx,8), %eax
 ret
 
 ### the cut register as index alone
 # refuse: P1-operand
 # from: SDM vol. 1, 3.7.5
-pext twin_window_mask, %rdi, %rax
+pext twin_window_mask(%rip), %rdi, %rax
 mov %gs:(,%rax,2), %eax
 ret
 
@@ -93,7 +93,7 @@ ret
 ### a copy of a cut register
 # accept
 # from: SDM vol. 2, MOV
-pext twin_window_mask, %rdi, %rax
+pext twin_window_mask(%rip), %rdi, %rax
 mov %rax, %rcx
 mov %gs:8(%rcx), %eax
 ret
@@ -101,7 +101,7 @@ ret
 ### added to after it was cut
 # refuse: P1-operand
 # from: SDM vol. 2, ADD
-pext twin_window_mask, %rdi, %rax
+pext twin_window_mask(%rip), %rdi, %rax
 add $8, %rax
 mov %gs:(%rax), %eax
 ret
@@ -109,7 +109,7 @@ ret
 ### moved by lea after it was cut
 # refuse: P1-operand
 # from: SDM vol. 2, LEA
-pext twin_window_mask, %rdi, %rax
+pext twin_window_mask(%rip), %rdi, %rax
 lea 8(%rax), %rax
 mov %gs:(%rax), %eax
 ret
@@ -117,7 +117,7 @@ ret
 ### negated after it was cut
 # refuse: P1-operand
 # from: SDM vol. 2, NEG
-pext twin_window_mask, %rdi, %rax
+pext twin_window_mask(%rip), %rdi, %rax
 neg %rax
 mov %gs:(%rax), %eax
 ret
@@ -125,7 +125,7 @@ ret
 ### a byte of it changed
 # accept
 # from: SDM vol. 2, MOV: the low byte alone cannot lead out, but nothing follows it
-pext twin_window_mask, %rdi, %rax
+pext twin_window_mask(%rip), %rdi, %rax
 mov %rax, %rcx
 mov $1, %cl
 mov %gs:(%rax), %eax
@@ -134,7 +134,7 @@ ret
 ### a byte of the base changed
 # refuse: P1-operand
 # from: SDM vol. 1, 3.4.1
-pext twin_window_mask, %rdi, %rax
+pext twin_window_mask(%rip), %rdi, %rax
 mov $1, %al
 mov %gs:(%rax), %ecx
 ret
@@ -142,7 +142,7 @@ ret
 ### exchanged with another register
 # refuse: P1-operand
 # from: SDM vol. 2, XCHG
-pext twin_window_mask, %rdi, %rax
+pext twin_window_mask(%rip), %rdi, %rax
 xchg %rax, %rcx
 mov %gs:(%rax), %edx
 ret
@@ -150,7 +150,7 @@ ret
 ### saved and restored by the stack
 # refuse: P1-operand
 # from: SDM vol. 2, POP
-pext twin_window_mask, %rdi, %rax
+pext twin_window_mask(%rip), %rdi, %rax
 push %rax
 pop %rcx
 mov %gs:(%rcx), %eax
@@ -159,7 +159,7 @@ ret
 ### loaded again from the data stack
 # refuse: P1-operand
 # from: SDM vol. 2, MOV
-pext twin_window_mask, %rdi, %rax
+pext twin_window_mask(%rip), %rdi, %rax
 mov %rax, %gs:-8(%esp)
 mov %gs:-8(%esp), %rax
 mov %gs:(%rax), %eax
@@ -171,7 +171,7 @@ ret
 mov %rdi, %rax
 test %rsi, %rsi
 je 1f
-pext twin_window_mask, %rdi, %rax
+pext twin_window_mask(%rip), %rdi, %rax
 1: mov %gs:(%rax), %eax
 ret
 
@@ -180,16 +180,16 @@ ret
 # from: SDM vol. 2, Jcc
 test %rsi, %rsi
 je 1f
-pext twin_window_mask, %rdi, %rax
+pext twin_window_mask(%rip), %rdi, %rax
 jmp 2f
-1: pext twin_window_mask, %rsi, %rax
+1: pext twin_window_mask(%rip), %rsi, %rax
 2: mov %gs:(%rax), %eax
 ret
 
 ### over the back edge of a loop that moves it
 # refuse: P1-operand
 # from: SDM vol. 2, Jcc
-pext twin_window_mask, %rdi, %rax
+pext twin_window_mask(%rip), %rdi, %rax
 1: mov %gs:(%rax), %ecx
 add $8, %rax
 test %ecx, %ecx
@@ -199,7 +199,7 @@ ret
 ### over a call
 # refuse: P1-operand
 # from: psABI 3.2.1
-pext twin_window_mask, %rdi, %rax
+pext twin_window_mask(%rip), %rdi, %rax
 call kfree
 mov %gs:(%rax), %eax
 ret
@@ -207,7 +207,7 @@ ret
 ### over a call in a register that callees keep
 # refuse: P1-operand
 # from: psABI 3.2.1: the callee is not trusted
-pext twin_window_mask, %rdi, %rbx
+pext twin_window_mask(%rip), %rdi, %rbx
 call kfree
 mov %gs:(%rbx), %eax
 ret
@@ -215,7 +215,7 @@ ret
 ### a conditional move
 # refuse: P1-operand
 # from: SDM vol. 2, CMOVcc
-pext twin_window_mask, %rdi, %rax
+pext twin_window_mask(%rip), %rdi, %rax
 test %rsi, %rsi
 cmove %rsi, %rax
 mov %gs:(%rax), %eax
@@ -239,33 +239,47 @@ ret
 ### pdep with the mask
 # refuse: P1-operand
 # from: SDM vol. 2, PDEP
-pdep twin_window_mask, %rdi, %rax
+pdep twin_window_mask(%rip), %rdi, %rax
 mov %gs:(%rax), %eax
 ret
 
 ### pext of 32 bits
 # refuse: P1-operand
 # from: SDM vol. 2, PEXT
-pext twin_window_mask, %edi, %eax
+pext twin_window_mask(%rip), %edi, %eax
 mov %gs:(%rax), %eax
 ret
 
 ### the second half of the mask
 # refuse: P2-relocation
 # from: SDM vol. 2, PEXT
-pext twin_window_mask+4, %rdi, %rax
+pext twin_window_mask+4(%rip), %rdi, %rax
+mov %gs:(%rax), %eax
+ret
+
+### the mask at an absolute address
+# refuse: P2-relocation
+# from: docs/spec/object.md
+pext twin_window_mask, %rdi, %rax
+mov %gs:(%rax), %eax
+ret
+
+### eight bytes after the mask
+# refuse: P2-relocation
+# from: SDM vol. 2, 2.2.1.6
+pext twin_window_mask+8(%rip), %rdi, %rax
 mov %gs:(%rax), %eax
 ret
 
 ### the mask with a base register
-# refuse: P1-operand
+# refuse: P2-relocation
 # from: SDM vol. 1, 3.7.5
 pext twin_window_mask(%rsi), %rdi, %rax
 mov %gs:(%rax), %eax
 ret
 
 ### the mask with an index
-# refuse: P1-operand
+# refuse: P2-relocation
 # from: SDM vol. 1, 3.7.5
 pext twin_window_mask(,%rsi,8), %rdi, %rax
 mov %gs:(%rax), %eax
@@ -274,34 +288,34 @@ ret
 ### the mask in a segment
 # refuse: P1-operand
 # from: SDM vol. 1, 3.7.4
-pext %gs:twin_window_mask, %rdi, %rax
+pext %gs:twin_window_mask(%rip), %rdi, %rax
 mov %gs:(%rax), %eax
 ret
 
 ### the mask with a 32-bit address
 # refuse: P1-operand
 # from: SDM vol. 1, 3.7.5
-addr32 pext twin_window_mask, %rdi, %rax
+.byte 0x67; pext twin_window_mask(%rip), %rdi, %rax
 mov %gs:(%rax), %eax
 ret
 
 ### the mask is written
 # refuse: P1-operand
 # from: docs/spec/window.md
-mov %rdi, twin_window_mask
+mov %rdi, twin_window_mask(%rip)
 ret
 
 ### the mask is read otherwise
 # refuse: P1-operand
 # from: docs/spec/window.md
-and twin_window_mask, %rdi
+and twin_window_mask(%rip), %rdi
 mov %gs:(%rdi), %eax
 ret
 
 ### the address of the mask
 # refuse: P1-operand
 # from: docs/spec/window.md
-lea twin_window_mask, %rax
+lea twin_window_mask(%rip), %rax
 ret
 
 ### the mask by movabs
@@ -334,7 +348,7 @@ ret
 ### a symbol and a base that is cut
 # accept
 # from: psABI 4.4: R_X86_64_32S is extended by its sign, so it is a displacement like any other
-pext twin_window_mask, %rdi, %rax
+pext twin_window_mask(%rip), %rdi, %rax
 mov %gs:"twin_vm:.data"(%rax), %eax
 ret
 
@@ -366,14 +380,14 @@ ret
 ### a bit far from a cut base
 # refuse: P1-bit-offset
 # from: SDM vol. 2, BTS
-pext twin_window_mask, %rdi, %rax
+pext twin_window_mask(%rip), %rdi, %rax
 bts %rcx, %gs:(%rax)
 ret
 
 ### a bit of the word at a cut base
 # accept
 # from: SDM vol. 2, BTS
-pext twin_window_mask, %rdi, %rax
+pext twin_window_mask(%rip), %rdi, %rax
 mov %rcx, %rdx
 and $63, %edx
 bts %rdx, %gs:(%rax)
@@ -382,14 +396,14 @@ ret
 ### a bit far away by a 32-bit offset
 # refuse: P1-bit-offset
 # from: SDM vol. 2, BTS
-pext twin_window_mask, %rdi, %rax
+pext twin_window_mask(%rip), %rdi, %rax
 bts %ecx, %gs:(%rax)
 ret
 
 ### a gather from a cut base
 # refuse: P3-instruction
 # from: SDM vol. 2, VPGATHERDD
-pext twin_window_mask, %rdi, %rax
+pext twin_window_mask(%rip), %rdi, %rax
 vpgatherdd %xmm0, %gs:(%rax,%xmm1,1), %xmm2
 ret
 
@@ -397,7 +411,7 @@ ret
 # accept
 # from: docs/spec/window.md
 movabs $twin_window, %rax
-pext twin_window_mask, %rdi, %rdi
+pext twin_window_mask(%rip), %rdi, %rdi
 lea (%rdi,%rax), %rdi
 rep stosq
 ret
@@ -405,7 +419,7 @@ ret
 ### a string at a place
 # refuse: P1-string-pointer
 # from: SDM vol. 1, 7.3.9
-pext twin_window_mask, %rdi, %rdi
+pext twin_window_mask(%rip), %rdi, %rdi
 rep stosq
 ret
 
@@ -420,8 +434,8 @@ ret
 ### a string at the sum of two places
 # refuse: P1-string-pointer
 # from: docs/spec/window.md
-pext twin_window_mask, %rdi, %rdi
-pext twin_window_mask, %rsi, %rax
+pext twin_window_mask(%rip), %rdi, %rdi
+pext twin_window_mask(%rip), %rsi, %rax
 lea (%rdi,%rax), %rdi
 rep stosq
 ret
@@ -430,7 +444,7 @@ ret
 # refuse: P1-string-pointer
 # from: docs/spec/window.md
 movabs $twin_window, %rax
-pext twin_window_mask, %rdi, %rdi
+pext twin_window_mask(%rip), %rdi, %rdi
 lea 8(%rdi,%rax), %rdi
 rep stosq
 ret
@@ -438,6 +452,6 @@ ret
 ### an indirect call through a cut base
 # refuse: P2-indirect
 # from: docs/spec/window.md
-pext twin_window_mask, %rdi, %rax
+pext twin_window_mask(%rip), %rdi, %rax
 call *%gs:(%rax)
 ret

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! cut       65 8b 40 08         mov %gs:8(%rax), %eax, scheme `window`: without 65, with 64
-//!           pext twin_window_mask, %rdi, %rax: of 32 bits; of what is at address 0
+//!           pext twin_window_mask(%rip), %rdi, %rax: of 32 bits; of what follows it
 //!
 //! What is left out is filled up with `nop`. A move of `rsp` matters only where the function
 //! is left after it: functions without `ret` keep theirs.

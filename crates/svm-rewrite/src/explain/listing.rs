@@ -225,8 +225,14 @@ impl<'o> Lister<'o> {
             }
             (None, None) => None,
         };
+        // So does a distance to data.
+        let relative = decoded.instruction.is_ip_rel_memory_operand();
+        let distance = |r: &Relocation| match relative {
+            true => (decoded.instruction.next_ip() - r.offset) as i64,
+            false => 0,
+        };
         Names {
-            displacement: decoded.displacement.map(|r| self.symbol(r, 0)),
+            displacement: decoded.displacement.map(|r| self.symbol(r, distance(r))),
             immediate: decoded.immediate.map(|r| self.symbol(r, 0)),
             branch,
         }

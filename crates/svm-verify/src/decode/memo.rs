@@ -23,7 +23,7 @@
 //!    of a [`Remembered`] that are not taken as they are: the caller fills in the
 //!    place; the target of a direct branch is kept as its distance, which is
 //!    in the bytes, and computed from the new place; `rip`-relative instructions are
-//!    not kept at all.
+//!    kept only if a relocation says what they reach, the window's mask.
 //! 4. *A direct branch is known by its opcode.* One without prefixes is the opcode
 //!    and the distance, nothing else ([`Branch`]). So all branches with one opcode mean
 //!    the same except for the distance, which is read from the bytes each time.
@@ -116,7 +116,8 @@ impl Remembered {
                 NearBranch16 | NearBranch32 | FarBranch16 | FarBranch32
             )
         };
-        if i.is_ip_rel_memory_operand() || i.op_kinds().any(elsewhere) {
+        let relative = i.is_ip_rel_memory_operand() && field != OperandField::WindowMask;
+        if relative || i.op_kinds().any(elsewhere) {
             return None;
         }
         let distance = match i.op0_kind() {

@@ -129,7 +129,8 @@ fn in_code_alone(
         (R_X86_64_64, Meaning::Window) if at.immediate(8) && r.addend == 0 => {
             Ok(Relocated::operand(OperandField::WindowStart))
         }
-        (R_X86_64_32S, Meaning::WindowMask) if at.displacement() && r.addend == 0 => {
+        // A distance from the field, which ends the instruction: pext has no immediate.
+        (R_X86_64_PC32, Meaning::WindowMask) if at.displacement() && r.addend == -4 => {
             Ok(Relocated::operand(OperandField::WindowMask))
         }
         (R_X86_64_64, Meaning::StackView) if at.immediate(8) && r.addend == 0 => {

@@ -206,7 +206,7 @@ pub enum Op {
     Constant { d: Gpr, small: Option<u8> },
     /// `movabs $twin_window, %d` (schemes with a window).
     WindowStart { d: Gpr },
-    /// `pext twin_window_mask, %s, %d` (scheme `window`).
+    /// `pext twin_window_mask(%rip), %s, %d` (scheme `window`).
     Cut { d: Gpr },
     /// `lea`.
     Lea { d: Gpr, inputs: GprSet, sum: Sum },

@@ -2,7 +2,7 @@
 //! prefix 65 adds the window's start.
 //!
 //! ```text
-//!         pext twin_window_mask, %rdi, %v
+//!         pext twin_window_mask(%rip), %rdi, %v
 //!         mov  %gs:8(%v), %eax          # 8 is any displacement
 //!         mov  %gs:8(%esp,%ecx,4), %eax # the prefixes 65 and 67, as in window32
 //!         mov  %gs:sym, %eax            # a displacement alone
@@ -16,7 +16,7 @@
 //!
 //! ```text
 //!         movabs $twin_window, %t       # the window start
-//!         pext twin_window_mask, %rdi, %rdi
+//!         pext twin_window_mask(%rip), %rdi, %rdi
 //!         lea  (%rdi,%t), %rdi          # a window pointer
 //!         rep stosq
 //! ```

@@ -2,7 +2,7 @@
 //! that changes no flag, and the operand counts from the window's start.
 //!
 //! ```text
-//!     pext  twin_window_mask, %base, %v
+//!     pext  twin_window_mask(%rip), %base, %v
 //!     op    %gs:d(%v)
 //! ```
 //!
@@ -56,7 +56,7 @@ impl Emitter<'_> {
 
     /// ```text
     ///     <open>
-    ///     pext  twin_window_mask, %base, %v     unless an earlier one serves
+    ///     pext  twin_window_mask(%rip), %base, %v     unless an earlier one serves
     ///     op    %gs:d(%v)
     ///     <close>
     /// ```
@@ -79,7 +79,7 @@ impl Emitter<'_> {
     /// says of a register that holds the cut base has to be true.
     ///
     /// ```text
-    ///     pext  twin_window_mask, %rbp, %v      unless an earlier one serves
+    ///     pext  twin_window_mask(%rip), %rbp, %v      unless an earlier one serves
     ///     mov   distance(%rsp), %reg
     /// ```
     fn cut_and_load_return_address(&mut self, i: InstIdx, plan: &InstPlan, distance: i64) {
@@ -133,7 +133,7 @@ impl Emitter<'_> {
     /// An instruction that reads `rsp` as a number, and memory through another register:
     ///
     /// ```text
-    ///     pext  twin_window_mask, %base, %v     unless an earlier one serves
+    ///     pext  twin_window_mask(%rip), %base, %v     unless an earlier one serves
     ///     push  %t
     ///     movabs $twin_stack_view, %t
     ///     lea   8(%rsp,%t), %t
@@ -166,12 +166,12 @@ impl Emitter<'_> {
     /// Any other operand, through `to`:
     ///
     /// ```text
-    ///     pext  twin_window_mask, %base, %to    op  %gs:d(%to)
+    ///     pext  twin_window_mask(%rip), %base, %to    op  %gs:d(%to)
     /// ```
     ///
     /// ```text
     ///     lea   d(%base,%index,s), %to
-    ///     pext  twin_window_mask, %to, %to      op  %gs:(%to)
+    ///     pext  twin_window_mask(%rip), %to, %to      op  %gs:(%to)
     /// ```
     pub(super) fn cut_operand(&mut self, i: InstIdx, pushed: i64, to: Reg) -> Reached {
         let operand = self.lifted.inst(i).operand();
@@ -203,10 +203,11 @@ impl Emitter<'_> {
         }
     }
 
-    /// `pext twin_window_mask, %from, %to`: the low 42 bits of `from`, no flag changed (SDM
-    /// volume 2, PEXT: VEX.LZ.F3.0F38.W1 F5 /r). The mask is at an absolute address.
+    /// `pext twin_window_mask(%rip), %from, %to`: the low 42 bits of `from`, no flag changed (SDM
+    /// volume 2, PEXT: VEX.LZ.F3.0F38.W1 F5 /r). The mask is relative to `rip`, so it lies
+    /// where the code is placed, wherever that is.
     pub(super) fn cut(&mut self, from: Reg, to: Reg) {
-        const DISPLACEMENT: usize = 6;
+        const DISPLACEMENT: usize = 5;
         let (from, to) = (from.number(), to.number());
         let start = self.asm.here();
         self.asm.raw(&[
@@ -214,15 +215,15 @@ impl Emitter<'_> {
             !(to >> 3) << 7 | 0x62,
             0x82 | (!from & 0xf) << 3,
             0xf5,
-            (to & 7) << 3 | 4,
-            0x25,
+            (to & 7) << 3 | 5,
             0,
             0,
             0,
             0,
         ]);
         let mask = Referent::Import(Import::WindowMask, 0);
-        self.asm.refer(start, DISPLACEMENT, Field::Abs32S, mask);
+        let field = Field::Data32 { behind: 0 };
+        self.asm.refer(start, DISPLACEMENT, field, mask);
     }
 
     /// The word goes to the control stack, so the register is kept on the data stack, below
@@ -230,7 +231,7 @@ impl Emitter<'_> {
     ///
     /// ```text
     ///     mov   %t, %gs:-8(%esp)
-    ///     <address> -> %t ; pext twin_window_mask, %t, %t
+    ///     <address> -> %t ; pext twin_window_mask(%rip), %t, %t
     ///     push  %gs:d(%t)
     ///     mov   %gs:(%esp), %t
     /// ```
@@ -244,7 +245,7 @@ impl Emitter<'_> {
 
     /// ```text
     ///     mov   %t, %gs:-8(%esp)
-    ///     <address> -> %t ; pext twin_window_mask, %t, %t
+    ///     <address> -> %t ; pext twin_window_mask(%rip), %t, %t
     ///     pop   %gs:d(%t)
     ///     mov   %gs:-16(%esp), %t
     /// ```
@@ -269,7 +270,7 @@ impl Emitter<'_> {
     /// Through a pointer of dom0's CPU:
     ///
     /// ```text
-    ///     <address> -> %v ; pext twin_window_mask, %v, %v
+    ///     <address> -> %v ; pext twin_window_mask(%rip), %v, %v
     ///     mov   %gs:(%v), %r11
     ///     call  twin_stlb_call              jmp for a tail call
     /// ```

@@ -132,12 +132,11 @@ fn mov(i: &Instruction, field: OperandField) -> Op {
     }
 }
 
-/// `pext twin_window_mask, %s, %d` of 64 bits, the mask at an absolute address.
+/// `pext twin_window_mask(%rip), %s, %d` of 64 bits.
 fn cut(i: &Instruction) -> Option<Op> {
     let form = i.code() == Code::VEX_Pext_r64_r64_rm64
         && i.op2_kind() == OpKind::Memory
-        && i.memory_base() == Register::None
-        && i.memory_index() == Register::None
+        && i.memory_base() == Register::RIP
         && i.segment_prefix() == Register::None;
     form.then_some(())?;
     gpr64(i.op0_register()).map(|d| Op::Cut { d })
