@@ -33,6 +33,7 @@ const struct twin_constant twin_abi_constants[] = {
 	{ "LOW", TWIN_STACK_LOW },
 	{ "HIGH", TWIN_STACK_HIGH },
 	{ "CONTEXT", TWIN_STACK_CONTEXT },
+	{ "HOST", TWIN_STACK_HOST },
 	{ "SHADOW", TWIN_STACK_SHADOW },
 	{ "FS_BASE_FROM_TOP", TWIN_FS_BASE_FROM_TOP },
 	{ "GS_BASE_FROM_TOP", TWIN_GS_BASE_FROM_TOP },

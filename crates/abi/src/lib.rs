@@ -8,7 +8,7 @@
 
 /// Version of everything in this crate, stored in every rewritten object
 /// (`.note.twin`). Verifiers and loaders refuse any other.
-pub const ABI_VERSION: u32 = 4;
+pub const ABI_VERSION: u32 = 5;
 
 pub mod explanation;
 mod listed;
@@ -228,10 +228,12 @@ pub struct MadeFor {
 /// +0x0000  guard page, never mapped
 /// +0x1000  shadow of the driver stack: a copy of each return address on the stack,
 ///          [`SHADOW`](stack::SHADOW) bytes below it
-/// +0x6000  guard pages, never mapped
-/// +0x9000  driver stack, 5 pages, grows down from +0xe000
-/// +0xe000  guard page, never mapped
-/// +0xf000  struct twin_cpu   = (rsp | 0xffff) - 0xfff
+/// +0x5000  guard pages, never mapped
+/// +0x9000  driver stack, 4 pages, grows down from +0xd000
+/// +0xd000  guard page, never mapped
+/// +0xe000  struct twin_cpu   = (rsp | 0xffff) - 0x1fff
+/// +0xf000  the host's: a page of its own, or never mapped. Xen finds its data of the CPU at
+///          the end of an aligned stack of 32 KiB, by rsp | 0x7fff
 /// ```
 ///
 /// A translation to a page of the stack also covers the page before and the page after.
@@ -243,9 +245,11 @@ pub mod stack {
     /// Offset of the lowest stack byte.
     pub const LOW: u64 = 0x9000;
     /// Offset one past the highest stack byte.
-    pub const HIGH: u64 = 0xe000;
+    pub const HIGH: u64 = 0xd000;
     /// Offset of `struct twin_cpu`.
-    pub const CONTEXT: u64 = 0xf000;
+    pub const CONTEXT: u64 = 0xe000;
+    /// Offset of the page that is the host's.
+    pub const HOST: u64 = 0xf000;
     /// Bytes from a return address on the stack down to its shadow copy.
     pub const SHADOW: u64 = 0x8000;
     /// Offset of the context's dom0 `%fs` base from `rsp | (BLOCK - 1)`.

@@ -33,6 +33,7 @@ fn rust_constants() -> BTreeMap<&'static str, i64> {
         ("LOW", stack::LOW as i64),
         ("HIGH", stack::HIGH as i64),
         ("CONTEXT", stack::CONTEXT as i64),
+        ("HOST", stack::HOST as i64),
         ("SHADOW", stack::SHADOW as i64),
         ("FS_BASE_FROM_TOP", stack::FS_BASE_FROM_TOP),
         ("GS_BASE_FROM_TOP", stack::GS_BASE_FROM_TOP),

@@ -97,11 +97,11 @@ fn an_address_of_several_instructions_is_left_in_a_register() {
 #[test]
 fn per_cpu_data_is_found_through_the_context() {
     let proofs = accept_both(
-        ".globl f\nf: {KEEP} mov %rsp, %r9; or $0xffff, %r9; mov -0xff7(%r9), %r9; lea 0x28(%r9), %r9
+        ".globl f\nf: {KEEP} mov %rsp, %r9; or $0xffff, %r9; mov -0x1ff7(%r9), %r9; lea 0x28(%r9), %r9
          {V:%r9, %rax, %r10, %r11} mov (%rax), %rbx
-         mov %rsp, %r9; or $0xffff, %r9; mov -0xfff(%r9), %r9; add $8, %r9
+         mov %rsp, %r9; or $0xffff, %r9; mov -0x1fff(%r9), %r9; add $8, %r9
          {V:%r9, %rax, %r10, %r11} incl (%rax)
-         mov %rsp, %rsi; or $0xffff, %rsi; add -0xff7(%rsi), %rdi; {RET}",
+         mov %rsp, %rsi; or $0xffff, %rsi; add -0x1ff7(%rsi), %rdi; {RET}",
     );
     assert_eq!(proofs.map(|proof| proof.accesses.context), [3, 3]);
 }

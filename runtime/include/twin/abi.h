@@ -10,7 +10,7 @@
 #define TWIN_ABI_H
 
 /* Version of everything here, carried by every rewritten object. */
-#define TWIN_ABI_VERSION	4
+#define TWIN_ABI_VERSION	5
 
 /* Memory and the software translation table (paper, 4.1). */
 #define TWIN_PAGE_SHIFT		12
@@ -48,20 +48,23 @@
  * The block of memory that one CPU runs a driver on, aligned to its size:
  *
  *   +0x0000  guard page, never mapped
- *   +0x1000  shadow of the driver stack, 5 pages: where the stack has a return
+ *   +0x1000  shadow of the driver stack, 4 pages: where the stack has a return
  *            address, the same address stands TWIN_STACK_SHADOW bytes below it
- *   +0x6000  guard pages, never mapped
- *   +0x9000  driver stack, 5 pages, grows down from +0xe000
- *   +0xe000  guard page, never mapped
- *   +0xf000  struct twin_cpu, at (rsp | 0xffff) - 0xfff
+ *   +0x5000  guard pages, never mapped
+ *   +0x9000  driver stack, 4 pages, grows down from +0xd000
+ *   +0xd000  guard page, never mapped
+ *   +0xe000  struct twin_cpu, at (rsp | 0xffff) - 0x1fff
+ *   +0xf000  the host's: a page of its own, or never mapped. Xen finds its data of the CPU
+ *            at the end of an aligned stack of 32 KiB, by rsp | 0x7fff
  *
  * Translations lead to pages of the stack and cover the page before and the
  * page after: guards. So no pointer of the driver reaches the shadow.
  */
 #define TWIN_STACK_BLOCK	0x10000
 #define TWIN_STACK_LOW		0x9000
-#define TWIN_STACK_HIGH		0xe000
-#define TWIN_STACK_CONTEXT	0xf000
+#define TWIN_STACK_HIGH		0xd000
+#define TWIN_STACK_CONTEXT	0xe000
+#define TWIN_STACK_HOST		0xf000
 #define TWIN_STACK_SHADOW	0x8000
 /* The two words of the context that emitted code reads, from rsp | 0xffff. */
 #define TWIN_FS_BASE_FROM_TOP	(TWIN_STACK_CONTEXT - (TWIN_STACK_BLOCK - 1))
@@ -173,7 +176,8 @@ _Static_assert(TWIN_STACK_HIGH - TWIN_STACK_SHADOW + TWIN_BELOW + TWIN_PAGE_SIZE
 _Static_assert(TWIN_MAX_FRAME + TWIN_BELOW_RSP <= TWIN_PAGE_SIZE,
 	       "a frame cannot step over a guard page");
 _Static_assert((TWIN_STACK_BLOCK & (TWIN_STACK_BLOCK - 1)) == 0, "found by masking rsp");
-_Static_assert(TWIN_STACK_CONTEXT + TWIN_PAGE_SIZE == TWIN_STACK_BLOCK, "context is the last page");
+_Static_assert(TWIN_STACK_CONTEXT + TWIN_PAGE_SIZE == TWIN_STACK_HOST, "the host's page follows");
+_Static_assert(TWIN_STACK_HOST + TWIN_PAGE_SIZE == TWIN_STACK_BLOCK, "the host's page is the last");
 _Static_assert(TWIN_STACK_HIGH + TWIN_PAGE_SIZE == TWIN_STACK_CONTEXT, "guard above the stack");
 _Static_assert(TWIN_WINDOW_GUARD % TWIN_PAGE_SIZE == 0 && TWIN_WINDOW_NULL_GUARD % TWIN_PAGE_SIZE == 0,
 	       "guards are pages");

@@ -550,7 +550,7 @@ ret
 # from: crates/abi, stack
 lea 8(%rsp), %rax
 or $0xffff, %rax
-mov -0xff7(%rax), %rdx
+mov -0x1ff7(%rax), %rdx
 ret
 
 ### the base of dom0's gs
@@ -558,7 +558,7 @@ ret
 # from: crates/abi, stack
 mov %rsp, %rax
 or $0xffff, %rax
-mov -0xff7(%rax), %rdx
+mov -0x1ff7(%rax), %rdx
 ret
 
 ### the base of dom0's gs, written
@@ -566,7 +566,7 @@ ret
 # from: crates/abi, stack
 mov %rsp, %rax
 or $0xffff, %rax
-mov %rdx, -0xff7(%rax)
+mov %rdx, -0x1ff7(%rax)
 ret
 
 ### the base of dom0's gs, exchanged
@@ -574,7 +574,7 @@ ret
 # from: SDM vol. 2, XADD
 mov %rsp, %rax
 or $0xffff, %rax
-xadd %rdx, -0xff7(%rax)
+xadd %rdx, -0x1ff7(%rax)
 ret
 
 ### the host's stack pointer in the context
@@ -591,7 +591,7 @@ ret
 mov %rsp, %rax
 or $0xffff, %rax
 push %rdi
-pop -0xff7(%rax)
+pop -0x1ff7(%rax)
 ret
 
 ### a block of another size
@@ -599,7 +599,7 @@ ret
 # from: crates/abi, stack
 mov %rsp, %rax
 or $0x7fff, %rax
-mov -0xff7(%rax), %rdx
+mov -0x1ff7(%rax), %rdx
 ret
 
 ### a block found in 32 bits
@@ -607,5 +607,5 @@ ret
 # from: SDM vol. 1, 3.4.1.1
 mov %rsp, %rax
 or $0xffff, %eax
-mov -0xff7(%rax), %rdx
+mov -0x1ff7(%rax), %rdx
 ret

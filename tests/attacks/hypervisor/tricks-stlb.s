@@ -301,7 +301,7 @@ bts %rsi, -8(%rsp); ret
 ### the context itself
 # refuse: P1-context
 # scheme: both
-mov %rsp, %rax; or $0xffff, %rax; mov %rsi, -0xff7(%rax); ret
+mov %rsp, %rax; or $0xffff, %rax; mov %rsi, -0x1ff7(%rax); ret
 
 ### another field of the context
 # refuse: P1-context
@@ -311,27 +311,27 @@ mov %rsp, %rax; or $0xffff, %rax; mov -0xfef(%rax), %rsi; ret
 ### half of a segment base
 # refuse: P1-context
 # scheme: both
-mov %rsp, %rax; or $0xffff, %rax; mov -0xff7(%rax), %esi; ret
+mov %rsp, %rax; or $0xffff, %rax; mov -0x1ff7(%rax), %esi; ret
 
 ### the context at an index
 # refuse: P1-context
 # scheme: both
-mov %rsp, %rax; or $0xffff, %rax; mov -0xff7(%rax,%rsi), %rdi; ret
+mov %rsp, %rax; or $0xffff, %rax; mov -0x1ff7(%rax,%rsi), %rdi; ret
 
 ### another CPU's context
 # refuse: P1-untranslated
 # scheme: both
-lea 0x10000(%rsp), %rax; or $0xffff, %rax; mov -0xff7(%rax), %rdi; ret
+lea 0x10000(%rsp), %rax; or $0xffff, %rax; mov -0x1ff7(%rax), %rdi; ret
 
 ### a context of the driver's choice
 # refuse: P1-untranslated
 # scheme: both
-mov %rdi, %rax; or $0xffff, %rax; mov -0xff7(%rax), %rdi; ret
+mov %rdi, %rax; or $0xffff, %rax; mov -0x1ff7(%rax), %rdi; ret
 
 ### a context mask by a symbol
 # refuse: P1-untranslated
 # scheme: both
-mov %rsp, %rax; or $"twin_vm:x", %rax; mov -0xff7(%rax), %rdi; ret
+mov %rsp, %rax; or $"twin_vm:x", %rax; mov -0x1ff7(%rax), %rdi; ret
 
 ### no check at all
 # refuse: P5-table

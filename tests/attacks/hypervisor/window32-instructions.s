@@ -352,12 +352,12 @@ outsb; ret
 ### the context's segment base
 # accept
 # from: docs/spec/window.md
-mov %rsp, %rax; or $0xffff, %rax; mov -0xff7(%rax), %rax; mov %gs:0x28(%eax), %rax; ret
+mov %rsp, %rax; or $0xffff, %rax; mov -0x1ff7(%rax), %rax; mov %gs:0x28(%eax), %rax; ret
 
 ### the context's other segment base
 # accept
 # from: docs/spec/window.md
-mov %rsp, %rax; or $0xffff, %rax; mov -0xfff(%rax), %rax; ret
+mov %rsp, %rax; or $0xffff, %rax; mov -0x1fff(%rax), %rax; ret
 
 ### the context's next word
 # refuse: P1-context
@@ -367,39 +367,39 @@ mov %rsp, %rax; or $0xffff, %rax; mov -0xfef(%rax), %rax; ret
 ### half of a segment base
 # refuse: P1-context
 # from: docs/spec/window.md
-mov %rsp, %rax; or $0xffff, %rax; mov -0xff7(%rax), %eax; ret
+mov %rsp, %rax; or $0xffff, %rax; mov -0x1ff7(%rax), %eax; ret
 
 ### a segment base written
 # refuse: P1-context
 # from: docs/spec/window.md
-mov %rsp, %rax; or $0xffff, %rax; mov %rdi, -0xff7(%rax); ret
+mov %rsp, %rax; or $0xffff, %rax; mov %rdi, -0x1ff7(%rax); ret
 
 ### the context with an index
 # refuse: P1-context
 # from: docs/spec/window.md
-mov %rsp, %rax; or $0xffff, %rax; mov -0xff7(%rax,%rsi), %rax; ret
+mov %rsp, %rax; or $0xffff, %rax; mov -0x1ff7(%rax,%rsi), %rax; ret
 
 ### the context through gs
 # refuse: P1-operand
 # from: docs/spec/window.md
-mov %rsp, %rax; or $0xffff, %rax; mov %gs:-0xff7(%rax), %rax; ret
+mov %rsp, %rax; or $0xffff, %rax; mov %gs:-0x1ff7(%rax), %rax; ret
 
 ### the context's low half, in the window
 # accept
 # from: docs/spec/window.md
-mov %rsp, %rax; or $0xffff, %rax; mov %gs:-0xff7(%eax), %rax; ret
+mov %rsp, %rax; or $0xffff, %rax; mov %gs:-0x1ff7(%eax), %rax; ret
 
 ### the context from a mask of another size
 # refuse: P1-operand
 # from: docs/spec/window.md
-mov %rsp, %rax; or $0xfffff, %rax; mov -0xff7(%rax), %rax; ret
+mov %rsp, %rax; or $0xfffff, %rax; mov -0x1ff7(%rax), %rax; ret
 
 ### the context from the low half of rsp
 # refuse: P1-operand
 # from: docs/spec/window.md
-mov %esp, %eax; or $0xffff, %eax; mov -0xff7(%rax), %rax; ret
+mov %esp, %eax; or $0xffff, %eax; mov -0x1ff7(%rax), %rax; ret
 
 ### the context after a call
 # refuse: P1-operand
 # from: docs/spec/window.md
-push %rbx; mov %rsp, %rbx; or $0xffff, %rbx; call imported; mov -0xff7(%rbx), %rax; pop %rbx; ret
+push %rbx; mov %rsp, %rbx; or $0xffff, %rbx; call imported; mov -0x1ff7(%rbx), %rax; pop %rbx; ret

@@ -161,7 +161,7 @@ lea "twin_vm:jiffies"(,%rax,8), %rcx; ret
 # refuse: P2-relocation
 # from: docs/spec/window.md
 mov %rsp, %rax; or $0xffff, %rax
-1: mov -0xff7(%rax), %rax
+1: mov -0x1ff7(%rax), %rax
 .reloc 1b+3, R_X86_64_32, "twin_vm:jiffies"
 ret
 

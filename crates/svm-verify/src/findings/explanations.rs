@@ -141,7 +141,7 @@ pub(crate) fn explanation(code: ViolationCode) -> Explanation {
             "The CPU's context (`rsp | 0xffff`) is read at another place than its two segment bases, in part, with an index, or written.",
             "The context is the runtime's: what else stands there is not for the driver.",
             "Read only the two segment bases, 8 bytes each, at GS_BASE_FROM_TOP and FS_BASE_FROM_TOP.",
-            Assembly("mov %rsp,%rax\nor $0xffff,%rax\nmov -0xff7(%rax,%rsi),%rdi\nret"),
+            Assembly("mov %rsp,%rax\nor $0xffff,%rax\nmov -0x1ff7(%rax,%rsi),%rdi\nret"),
         ),
         ViolationCode::Unreached => (
             "No path reaches this code: neither a branch nor a call leads there, and it is no entry. It is not padding either, which is `nop`, `int3` and `ud2`.",

@@ -236,7 +236,7 @@ const PER_CPU: Sequence = Sequence {
     source: &[
         "!mov %rsp, %r9",
         "!or $0xffff, %r9",
-        "!mov -0xff7(%r9), %r9",
+        "!mov -0x1ff7(%r9), %r9",
         "!lea 0x28(%r9), %r9",
         "mov %r9, %rax",
         "{stlb rax rcx}",

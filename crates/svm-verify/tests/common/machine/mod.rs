@@ -159,7 +159,7 @@ impl Cpu {
         if at == ENTRY && size == 8 && write {
             return Ok((at, false));
         }
-        let context = BLOCK + 0xf000;
+        let context = BLOCK + 0xe000;
         if !write && size == 8 && (at == context || at == context + 8) {
             return Ok((at, false));
         }
