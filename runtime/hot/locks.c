@@ -14,13 +14,23 @@
 DEFINE_PER_CPU(u32, hot_vif) = 1;
 DEFINE_PER_CPU(u32, hot_vif_pending);
 
+/*
+ * A holder in dom0 may be a virtual processor that does not run, of this very processor
+ * even, and never will while the hypervisor spins. Such a wait ends the driver.
+ */
+#define HOT_SPINS (1u << 26)
+
 static __always_inline void hot_raw_lock(raw_spinlock_t *lock)
 {
 	atomic_t *word = &lock->raw_lock.val;
+	u32 spins = 0;
 
 	while (atomic_cmpxchg(word, 0, 1) != 0)
-		while (atomic_read(word))
+		while (atomic_read(word)) {
 			cpu_relax();
+			if (unlikely(++spins == HOT_SPINS))
+				BUG();
+		}
 }
 
 static __always_inline void hot_raw_unlock(raw_spinlock_t *lock)
