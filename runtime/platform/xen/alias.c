@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * dom0's memory in Xen's slots.
+ *
+ * dom0's own third-level tables (L3) are entered in slots of Xen's that are empty, so that
+ * dom0's mappings, rights and caching are those of the window at once and always: there is
+ * nothing to copy and nothing to keep up to date. The top-level entries are the
+ * supervisor's and not executable. A page that dom0 may only read (its page tables are)
+ * can only be read here.
+ *
+ * Why this shows no page that is not dom0's:
+ *
+ *   the tables	a reference with type on each L3 page, and on the two L2 pages of the
+ *		mirror: dom0 can neither free them nor make anything else of them. What
+ *		they lead to, Xen has validated as dom0's own mapping
+ *   the TLB	Xen flushes the processors in dom0's dirty mask when it takes a mapping
+ *		away or gives a page another type, by flushing everything. So a
+ *		processor is in the mask before its first access, and interrupts are off
+ *		from there to the last one: it leaves the mask only with a context switch,
+ *		which loads CR3, and entries of the window are not global
+ *   removal	entries first, everywhere, then a flush on all processors, then the
+ *		references
+ *
+ * Every top-level table has the entries: new ones copy them from Xen's own table
+ * (idle_pg_table); those that exist are found by their frames' type while all processors
+ * are stopped. The tables of guests with hardware paging have no such type: an access
+ * looks before it goes, and enters what is missing.
+ */
+#include "platform.h"
+#include "slots.h"
+
+/* Kept for as long as the window is there. */
+#define HELD_LIMIT (XEN_WINDOW_SLOTS + 2)
+
+static struct {
+	uint64_t entries[XEN_WINDOW_SLOTS];	/* of top tables, from the window's slot on */
+	struct xen_slots_plan plan;
+	struct page_info *held[HELD_LIMIT];
+	uint32_t held_count;
+	const uint64_t *top;	/* the table that dom0 attached with */
+} alias;
+
+int stop_machine_run(int (*function)(void *), void *data, unsigned int processor);
+
+const uint32_t *xen_alias_slots(void)
+{
+	return alias.plan.shown;
+}
+
+static uint64_t *table_at(uint64_t entry)
+{
+	return xen_at(entry & XEN_PAGE_ADDRESS);
+}
+
+static uint64_t entry_of(uint64_t frame_address)
+{
+	return frame_address | XEN_PAGE_TABLE | XEN_PAGE_NX;
+}
+
+static uint64_t cr3(void)
+{
+	uint64_t value;
+
+	__asm__ volatile("movq %%cr3, %0" : "=r"(value));
+	return value;
+}
+
+/* ---- Every top-level table ------------------------------------------------ */
+
+/* The entry of the linear page tables: it leads to the table itself. */
+#define SLOT_SELF 258u
+
+/* All of Xen's slots are filled in. */
+static bool is_top_table(uint64_t frame)
+{
+	uint64_t *table;
+
+	if (!__mfn_valid(frame) ||
+	    xen_type_info(xen_page_of(frame)) >> XEN_TYPE_SHIFT != XEN_TYPE_L4)
+		return false;
+	table = xen_at(frame << TWIN_PAGE_SHIFT);
+	return (table[SLOT_SELF] & XEN_PAGE_ADDRESS) >> TWIN_PAGE_SHIFT == frame;
+}
+
+static void write_entries(uint64_t *table)
+{
+	uint32_t i;
+
+	for (i = 0; i < XEN_WINDOW_SLOTS; i++)
+		__atomic_store_n(&table[XEN_SLOT_WINDOW + i], alias.entries[i], __ATOMIC_RELAXED);
+}
+
+/* Stopping them is for the idle virtual processor only. With all processors stopped: nobody makes a table or gives one back. */
+static int write_all(void *unused)
+{
+	uint64_t frame;
+
+	(void)unused;
+	write_entries(idle_pg_table);
+	for (frame = 0; frame < max_page; frame++)
+		if (is_top_table(frame))
+			write_entries(xen_at(frame << TWIN_PAGE_SHIFT));
+	return 0;
+}
+
+static int write_everywhere(void)
+{
+	return stop_machine_run(write_all, NULL, xen_processor());
+}
+
+/* ---- References ------------------------------------------------------------ */
+
+/* The page is dom0's, of that type and validated, and stays so. */
+static bool hold(uint64_t entry, uint64_t type)
+{
+	const uint64_t frame = (entry & XEN_PAGE_ADDRESS) >> TWIN_PAGE_SHIFT;
+	struct page_info *page = xen_page_of(frame);
+
+	if (!(entry & XEN_PAGE_PRESENT) || (entry & XEN_PAGE_LARGE) || !__mfn_valid(frame))
+		return false;
+	if (!get_page(page, hardware_domain))
+		return false;
+	if (!get_page_type(page, type << XEN_TYPE_SHIFT)) {
+		put_page(page);
+		return false;
+	}
+	alias.held[alias.held_count++] = page;
+	return true;
+}
+
+static void drop_all(void)
+{
+	while (alias.held_count) {
+		struct page_info *page = alias.held[--alias.held_count];
+
+		put_page_type(page);
+		put_page(page);
+	}
+}
+
+/* ---- Installing -------------------------------------------------------------- */
+
+/* Not only preallocated. */
+static bool has_anything(uint64_t entry)
+{
+	const uint64_t *table = table_at(entry);
+	uint32_t i;
+
+	if (!(entry & XEN_PAGE_PRESENT))
+		return false;
+	for (i = 0; i < XEN_SLOTS; i++)
+		if (table[i] & XEN_PAGE_PRESENT)
+			return true;
+	return false;
+}
+
+int xen_alias_plan(const struct twin_xen_attach *given)
+{
+	const uint64_t needed[] = {
+		given->page_offset, given->vmalloc_start, given->vmemmap_start,
+		given->netdev, given->napi, given->interrupt, given->hot_shared,
+	};
+	bool present[XEN_SLOTS];
+	enum xen_slots_refusal refusal;
+	uint32_t i;
+
+	memset(&alias, 0, sizeof(alias));
+	alias.top = xen_at(XEN_FIELD(uint64_t, xen_current(), twin_value_vcpu_guest_table) <<
+			   TWIN_PAGE_SHIFT);
+	for (i = 0; i < XEN_SLOTS; i++)
+		present[i] = i >= XEN_DOM0_FIRST && has_anything(alias.top[i]);
+	refusal = xen_slots_plan(&alias.plan, needed, sizeof(needed) / sizeof(*needed), present);
+	if (!refusal)
+		return 0;
+	printk(XEN_WARNING "twin: dom0's slots %u and %u: %s\n", alias.plan.slot,
+	       alias.plan.other, xen_slots_reason(refusal));
+	return xen_refuse(-XEN_EINVAL, xen_slots_reason(refusal));
+}
+
+static bool hold_slots(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < XEN_WINDOW_SLOTS; i++) {
+		const uint32_t slot = alias.plan.shown[i];
+
+		if (!slot)
+			continue;
+		if (!hold(alias.top[slot], XEN_TYPE_L3))
+			return false;
+		alias.entries[i] = entry_of(alias.top[slot] & XEN_PAGE_ADDRESS);
+	}
+	return true;
+}
+
+/* The mirror's two entries of Xen's map of all memory, which all top tables share. */
+static uint64_t *mirror(void)
+{
+	return table_at(idle_pg_table[XEN_SLOT_MEMORY]) + XEN_ENTRY_MIRROR;
+}
+
+static bool hold_mirror(uint64_t entries[2])
+{
+	const uint64_t *last = table_at(alias.entries[XEN_WINDOW_SLOTS - 1]);
+	uint32_t i;
+
+	for (i = 0; i < 2; i++) {
+		if (!hold(last[XEN_ENTRY_MIRROR + i], XEN_TYPE_L2))
+			return false;
+		entries[i] = entry_of(last[XEN_ENTRY_MIRROR + i] & XEN_PAGE_ADDRESS);
+	}
+	return true;
+}
+
+static bool is_free(void)
+{
+	const uint64_t *memory = table_at(idle_pg_table[XEN_SLOT_MEMORY]);
+	uint32_t i;
+
+	for (i = XEN_SLOT_WINDOW; i <= XEN_SLOT_AFTER; i++)
+		if (idle_pg_table[i])
+			return false;
+	for (i = XEN_ENTRY_BLOCKS; i < XEN_SLOTS; i++)
+		if (memory[i])
+			return false;
+	return true;
+}
+
+/* What is held so far is given back. */
+static int refuse(int error, const char *text)
+{
+	drop_all();
+	return xen_refuse(error, text);
+}
+
+int xen_alias_install(void)
+{
+	uint64_t pair[2];
+	int status;
+
+	if (!is_free())
+		return refuse(-XEN_EBUSY, "Xen's slots 263 to 271 are in use");
+	if (!hold_slots() || !hold_mirror(pair))
+		return refuse(-XEN_EBUSY, "a page table of dom0's is none by its type");
+	status = xen_blocks_create(TWIN_XEN_CPUS, &alias.entries[0]);
+	if (status)
+		return refuse(status, "no memory for the driver's stacks");
+	mirror()[0] = pair[0];
+	mirror()[1] = pair[1];
+	status = write_everywhere();
+	if (!status)
+		return 0;
+	xen_alias_remove();
+	return xen_refuse(status, "the processors could not be stopped: try again");
+}
+
+void xen_alias_remove(void)
+{
+	memset(alias.entries, 0, sizeof(alias.entries));
+	mirror()[0] = 0;
+	mirror()[1] = 0;
+	while (write_everywhere())
+		__asm__ volatile("pause");
+	xen_blocks_unmap();
+	flush_area_mask(cpu_online_map, NULL, XEN_FLUSH_TLB_ALL);
+	xen_blocks_free();
+	drop_all();
+}
+
+/* ---- Before each use ------------------------------------------------------------ */
+
+/* A set bit is dom0's flushes coming here. */
+static void join_dirty_mask(void)
+{
+	uint64_t *mask = XEN_FIELD(uint64_t *, hardware_domain, twin_value_domain_dirty_cpumask);
+	const uint32_t processor = xen_processor();
+	const uint64_t bit = 1ull << (processor & 63);
+
+	mask += processor >> 6;
+	if (__atomic_load_n(mask, __ATOMIC_RELAXED) & bit)
+		return;
+	__atomic_fetch_or(mask, bit, __ATOMIC_SEQ_CST);
+	xen_count(&xen_counts.dirty);
+}
+
+static void bring_up_to_date(uint64_t *table, uint64_t root)
+{
+	write_entries(table);
+	/* The entries that were there may have been used. */
+	__asm__ volatile("movq %0, %%cr3" ::"r"(root) : "memory");
+	xen_count(&xen_counts.late_aliases);
+}
+
+void xen_alias_ready(void)
+{
+	const uint64_t root = cr3();
+	uint64_t *table = table_at(root);
+	uint32_t i;
+
+	join_dirty_mask();
+	for (i = 0; i < XEN_WINDOW_SLOTS; i++)
+		if (table[XEN_SLOT_WINDOW + i] != alias.entries[i]) {
+			bring_up_to_date(table, root);
+			return;
+		}
+}
+
+uint64_t xen_alias_walk(uint64_t address)
+{
+	uint64_t entry = cr3();
+	uint32_t shift;
+
+	for (shift = XEN_SLOT_SHIFT; shift >= TWIN_PAGE_SHIFT; shift -= 9) {
+		const uint64_t offset = (1ull << shift) - 1;
+
+		entry = table_at(entry)[(address >> shift) % XEN_SLOTS];
+		if (!(entry & XEN_PAGE_PRESENT))
+			return ~0ull;
+		if (shift < XEN_SLOT_SHIFT && shift > TWIN_PAGE_SHIFT && (entry & XEN_PAGE_LARGE))
+			return (entry & XEN_PAGE_ADDRESS & ~offset) | (address & offset);
+	}
+	return (entry & XEN_PAGE_ADDRESS) | (address & (TWIN_PAGE_SIZE - 1));
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Taking a device from dom0 and giving it back.
+ *
+ * Each step of attach is undone by the one beside it, in reverse:
+ *
+ *   attach                            detach
+ *   -----------------------------     ------------------------------------------
+ *                                     guests are disconnected: nothing new is sent
+ *                                     packets on their way are waited for
+ *   (6) attached = 1                  attached = 0: faults, events, interrupts go by
+ *   (5) tasklet                       tasklet killed, a swallowed interrupt ended
+ *   (4) transmit buffers              freed
+ *   (3) handler, by the codemap
+ *   (2) instance
+ *   (1) window, blocks, references    entries, flush, references
+ *
+ * Only then may the payload be reverted (payload.c).
+ */
+#include "platform.h"
+
+struct xen_device xen_device;
+struct twin_xen_status xen_counts;
+
+char xen_reason[TWIN_XEN_REASON];
+
+int xen_refuse(int error, const char *text)
+{
+	uint32_t i;
+
+	memset(xen_reason, 0, sizeof(xen_reason));
+	for (i = 0; i + 1 < sizeof(xen_reason) && text[i]; i++)
+		xen_reason[i] = text[i];
+	return error;
+}
+
+/* ---- The machine -------------------------------------------------------------- */
+
+static bool has_bmi2(void)
+{
+	uint32_t a = 7, b, c = 0, d;
+
+	__asm__("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+	return b & (1u << 8);
+}
+
+static bool has_cet(void)
+{
+	uint64_t cr4;
+
+	__asm__("movq %%cr4, %0" : "=r"(cr4));
+	return cr4 & XEN_CR4_CET;
+}
+
+uint32_t xen_processors(void)
+{
+	uint64_t map = cpu_online_map[0];
+	uint32_t count = 0;
+
+	for (; map; map &= map - 1)
+		count++;
+	return count;
+}
+
+static const char *machine_fault(void)
+{
+	if (twin_payload_abi_version != TWIN_ABI_VERSION)
+		return "the payload's driver was rewritten for another version of the runtime";
+	if (twin_payload_scheme != TWIN_SCHEME_WINDOW)
+		return "the payload's driver is not of the scheme window";
+	if (!twin_payload_vector_free)
+		return "the driver uses vector registers";
+	if (!has_bmi2())
+		return "the processor has no BMI2 (pext)";
+	if (has_cet())
+		return "CET is on: start Xen with cet=no";
+	if (max_page > 1ull << (32 - TWIN_PAGE_SHIFT))
+		return "the machine has memory above 4 GiB, which the card may not reach";
+	if (cpu_online_map[0] >> TWIN_XEN_CPUS)
+		return "a processor is online with a number above 3: start Xen with maxcpus=4";
+	return NULL;
+}
+
+_Static_assert(1ull << 32 <= XEN_MACHINE_LIMIT, "memory ends before the blocks");
+
+int xen_machine_check(void)
+{
+	const char *fault = machine_fault();
+
+	return fault ? xen_refuse(-XEN_ENODEV, fault) : 0;
+}
+
+/* ---- Attach ------------------------------------------------------------------------ */
+
+static int prepare_driver(void)
+{
+	if (xen_instance_create())
+		return xen_refuse(-XEN_EINVAL,
+				  "the payload is inconsistent: its codemap or its code");
+	xen_device.interrupt = twin_call_lookup(&xen_instance, xen_device.given.interrupt);
+	if (!xen_device.interrupt)
+		return xen_refuse(-XEN_EINVAL, "the interrupt's handler is no function of the "
+				  "payload's driver");
+	return 0;
+}
+
+static int prepare_packets(void)
+{
+	const int status = xen_transmit_create();
+
+	if (!status)
+		return 0;
+	return xen_refuse(status, status == -XEN_ENOMEM ? "no memory for packets" :
+			  "hot_shared is not set up");
+}
+
+long xen_attach_begin(const struct twin_xen_attach *given)
+{
+	int status;
+
+	if (xen_attached())
+		return xen_refuse(-XEN_EBUSY, "a device is attached already");
+	status = xen_machine_check();
+	if (status)
+		return status;
+	memset(&xen_counts, 0, sizeof(xen_counts));
+	xen_device.given = *given;
+	return xen_alias_plan(given);
+}
+
+long xen_attach_finish(void)
+{
+	int status = xen_alias_install();
+
+	if (status)
+		return status;
+	status = prepare_driver();
+	if (!status)
+		status = prepare_packets();
+	if (status) {
+		xen_alias_remove();
+		return status;
+	}
+	xen_interrupt_start(xen_processor());
+	xen_refuse(0, "");
+	__atomic_store_n(&xen_device.attached, 1, __ATOMIC_RELEASE);
+	printk(XEN_INFO "twin: attached, interrupt %u, %u processors\n", xen_device.given.pirq,
+	       xen_processors());
+	return 0;
+}
+
+/* ---- Detach ------------------------------------------------------------------------- */
+
+/* Whether the device has nothing of a guest's, nor the driver anything to do. Served. */
+static bool is_quiet(void)
+{
+	if (twin_instance_report(&xen_instance))
+		return true;
+	xen_transmit_complete();
+	return !xen_transmit_in_flight() && xen_interrupt_idle();
+}
+
+long xen_detach_begin(void)
+{
+	bool quiet;
+
+	if (!xen_attached())
+		return -XEN_ENOENT;
+	if (!xen_lock_patiently())
+		return -XEN_EAGAIN;
+	xen_vif_disconnect_all();
+	quiet = is_quiet();
+	if (quiet)
+		__atomic_store_n(&xen_device.attached, 0, __ATOMIC_RELEASE);
+	xen_unlock();
+	if (!quiet) {
+		xen_service_request();
+		return -XEN_EAGAIN;
+	}
+	xen_interrupt_stop();
+	return 0;
+}
+
+/* Those that had seen it attached, and then taken the lock, saw no more that it is. */
+long xen_detach_finish(void)
+{
+	xen_transmit_destroy();
+	xen_alias_remove();
+	printk(XEN_INFO "twin: detached\n");
+	return 0;
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Exceptions of driver code, and the report of an abort.
+ *
+ * #PF, #GP, #DE and #UD in Xen's mode come to search_exception_table, which says where a
+ * faulting instruction of Xen's goes on. For one of the driver's that is the landing
+ * (hooks.S), on the stack where it happened. An overflow of the control stack has no room
+ * for an exception's frame: it is a double fault, which Xen handles on a stack of its own
+ * that is left for good.
+ *
+ * All of it runs on this processor with interrupts off, and takes no lock: whether rsp is
+ * in a block, and rip in code of the instance, says whose fault it is.
+ */
+#include "platform.h"
+
+enum { TRAP_DOUBLE_FAULT = 8, TRAP_PAGE_FAULT = 14 };
+#define FETCHED (1u << 4)	/* of a page fault's error code */
+
+void xen_fault_landing(void);
+
+static uint64_t fault_address(void)
+{
+	uint64_t address;
+
+	__asm__ volatile("movq %%cr2, %0" : "=r"(address));
+	return address;
+}
+
+static long exception(struct xen_registers *registers, uint64_t *stub)
+{
+	const bool page_fault = registers->entry_vector == TRAP_PAGE_FAULT;
+	const bool fetched = page_fault && registers->error_code & FETCHED;
+	struct twin_cpu *cpu = xen_block_of(registers->rsp);
+
+	if (!cpu || !twin_fault_is_drivers(cpu, registers->rip, registers->rsp, fetched))
+		return twin_original_search_exception_table(registers, stub);
+	twin_fault_record(cpu, registers->rip, page_fault ? fault_address() : 0,
+			  registers->entry_vector);
+	*stub = 0;
+	return (long)xen_fault_landing;
+}
+
+static void double_fault(struct xen_registers *registers)
+{
+	struct twin_cpu *cpu = xen_block_of(registers->rsp);
+	void (*leave)(struct twin_cpu *) = (void (*)(struct twin_cpu *))twin_abort_from_fault;
+
+	if (!cpu || !twin_fault_is_drivers(cpu, registers->rip, registers->rsp, false)) {
+		twin_original_do_double_fault(registers);
+		return;
+	}
+	twin_fault_record(cpu, registers->rip, fault_address(), TRAP_DOUBLE_FAULT);
+	leave(cpu);
+}
+
+XEN_REPLACE(search_exception_table, exception);
+XEN_REPLACE(do_double_fault, double_fault);
+
+/* ---- Reports ---------------------------------------------------------------- */
+
+static const char *const kinds[] = {
+	[TWIN_ABORT_NONE] = "nothing",
+	[TWIN_ABORT_ACCESS] = "an address that is not dom0's",
+	[TWIN_ABORT_CALL] = "an indirect call to what is no target",
+	[TWIN_ABORT_BUG] = "BUG",
+	[TWIN_ABORT_PORT] = "a port that is not permitted",
+	[TWIN_ABORT_STACK] = "the driver's stack overflowed",
+	[TWIN_ABORT_FAULT] = "a fault",
+	[TWIN_ABORT_RESOURCES] = "no resources",
+	[TWIN_ABORT_IMPORT] = "an import that is not done here",
+	[TWIN_ABORT_DEAD] = "another invocation was aborted",
+	[TWIN_ABORT_RETURN] = "a return address was overwritten",
+};
+
+void xen_report(const struct twin_abort_report *report)
+{
+	uint64_t number;
+
+	if (!report)
+		return;
+	xen_counts.abort_kind = report->kind;
+	xen_counts.abort_reason = report->reason;
+	xen_counts.abort_address = report->address;
+	xen_counts.abort_rip = report->rip;
+	xen_counts.abort_entry = report->entry_function;
+	printk(XEN_WARNING "twin: aborted: %s (%u), dom0 address %lx, at %pS, entered at %pS\n",
+	       report->kind < sizeof(kinds) / sizeof(*kinds) ? kinds[report->kind] : "?",
+	       report->reason, report->address, (void *)report->rip,
+	       (void *)report->entry_function);
+	number = report->address;
+	if (report->kind == TWIN_ABORT_IMPORT && number < twin_payload_imports_count)
+		printk(XEN_WARNING "twin: the import is %s\n", twin_payload_imports[number].name);
+}

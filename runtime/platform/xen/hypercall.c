@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * dom0's commands (<twin/xen.h>), in place of the hypercall hypfs_op.
+ *
+ * Structs are copied in, judged, and copied out, by Xen's own routines for its caller's
+ * memory. One command at a time: the larger structs here are static. A second caller gets
+ * -EAGAIN.
+ *
+ * Attach and detach write page tables that all processors use, and stop them for it. Only
+ * an idle virtual processor may do that: Xen lets a hypercall go on there, with the caller
+ * paused and the result for it.
+ */
+#include "platform.h"
+
+int continue_hypercall_on_cpu(unsigned int processor, long (*function)(void *), void *data);
+
+static uint32_t busy;
+static bool going_on;		/* the command ends elsewhere; written by its owner */
+static struct twin_xen_status status;
+
+static void end(void)
+{
+	going_on = false;
+	__atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
+}
+
+/* ---- The second half ---------------------------------------------------------- */
+
+static long finish_attach(void *unused)
+{
+	const long result = xen_attach_finish();
+
+	(void)unused;
+	end();
+	return result;
+}
+
+static long finish_detach(void *unused)
+{
+	const long result = xen_detach_finish();
+
+	(void)unused;
+	end();
+	return result;
+}
+
+/* Its result is the hypercall's. */
+static long go_on(long (*half)(void *))
+{
+	const long error = continue_hypercall_on_cpu(xen_processor(), half, NULL);
+
+	going_on = !error;
+	return error;
+}
+
+/* ---- Commands -------------------------------------------------------------------- */
+
+/* Copy a struct in; 0 or -errno. */
+static long fetch(void *to, const void *from, uint32_t size)
+{
+	const struct twin_xen_header *header = to;
+
+	if (copy_from_guest_pv(to, from, sizeof(*header)))
+		return -XEN_EFAULT;
+	if (header->version != TWIN_XEN_VERSION || header->size != size)
+		return -XEN_EINVAL;
+	return copy_from_guest_pv(to, from, size) ? -XEN_EFAULT : 0;
+}
+
+static long store(void *to, const void *from, uint32_t size)
+{
+	return copy_to_guest_pv(to, from, size) ? -XEN_EFAULT : 0;
+}
+
+static uint32_t state(void)
+{
+	if (!xen_attached())
+		return TWIN_XEN_DETACHED;
+	return twin_instance_report(&xen_instance) ? TWIN_XEN_DEAD : TWIN_XEN_ATTACHED;
+}
+
+static long do_info(void *argument)
+{
+	struct twin_xen_info info;
+	long error = fetch(&info, argument, sizeof(info));
+
+	if (error)
+		return error;
+	info.state = state();
+	info.processors = xen_processors();
+	memcpy(info.reason, xen_reason, sizeof(info.reason));
+	return store(argument, &info, sizeof(info));
+}
+
+static long do_attach(void *argument)
+{
+	struct twin_xen_attach attach;
+	long error = fetch(&attach, argument, sizeof(attach));
+
+	if (error)
+		return error;
+	error = xen_attach_begin(&attach);
+	return error ? error : go_on(finish_attach);
+}
+
+static long do_detach(void)
+{
+	const long error = xen_detach_begin();
+
+	return error ? error : go_on(finish_detach);
+}
+
+static long do_vif(void *argument, bool connect)
+{
+	struct twin_xen_vif vif;
+	long error = fetch(&vif, argument, sizeof(vif));
+
+	if (error)
+		return error;
+	if (!xen_attached())
+		return -XEN_ENOENT;
+	if (!xen_lock_patiently())
+		return -XEN_EAGAIN;
+	error = connect ? xen_vif_connect(&vif) : xen_vif_disconnect(vif.domain, vif.handle);
+	xen_unlock();
+	return error;
+}
+
+static long do_status(void *argument)
+{
+	struct twin_statistics statistics;
+	long error = fetch(&status, argument, sizeof(status));
+	const struct twin_xen_header header = status.header;
+
+	if (error)
+		return error;
+	status = xen_counts;
+	status.header = header;
+	status.state = state();
+	twin_instance_statistics(&xen_instance, &statistics);
+	status.entries = statistics.entries;
+	status.imports = statistics.imports;
+	status.aborts = statistics.aborts;
+	xen_vif_status(&status);
+	return store(argument, &status, sizeof(status));
+}
+
+static long command(unsigned int number, void *argument)
+{
+	switch (number) {
+	case TWIN_XEN_INFO:
+		return do_info(argument);
+	case TWIN_XEN_ATTACH:
+		return do_attach(argument);
+	case TWIN_XEN_DETACH:
+		return do_detach();
+	case TWIN_XEN_CONNECT:
+		return do_vif(argument, true);
+	case TWIN_XEN_DISCONNECT:
+		return do_vif(argument, false);
+	case TWIN_XEN_STATUS:
+		return do_status(argument);
+	default:
+		return -XEN_ENOSYS;
+	}
+}
+
+static long hypercall(unsigned int number, void *argument)
+{
+	long result;
+
+	if (xen_domain_of(xen_current()) != hardware_domain)
+		return -XEN_EPERM;
+	if (__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE))
+		return -XEN_EAGAIN;
+	result = command(number, argument);
+	if (!going_on)
+		end();
+	return result;
+}
+XEN_REPLACE(do_hypfs_op, hypercall);

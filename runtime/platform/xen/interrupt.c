@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The card's interrupt, and the tasklet that does what it asks for.
+ *
+ * Xen would send the interrupt to dom0 as an event (send_guest_pirq). While the device is
+ * attached it goes to a tasklet instead, which runs the driver's handler, then polls as
+ * the kernel's softirq would, then ends the interrupt.
+ *
+ * NAPI: the handler lists the device with the hot routines of the processor that it ran
+ * on, and only that processor polls its list. So the tasklet always runs on one, its home,
+ * which is the one that attached. It comes again by itself while the list is not empty:
+ * the card's interrupts are masked until a poll has found nothing more.
+ */
+#include "platform.h"
+
+#define BUDGET 16u	/* packets while interrupts are off */
+#define SLICES 4u	/* before other work of Xen's has its turn */
+
+void tasklet_schedule_on_cpu(struct xen_tasklet *tasklet, unsigned int processor);
+
+static struct xen_tasklet tasklet;
+static uint32_t home;
+static uint32_t pending;		/* an interrupt that the handler has not seen */
+static struct pirq *raised;		/* to be ended; dom0's, which keeps it bound */
+static bool listed;			/* polls are due; written served */
+
+void xen_service_request(void)
+{
+	if (xen_attached())
+		tasklet_schedule_on_cpu(&tasklet, home);
+}
+
+/* Of any processor, interrupts off. */
+static void send_guest_pirq(struct domain *domain, struct pirq *pirq)
+{
+	if (!xen_attached() || domain != hardware_domain || !pirq ||
+	    xen_pirq_number(pirq) != xen_device.given.pirq) {
+		twin_original_send_guest_pirq(domain, pirq);
+		return;
+	}
+	xen_count(&xen_counts.interrupts);
+	raised = pirq;
+	__atomic_store_n(&pending, 1, __ATOMIC_RELEASE);
+	xen_service_request();
+}
+XEN_REPLACE(send_guest_pirq, send_guest_pirq);
+
+/* Until it is ended, the card's interrupt does not come again. */
+static void end_interrupt(void)
+{
+	if (raised)
+		pirq_guest_eoi(raised);
+}
+
+/* Whether the driver is alive. */
+static bool run_handler(void)
+{
+	uint64_t result;
+	int status;
+
+	if (!__atomic_exchange_n(&pending, 0, __ATOMIC_ACQ_REL))
+		return true;
+	status = xen_run((const void *)xen_device.interrupt, xen_device.given.irq,
+			 xen_device.given.interrupt_cookie, 0, &result);
+	if (status == TWIN_OK) {
+		end_interrupt();
+		return true;
+	}
+	/* Nobody has quieted the card: ended, it would interrupt again at once. */
+	__atomic_store_n(&pending, 1, __ATOMIC_RELEASE);
+	return false;
+}
+
+/* Whether polling is not done. */
+static bool poll_slice(void)
+{
+	uint64_t listed = 0, received;
+
+	if (xen_run(twin_function_hot_poll, BUDGET, 0, 0, &received))
+		return false;
+	xen_count(&xen_counts.polls);
+	if (xen_run(twin_function_hot_pending, 0, 0, 0, &listed))
+		return false;
+	return (uint32_t)listed;
+}
+
+/* Handler, NAPI, completions; whether there is more. */
+static bool slice(void)
+{
+	bool more = run_handler();
+	uint32_t i;
+
+	for (i = 0; more && i < SLICES; i++)
+		more = poll_slice();
+	xen_transmit_complete();
+	return more;
+}
+
+static void serve(void *unused)
+{
+	(void)unused;
+	if (!xen_attached())
+		return;
+	if (!xen_trylock()) {
+		xen_service_request();
+		return;
+	}
+	listed = slice();
+	xen_vif_service();
+	xen_vif_notify();
+	xen_unlock();
+	if (listed) {
+		xen_count(&xen_counts.rescheduled);
+		xen_service_request();
+	}
+}
+
+void xen_interrupt_start(uint32_t processor)
+{
+	home = processor;
+	pending = 0;
+	raised = NULL;
+	listed = false;
+	softirq_tasklet_init(&tasklet, serve, NULL);
+}
+
+bool xen_interrupt_idle(void)
+{
+	return !listed && !__atomic_load_n(&pending, __ATOMIC_ACQUIRE);
+}
+
+/* Nothing of the interrupt comes here any more: it is no longer attached. */
+void xen_interrupt_stop(void)
+{
+	tasklet_kill(&tasklet);
+	if (__atomic_exchange_n(&pending, 0, __ATOMIC_ACQ_REL))
+		end_interrupt();
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The one lock. Not Xen's spin locks: those are for waiting, and a holder's processor may
+ * run this platform's tasklet between two of its own steps.
+ */
+#include "platform.h"
+
+/* Polls of a hypercall of dom0's, which may retry: some milliseconds. */
+#define PATIENCE 1000000u
+
+static uint32_t held;
+
+bool xen_trylock(void)
+{
+	return !__atomic_exchange_n(&held, 1, __ATOMIC_ACQUIRE);
+}
+
+bool xen_lock_patiently(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < PATIENCE; i++) {
+		if (xen_trylock())
+			return true;
+		__asm__ volatile("pause" ::: "memory");
+	}
+	return false;
+}
+
+void xen_unlock(void)
+{
+	__atomic_store_n(&held, 0, __ATOMIC_RELEASE);
+}

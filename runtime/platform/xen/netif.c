@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Packets in a transmit ring. Every number is a guest's and may be anything.
+ */
+#include "netif.h"
+
+/* ---- Entries ---------------------------------------------------------------- */
+
+static bool is_piece(const struct netif_piece *piece)
+{
+	return piece->size && piece->size <= NETIF_GRANT_SIZE &&
+	       piece->offset <= NETIF_GRANT_SIZE - piece->size;
+}
+
+static void take(struct netif_packet *packet, const struct netif_tx_request *entry)
+{
+	packet->piece[packet->pieces++] = (struct netif_piece){
+		.reference = entry->reference,
+		.offset = entry->offset,
+		.size = entry->size,
+		.id = entry->id,
+	};
+}
+
+/* The first entry has the size of all: what is left of it is its own piece's. */
+static bool settle_sizes(struct netif_packet *packet)
+{
+	uint32_t i, others = 0;
+
+	for (i = 1; i < packet->pieces; i++)
+		others += packet->piece[i].size;
+	if (packet->size < NETIF_SMALLEST || others >= packet->size)
+		return false;
+	packet->piece[0].size = packet->size - others;
+	for (i = 0; i < packet->pieces; i++)
+		if (!is_piece(&packet->piece[i]))
+			return false;
+	return true;
+}
+
+enum netif_verdict netif_parse(const struct netif_tx_request *entries, uint32_t available,
+			       struct netif_packet *packet)
+{
+	if (!available)
+		return NETIF_INCOMPLETE;
+	packet->size = entries[0].size;
+	packet->flags = entries[0].flags;
+	packet->pieces = 0;
+	if (packet->flags & NETTXF_EXTRA_INFO)
+		return NETIF_EXTRA;
+	take(packet, &entries[0]);
+	while (entries[packet->pieces - 1].flags & NETTXF_MORE_DATA) {
+		if (packet->pieces == NETIF_PIECES)
+			return NETIF_MALFORMED;
+		if (packet->pieces == available)
+			return NETIF_INCOMPLETE;
+		take(packet, &entries[packet->pieces]);
+	}
+	return settle_sizes(packet) ? NETIF_PACKET : NETIF_MALFORMED;
+}
+
+/* ---- Checksums ----------------------------------------------------------------- */
+
+enum { ETHERTYPE_IPV4 = 0x0800, ETHERTYPE_VLAN = 0x8100, ETHERTYPE_IPV6 = 0x86dd };
+enum { PROTOCOL_TCP = 6, PROTOCOL_UDP = 17 };
+enum { TCP_CHECKSUM = 16, UDP_CHECKSUM = 6 };
+enum { IPV4_HEADER = 20, IPV6_HEADER = 40, VLAN_TAG = 4 };
+
+static uint32_t word_at(const uint8_t *bytes, uint32_t at)
+{
+	return (uint32_t)bytes[at] << 8 | bytes[at + 1];
+}
+
+/* Where the network header begins and what it is, after one tag at most. */
+static uint32_t network(const uint8_t *header, uint32_t length, uint32_t *type)
+{
+	uint32_t at = NETIF_SMALLEST;
+
+	if (length < at)
+		return 0;
+	*type = word_at(header, at - 2);
+	if (*type != ETHERTYPE_VLAN)
+		return at;
+	at += VLAN_TAG;
+	if (length < at)
+		return 0;
+	*type = word_at(header, at - 2);
+	return at;
+}
+
+/* Where the transport header begins, or 0, and its protocol. */
+static uint32_t transport(const uint8_t *header, uint32_t length, uint8_t *protocol)
+{
+	uint32_t type = 0, at = network(header, length, &type);
+
+	if (!at)
+		return 0;
+	if (type == ETHERTYPE_IPV4 && length >= at + IPV4_HEADER) {
+		const uint32_t words = header[at] & 15;
+
+		*protocol = header[at + 9];
+		return header[at] >> 4 == 4 && words >= 5 ? at + 4 * words : 0;
+	}
+	if (type == ETHERTYPE_IPV6 && length >= at + IPV6_HEADER) {
+		*protocol = header[at + 6];
+		return header[at] >> 4 == 6 ? at + IPV6_HEADER : 0;
+	}
+	return 0;
+}
+
+bool netif_checksum(const uint8_t *header, uint32_t length, uint16_t *start, uint16_t *offset)
+{
+	uint8_t protocol = 0;
+	const uint32_t at = transport(header, length, &protocol);
+
+	if (!at || (protocol != PROTOCOL_TCP && protocol != PROTOCOL_UDP))
+		return false;
+	*start = at;
+	*offset = protocol == PROTOCOL_TCP ? TCP_CHECKSUM : UDP_CHECKSUM;
+	return at + *offset + 2 <= length;
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Declarations shared by the files of the platform inside Xen.
+ *
+ * Contexts:
+ *   [dom0]     in a hypercall of dom0's: interrupts on, may not sleep
+ *   [idle]     on an idle virtual processor, where a hypercall of dom0's goes on: a
+ *              domain's memory is not there, and all processors may be stopped
+ *   [served]   with xen_lock taken: in a hypercall of any domain, or in the tasklet
+ *   [off]      with interrupts off on this processor
+ *   [any]      anywhere
+ *
+ * One lock, xen_lock, is around all that driver code is run for, and around attach and
+ * detach. Nobody spins for it: a processor that does not get it leaves word of its
+ * request in a flag and schedules the tasklet (interrupt.c).
+ */
+#ifndef TWIN_XEN_PLATFORM_H
+#define TWIN_XEN_PLATFORM_H
+
+#include <twin/runtime.h>
+#include <twin/window.h>
+#include <twin/xen.h>
+
+#include "hypervisor.h"
+#include "layout.h"
+
+/* Linux's numbers, which dom0 gets. */
+enum {
+	XEN_EPERM = 1,
+	XEN_ENOENT = 2,
+	XEN_EIO = 5,
+	XEN_EAGAIN = 11,
+	XEN_ENOMEM = 12,
+	XEN_EFAULT = 14,
+	XEN_EBUSY = 16,
+	XEN_ENODEV = 19,
+	XEN_EINVAL = 22,
+	XEN_ENOSPC = 28,
+	XEN_ENOSYS = 38,
+};
+
+/* ---- What the builder of the payload defines --------------------------- */
+
+struct twin_payload_import {
+	const char *name;
+	uint64_t vm;		/* dom0's address of it */
+	void *stub;
+};
+
+extern const struct twin_codemap_entry twin_payload_codemap[];
+extern const uint64_t twin_payload_codemap_count;
+extern const struct twin_text_range twin_payload_text[];
+extern const uint64_t twin_payload_text_count;
+extern const struct twin_payload_import twin_payload_imports[];
+extern const uint64_t twin_payload_imports_count;
+extern const uint32_t twin_payload_abi_version;
+extern const uint32_t twin_payload_scheme;
+extern const uint32_t twin_payload_vector_free;
+
+/* Rewritten hot routines, by name. Not C functions: for xen_run() alone. */
+extern const char twin_function_hot_poll[];
+extern const char twin_function_hot_pending[];
+extern const char twin_function_hot_transmit[];
+
+/* ---- State --------------------------------------------------------------- */
+
+/*
+ * The one device. Written by attach and detach with xen_lock taken; `attached` is read
+ * by interrupts and faults of any processor, and stored last and first.
+ */
+struct xen_device {
+	uint32_t attached;
+	struct twin_xen_attach given;	/* what dom0 said */
+	uint64_t interrupt;		/* the handler in the payload */
+};
+extern struct xen_device xen_device;
+
+static inline bool xen_attached(void)
+{
+	return __atomic_load_n(&xen_device.attached, __ATOMIC_ACQUIRE);
+}
+
+/* Counts for dom0; written [served] unless they say otherwise. */
+extern struct twin_xen_status xen_counts;
+
+static inline void xen_count(uint64_t *counter)
+{
+	__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+}
+
+/* ---- lock.c ---------------------------------------------------------------- */
+
+bool xen_trylock(void);
+/* Tries for a bounded time. For [dom0]. */
+bool xen_lock_patiently(void);
+void xen_unlock(void);
+
+/* ---- alias.c: dom0's memory in Xen's slots --------------------------------- */
+
+/*
+ * Look at dom0's page table, then show its memory in the window of every page table. 0, or
+ * -errno with a reason. The window is empty again after removal. Plan [dom0]; the others
+ * [idle]. No driver code runs meanwhile.
+ */
+int xen_alias_plan(const struct twin_xen_attach *given);
+int xen_alias_install(void);
+void xen_alias_remove(void);
+/* dom0's slot in each of the window's, 0 for none. */
+const uint32_t *xen_alias_slots(void);
+/*
+ * Before an access through the window, on this processor and until its interrupts are on
+ * again: has it in the page table in use, and has dom0's TLB flushes reach it. [off]
+ */
+void xen_alias_ready(void);
+/* The machine address at a linear address of the page table in use; ~0 if none. [any] */
+uint64_t xen_alias_walk(uint64_t address);
+
+/* ---- block.c: stacks --------------------------------------------------------- */
+
+/* Map blocks for `count` processors, and give the entry of the top table for residue 0,
+ * which leads to their data stacks. 0 or -errno. [idle] */
+int xen_blocks_create(uint32_t count, uint64_t *slot);
+/* Take them away; when all processors have been flushed, free them. No processor is on
+ * one, and no top table leads to the data stacks. [idle] */
+void xen_blocks_unmap(void);
+void xen_blocks_free(void);
+/* The context of a processor's block. */
+static inline struct twin_cpu *xen_block_context(uint32_t processor)
+{
+	return (struct twin_cpu *)(XEN_BLOCK(processor) + TWIN_STACK_CONTEXT);
+}
+/* The context of the block that rsp points into, or NULL. [any] */
+struct twin_cpu *xen_block_of(uint64_t rsp);
+
+/* ---- memory.c: dom0's memory for C code --------------------------------------- */
+
+/*
+ * Copy between Xen's memory and dom0's, each byte once. The dom0 address may be any number:
+ * what is not in the window, or not mapped there, makes the result false (some bytes may
+ * have been copied). [any]
+ */
+bool xen_dom0_read(void *to, uint64_t from, uint32_t bytes);
+bool xen_dom0_write(uint64_t to, const void *from, uint32_t bytes);
+/* hooks.S: bytes that were not copied because of a fault. */
+uint64_t xen_copy_unsafe(void *to, const void *from, uint64_t bytes);
+
+/* ---- gate.c: into driver code --------------------------------------------------- */
+
+/* Make the instance anew. 0, or -errno. [idle] */
+int xen_instance_create(void);
+/*
+ * Run a function of the payload's driver or hot routines. TWIN_OK, or as twin_enter; an
+ * abort has then been reported on the console. Served; interrupts are off meanwhile.
+ */
+int xen_run(const void *function, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t *result);
+extern struct twin_instance xen_instance;
+
+/* ---- import.c --------------------------------------------------------------------- */
+
+int xen_import(struct twin_instance *instance, struct twin_call_frame *frame);
+int twin_import_host_receive(struct twin_cpu *cpu, struct twin_call_frame *frame);
+int twin_import_queue_delayed_work_on(struct twin_cpu *cpu, struct twin_call_frame *frame);
+
+/* ---- interrupt.c -------------------------------------------------------------------- */
+
+void xen_interrupt_start(uint32_t home);	/* [idle] */
+/* The driver has nothing to do: no interrupt is pending, no poll is due. Served */
+bool xen_interrupt_idle(void);
+/* No tasklet runs afterwards; dom0 gets the interrupt again. [dom0], not served */
+void xen_interrupt_stop(void);
+/* Have the tasklet run: there is work that this processor could not do. [any] */
+void xen_service_request(void);
+
+/* ---- transmit.c: packets to the driver ------------------------------------------------ */
+
+/* A packet on its way out. Filled by netback.c; the bytes are in Xen's memory. */
+struct xen_packet {
+	uint8_t *header;		/* the first bytes, HOT_HEADER at most */
+	uint32_t header_length;
+	uint32_t rest;			/* bytes in the buffer's page, 0 for none */
+	uint32_t buffer;		/* number of the buffer, from xen_buffer_get */
+	uint16_t checksum_start;	/* 0: nothing to compute */
+	uint16_t checksum_offset;
+	uint32_t result;		/* out: HOT_SENT... */
+};
+
+int xen_transmit_create(void);			/* [idle] */
+void xen_transmit_destroy(void);		/* [idle]; the device reads no buffer */
+#define XEN_NO_BUFFER (~0u)
+uint32_t xen_buffer_get(void);			/* served */
+void xen_buffer_put(uint32_t buffer);		/* served */
+void *xen_buffer_page(uint32_t buffer);
+/* Give packets[count] to the driver; each has its result. Buffers of those sent come back
+ * by themselves, the others are the caller's again. False: the driver is dead or dom0's
+ * memory is not there, and no buffer is the caller's. Served */
+bool xen_transmit(struct xen_packet *packets, uint32_t count);
+#define XEN_TRANSMIT_BATCH 16u
+/* Take back the buffers of completed packets; how many. Served */
+uint32_t xen_transmit_complete(void);
+/* Packets that the driver has. Served */
+uint32_t xen_transmit_in_flight(void);
+
+/* ---- grant.c: guests' pages ------------------------------------------------------------ */
+
+/*
+ * Copy between Xen's memory, or dom0's, and a page that a guest grants to dom0. False if
+ * the grant, the page or the range does not allow it; nothing was copied then, except
+ * where dom0's memory ended. [any]
+ */
+bool xen_grant_read(struct domain *guest, uint32_t reference, uint32_t offset, void *to,
+		    uint32_t bytes);
+/* The first part is in Xen's memory, the second follows it. */
+struct xen_bytes {
+	const void *first;		/* NULL: the first part is dom0's, at `dom0` */
+	uint64_t dom0;
+	uint32_t first_length;
+	const void *second;
+	uint32_t second_length;
+};
+bool xen_grant_write(struct domain *guest, uint32_t reference, const struct xen_bytes *bytes);
+
+/* ---- netback.c: guests ------------------------------------------------------------------ */
+
+long xen_vif_connect(const struct twin_xen_vif *vif);			/* [dom0], served */
+long xen_vif_disconnect(uint32_t domain, uint32_t handle);		/* [dom0], served */
+void xen_vif_disconnect_all(void);					/* [dom0], served */
+/* A domain sends an event by its port. Whether it was for here. [any] */
+bool xen_vif_kick(const struct domain *domain, uint32_t port);
+/* Serve those that were kicked while the lock was taken, or whose packets had to wait.
+ * Served */
+void xen_vif_service(void);
+/* A frame of the card's, in dom0's memory. Whether a guest got it. Served, [off] */
+bool xen_vif_receive(uint64_t data, uint32_t length, uint32_t flags);
+/* Send the notifications that are due. Served, interrupts on */
+void xen_vif_notify(void);
+void xen_vif_status(struct twin_xen_status *status);
+
+/* ---- fault.c, hypercall.c, payload.c ---------------------------------------------------- */
+
+/* The text of an abort, on the console. */
+void xen_report(const struct twin_abort_report *report);
+/*
+ * Attach and its reverse, each in two halves: the first [dom0] has everything that may
+ * refuse because of what dom0 said, the second goes on [idle] if the first gave 0.
+ */
+long xen_attach_begin(const struct twin_xen_attach *given);
+long xen_attach_finish(void);
+long xen_detach_begin(void);
+long xen_detach_finish(void);
+/* Why the last attach failed; "" if it did not. xen_refuse notes it and gives error. */
+extern char xen_reason[TWIN_XEN_REASON];
+int xen_refuse(int error, const char *text);
+/* Whether the machine can run the driver here: 0, or -errno with a reason. [any] */
+int xen_machine_check(void);
+/* How many are online. [any] */
+uint32_t xen_processors(void);
+
+#endif /* TWIN_XEN_PLATFORM_H */

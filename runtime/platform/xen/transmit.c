@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Packets to the driver.
+ *
+ * A packet was copied out of its guest: its first bytes go into the request in dom0's
+ * memory (<twin/guest.h>), the rest is in a buffer, a page of Xen's that the card reads
+ * by DMA and that neither dom0's kernel nor driver code can reach. The guest's own page
+ * is no longer needed, so a guest may end while its packet is on its way.
+ *
+ *   FREE --get--> TAKEN --sent--> SENT --completion--> FREE
+ *                   \--put, or not sent--> FREE
+ *
+ * The cookie of a request is its buffer's number + 1, 0 for none. Completions are in
+ * dom0's memory and may say anything: only a buffer that was sent comes back, once.
+ */
+#include <twin/guest.h>
+
+#include "platform.h"
+
+#define BUFFERS 512u
+/* Cards may have 32 bits of address. */
+#define BELOW_4_GIB (32u << 24)
+
+enum buffer_state { BUFFER_FREE, BUFFER_TAKEN, BUFFER_SENT };
+
+/* The hot routines' interface of one processor, as dom0 had it at attach. */
+struct channel {
+	uint64_t requests;	/* dom0 addresses */
+	uint64_t done;
+	uint64_t shared;
+	uint32_t consumed;	/* completions */
+};
+
+static struct {
+	void *page[BUFFERS];
+	uint8_t state[BUFFERS];
+	uint32_t free[BUFFERS];
+	uint32_t free_count;
+	uint32_t in_flight;	/* packets, also those without a buffer */
+	struct channel channel[HOT_CPUS];
+} transmit;
+
+_Static_assert(TWIN_XEN_CPUS == HOT_CPUS, "a channel for each processor");
+
+/* ---- Buffers -------------------------------------------------------------- */
+
+uint32_t xen_buffer_get(void)
+{
+	uint32_t buffer;
+
+	if (!transmit.free_count)
+		return XEN_NO_BUFFER;
+	buffer = transmit.free[--transmit.free_count];
+	transmit.state[buffer] = BUFFER_TAKEN;
+	return buffer;
+}
+
+void xen_buffer_put(uint32_t buffer)
+{
+	transmit.state[buffer] = BUFFER_FREE;
+	transmit.free[transmit.free_count++] = buffer;
+}
+
+void *xen_buffer_page(uint32_t buffer)
+{
+	return transmit.page[buffer];
+}
+
+/* ---- Setting up ------------------------------------------------------------- */
+
+static bool open_channel(struct channel *channel, uint64_t at)
+{
+	struct hot_shared shared;
+
+	if (!xen_dom0_read(&shared, at, sizeof(shared)))
+		return false;
+	channel->requests = shared.requests;
+	channel->done = shared.tx_done;
+	channel->shared = at;
+	channel->consumed = shared.tx_done_consume;
+	return shared.requests && shared.tx_done;
+}
+
+int xen_transmit_create(void)
+{
+	uint32_t i;
+
+	memset(&transmit, 0, sizeof(transmit));
+	for (i = 0; i < HOT_CPUS; i++)
+		if (!open_channel(&transmit.channel[i], xen_device.given.hot_shared +
+				  i * sizeof(struct hot_shared)))
+			return -XEN_EFAULT;
+	for (i = 0; i < BUFFERS; i++) {
+		transmit.page[i] = alloc_xenheap_pages(0, BELOW_4_GIB);
+		if (!transmit.page[i]) {
+			xen_transmit_destroy();
+			return -XEN_ENOMEM;
+		}
+		xen_buffer_put(i);
+	}
+	return 0;
+}
+
+void xen_transmit_destroy(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < BUFFERS; i++)
+		if (transmit.page[i])
+			free_xenheap_pages(transmit.page[i], 0);
+	memset(&transmit, 0, sizeof(transmit));
+}
+
+/* ---- Sending ------------------------------------------------------------------ */
+
+static void fill(struct hot_tx_request *request, const struct xen_packet *packet)
+{
+	memset(request, 0, offsetof(struct hot_tx_request, fragment[1]));
+	request->cookie = packet->rest ? packet->buffer + 1 : 0;
+	request->header_length = packet->header_length;
+	request->checksum_start = packet->checksum_start;
+	request->checksum_offset = packet->checksum_offset;
+	request->result = HOT_INVALID;
+	memcpy(request->header, packet->header, packet->header_length);
+	if (!packet->rest)
+		return;
+	request->fragments = 1;
+	request->fragment[0].address = xen_machine(transmit.page[packet->buffer]);
+	request->fragment[0].length = packet->rest;
+}
+
+static bool put_requests(uint64_t at, const struct xen_packet *packets, uint32_t count)
+{
+	struct hot_tx_request request;
+	uint32_t i;
+
+	for (i = 0; i < count; i++) {
+		fill(&request, &packets[i]);
+		if (!xen_dom0_write(at + i * sizeof(request), &request,
+				    offsetof(struct hot_tx_request, fragment[1])))
+			return false;
+	}
+	return true;
+}
+
+/* A buffer that was given to the driver is the device's, whatever dom0's memory says. */
+static void note_result(struct xen_packet *packet)
+{
+	if (packet->result != HOT_SENT) {
+		if (packet->result == HOT_BUSY || packet->result == HOT_NO_BUFFER)
+			xen_count(&xen_counts.busy);
+		return;
+	}
+	xen_count(&xen_counts.transmitted);
+	transmit.in_flight++;
+	if (packet->rest)
+		transmit.state[packet->buffer] = BUFFER_SENT;
+}
+
+/* The driver ended in between: the device may have any of them. They are its own until it
+ * was reset. */
+static void give_up(struct xen_packet *packets, uint32_t count)
+{
+	uint32_t i;
+
+	for (i = 0; i < count; i++) {
+		packets[i].result = HOT_DOWN;
+		if (packets[i].rest)
+			transmit.state[packets[i].buffer] = BUFFER_SENT;
+	}
+}
+
+bool xen_transmit(struct xen_packet *packets, uint32_t count)
+{
+	const uint64_t flags = xen_interrupts_off();
+	const uint64_t at = transmit.channel[xen_processor() % HOT_CPUS].requests;
+	uint64_t sent;
+	uint32_t i;
+	bool done;
+
+	done = put_requests(at, packets, count) &&
+	       xen_run(twin_function_hot_transmit, xen_device.given.netdev, 0, count, &sent) ==
+	       TWIN_OK;
+	for (i = 0; done && i < count; i++) {
+		done = xen_dom0_read(&packets[i].result, at + i * sizeof(struct hot_tx_request) +
+				     offsetof(struct hot_tx_request, result),
+				     sizeof(packets[i].result));
+		if (done)
+			note_result(&packets[i]);
+	}
+	xen_interrupts_restore(flags);
+	if (!done)
+		give_up(packets, count);
+	return done;
+}
+
+/* ---- Completion ------------------------------------------------------------------ */
+
+static void complete(uint64_t cookie)
+{
+	if (transmit.in_flight)
+		transmit.in_flight--;
+	xen_count(&xen_counts.completed);
+	if (cookie && cookie <= BUFFERS && transmit.state[cookie - 1] == BUFFER_SENT)
+		xen_buffer_put(cookie - 1);
+}
+
+static uint32_t drain(struct channel *channel)
+{
+	const uint64_t index = channel->shared + offsetof(struct hot_shared, tx_done_consume);
+	struct hot_tx_done done;
+	uint32_t produced, taken = 0;
+
+	if (!xen_dom0_read(&produced, channel->shared + offsetof(struct hot_shared,
+								 tx_done_produce),
+			   sizeof(produced)) || produced - channel->consumed > HOT_TX_DONE)
+		return 0;
+	while (channel->consumed != produced) {
+		if (!xen_dom0_read(&done, channel->done +
+				   channel->consumed % HOT_TX_DONE * sizeof(done), sizeof(done)))
+			break;
+		complete(done.cookie);
+		channel->consumed++;
+		taken++;
+	}
+	if (taken)
+		xen_dom0_write(index, &channel->consumed, sizeof(channel->consumed));
+	return taken;
+}
+
+uint32_t xen_transmit_complete(void)
+{
+	uint32_t i, taken = 0;
+
+	for (i = 0; i < HOT_CPUS; i++)
+		taken += drain(&transmit.channel[i]);
+	return taken;
+}
+
+uint32_t xen_transmit_in_flight(void)
+{
+	return transmit.in_flight;
+}

@@ -1,0 +1,767 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The files of platform/xen that need no Xen: which slots the window shows, and the
+ * backend with its rings, whose every number is a guest's. dom0's memory and the grants
+ * are arrays here, and each copy is checked against their ends.
+ */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <twin/guest.h>
+
+#include "../platform/xen/netif.h"
+#include "../platform/xen/platform.h"
+#include "../platform/xen/slots.h"
+#include "test.h"
+
+/* ---- What stands for Xen and dom0 --------------------------------------------- */
+
+enum { TX_RING = 0x10000, RX_RING = 0x20000, GRANTS = 8, BUFFERS = 4, GUESTS = 3 };
+enum { DOM0_PORT = 5, GUEST_PORT = 9 };
+
+static uint8_t rings[GUESTS][2][4096];
+static bool rings_gone;
+static uint8_t grants[GRANTS][4096];
+static uint64_t references[GUESTS + 1];	/* a domain is its count of references */
+static uint32_t destroyed, notified, requested;
+
+/* What xen_transmit is to answer, and what it was given. */
+static uint32_t answers[64], answer_count, answered;
+static uint8_t sent[64][HOT_HEADER + 4096];
+static struct xen_packet given[64];
+static uint32_t sent_count;
+static bool driver_dead;
+
+static uint8_t pages[BUFFERS][4096];
+static uint32_t buffer_state[BUFFERS];	/* 0 free, 1 taken, 2 sent */
+
+const uint64_t twin_value_domain_refcnt = 0;
+struct xen_device xen_device = { .attached = 1 };
+struct twin_xen_status xen_counts;
+struct domain *hardware_domain = (struct domain *)&references[0];
+
+static uint8_t *dom0_at(uint64_t address, uint32_t bytes)
+{
+	const uint64_t page = address >> 16, offset = address & 0xffff;
+	const uint64_t guest = (page >> 4) & 0xf, ring = (page & 0xf) - 1;
+
+	if (rings_gone || guest >= GUESTS || ring > 1 || offset + bytes > 4096)
+		return NULL;
+	return &rings[guest][ring][offset];
+}
+
+static uint64_t ring_of(uint32_t guest, uint32_t ring)
+{
+	return ((uint64_t)guest << 20) + (ring ? RX_RING : TX_RING);
+}
+
+bool xen_dom0_read(void *to, uint64_t from, uint32_t bytes)
+{
+	const uint8_t *at = dom0_at(from, bytes);
+
+	if (at)
+		memcpy(to, at, bytes);
+	return at;
+}
+
+bool xen_dom0_write(uint64_t to, const void *from, uint32_t bytes)
+{
+	uint8_t *at = dom0_at(to, bytes);
+
+	if (at)
+		memcpy(at, from, bytes);
+	return at;
+}
+
+bool xen_grant_read(struct domain *guest, uint32_t reference, uint32_t offset, void *to,
+		    uint32_t bytes)
+{
+	(void)guest;
+	CHECK(bytes && offset + bytes <= 4096);
+	if (reference >= GRANTS)
+		return false;
+	memcpy(to, grants[reference] + offset, bytes);
+	return true;
+}
+
+bool xen_grant_write(struct domain *guest, uint32_t reference, const struct xen_bytes *bytes)
+{
+	(void)guest;
+	if (reference >= GRANTS || bytes->first_length + bytes->second_length > 4096)
+		return false;
+	if (bytes->first)
+		memcpy(grants[reference], bytes->first, bytes->first_length);
+	else if (!xen_dom0_read(grants[reference], bytes->dom0, bytes->first_length))
+		return false;
+	if (bytes->second_length)
+		memcpy(grants[reference] + bytes->first_length, bytes->second,
+		       bytes->second_length);
+	return true;
+}
+
+uint32_t xen_buffer_get(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < BUFFERS; i++)
+		if (!buffer_state[i]) {
+			buffer_state[i] = 1;
+			return i;
+		}
+	return XEN_NO_BUFFER;
+}
+
+void xen_buffer_put(uint32_t buffer)
+{
+	CHECK_EQUAL(buffer_state[buffer], 1);
+	buffer_state[buffer] = 0;
+}
+
+void *xen_buffer_page(uint32_t buffer)
+{
+	return pages[buffer];
+}
+
+bool xen_transmit(struct xen_packet *packets, uint32_t count)
+{
+	uint32_t i;
+
+	for (i = 0; i < count; i++) {
+		struct xen_packet *packet = &packets[i];
+		const uint32_t slot = sent_count % 64;
+
+		CHECK(packet->header_length >= NETIF_SMALLEST);
+		CHECK(packet->header_length <= HOT_HEADER && packet->rest <= 4096);
+		packet->result = answered < answer_count ? answers[answered++] : HOT_SENT;
+		if (driver_dead)
+			packet->result = HOT_DOWN;
+		if (packet->rest && (driver_dead || packet->result == HOT_SENT))
+			buffer_state[packet->buffer] = 2;
+		if (packet->result != HOT_SENT)
+			continue;
+		given[slot] = *packet;
+		memcpy(sent[slot], packet->header, packet->header_length);
+		if (packet->rest)
+			memcpy(sent[slot] + packet->header_length, pages[packet->buffer],
+			       packet->rest);
+		sent_count++;
+	}
+	return !driver_dead;
+}
+
+uint32_t xen_transmit_complete(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < BUFFERS; i++)
+		if (buffer_state[i] == 2)
+			buffer_state[i] = 0;
+	return 0;
+}
+
+void xen_service_request(void)
+{
+	requested++;
+}
+
+int twin_original_evtchn_send(struct domain *domain, unsigned int port)
+{
+	CHECK(domain == hardware_domain);
+	CHECK(port == DOM0_PORT);
+	notified++;
+	return 0;
+}
+
+struct domain *get_domain_by_id(uint16_t id)
+{
+	if (id > GUESTS)
+		return NULL;
+	references[id]++;
+	return (struct domain *)&references[id];
+}
+
+void domain_destroy(struct domain *domain)
+{
+	(void)domain;
+	destroyed++;
+}
+
+void printk(const char *format, ...)
+{
+	(void)format;
+}
+
+/* ---- A guest --------------------------------------------------------------------- */
+
+static uint32_t produced[GUESTS][2];
+
+static void *index_of(uint32_t guest, uint32_t ring, uint32_t field)
+{
+	return &rings[guest][ring][field];
+}
+
+static uint32_t get(uint32_t guest, uint32_t ring, uint32_t field)
+{
+	uint32_t value;
+
+	memcpy(&value, index_of(guest, ring, field), sizeof(value));
+	return value;
+}
+
+static void set(uint32_t guest, uint32_t ring, uint32_t field, uint32_t value)
+{
+	memcpy(index_of(guest, ring, field), &value, sizeof(value));
+}
+
+static void put_tx(uint32_t guest, struct netif_tx_request request)
+{
+	const uint32_t at = produced[guest][0]++ % NETIF_RING;
+
+	memcpy(&rings[guest][0][NETIF_RING_HEADER + at * sizeof(request)], &request,
+	       sizeof(request));
+	set(guest, 0, NETIF_REQUEST_PRODUCE, produced[guest][0]);
+}
+
+static struct netif_tx_response tx_answer(uint32_t guest, uint32_t number)
+{
+	struct netif_tx_response response;
+
+	memcpy(&response, &rings[guest][0][NETIF_RING_HEADER + number % NETIF_RING *
+					   sizeof(struct netif_tx_request)], sizeof(response));
+	return response;
+}
+
+static void put_rx(uint32_t guest, uint32_t id, uint32_t reference)
+{
+	const struct netif_rx_request request = { .id = id, .reference = reference };
+	const uint32_t at = produced[guest][1]++ % NETIF_RING;
+
+	memcpy(&rings[guest][1][NETIF_RING_HEADER + at * sizeof(request)], &request,
+	       sizeof(request));
+	set(guest, 1, NETIF_REQUEST_PRODUCE, produced[guest][1]);
+}
+
+static struct netif_rx_response rx_answer(uint32_t guest, uint32_t number)
+{
+	struct netif_rx_response response;
+
+	memcpy(&response, &rings[guest][1][NETIF_RING_HEADER + number % NETIF_RING *
+					   sizeof(response)], sizeof(response));
+	return response;
+}
+
+static bool kick(uint32_t guest)
+{
+	return xen_vif_kick((struct domain *)&references[guest + 1], GUEST_PORT);
+}
+
+static long connect_guest(uint32_t guest)
+{
+	const struct twin_xen_vif vif = {
+		.domain = guest + 1,
+		.transmit_ring = ring_of(guest, 0),
+		.receive_ring = ring_of(guest, 1),
+		.local_port = DOM0_PORT,
+		.remote_port = GUEST_PORT,
+		.mac = { 0, 0x16, 0x3e, 0, 0, guest },
+	};
+
+	return xen_vif_connect(&vif);
+}
+
+static struct twin_xen_vif_status vif_status(uint32_t guest)
+{
+	struct twin_xen_status status;
+	uint32_t i;
+
+	xen_vif_status(&status);
+	for (i = 0; i < TWIN_XEN_VIFS; i++)
+		if (status.vif[i].connected && status.vif[i].domain == guest + 1)
+			return status.vif[i];
+	return (struct twin_xen_vif_status){ 0 };
+}
+
+/* New rings, new guests, all of them connected. */
+static void start(void)
+{
+	uint32_t i;
+
+	xen_vif_disconnect_all();
+	memset(rings, 0, sizeof(rings));
+	memset(grants, 0, sizeof(grants));
+	memset(produced, 0, sizeof(produced));
+	memset(buffer_state, 0, sizeof(buffer_state));
+	rings_gone = driver_dead = false;
+	sent_count = answer_count = answered = notified = destroyed = requested = 0;
+	for (i = 0; i <= GUESTS; i++)
+		references[i] = 1;
+	for (i = 0; i < GUESTS; i++) {
+		set(i, 0, NETIF_RESPONSE_EVENT, 1);
+		set(i, 1, NETIF_RESPONSE_EVENT, 1);
+		CHECK_EQUAL(connect_guest(i), 0);
+	}
+}
+
+/* A frame in grant 0, to somebody outside. */
+static void fill_frame(uint32_t length)
+{
+	uint32_t i;
+
+	for (i = 0; i < length; i++)
+		grants[0][i] = i * 7 + 1;
+	grants[0][0] = 0x52;
+}
+
+/* ---- Slots ------------------------------------------------------------------------- */
+
+/* A stock dom0's. */
+static const uint64_t stock[] = {
+	0xffff888000000000, 0xffffc90000000000, 0xffffea0000000000, 0xffffffff81000000,
+};
+
+static void slots_of_a_stock_dom0(void)
+{
+	bool present[XEN_SLOTS] = { [273] = true, [402] = true, [468] = true, [511] = true };
+	struct xen_slots_plan plan;
+
+	CHECK_EQUAL(xen_slots_plan(&plan, stock, 4, present), XEN_SLOTS_OK);
+	CHECK_EQUAL(plan.shown[0], 0);
+	CHECK_EQUAL(plan.shown[1], 273);
+	CHECK_EQUAL(plan.shown[2], 402);
+	CHECK_EQUAL(plan.shown[3], 0);
+	CHECK_EQUAL(plan.shown[4], 468);
+	CHECK_EQUAL(plan.shown[7], 511);
+	CHECK_EQUAL(xen_cut(0xffff888000000000), XEN_SLOT(XEN_SLOT_WINDOW + 1));
+	CHECK_EQUAL(xen_cut(0xffffffffffffffff), XEN_SLOT(XEN_SLOT_AFTER) - 1);
+}
+
+/* Dynamic per-CPU memory has the direct map's residue and is left out. */
+static void slots_that_are_not_needed_give_way(void)
+{
+	bool present[XEN_SLOTS] = { [273] = true, [402] = true, [404] = true, [465] = true,
+				    [468] = true, [511] = true, [272] = true };
+	struct xen_slots_plan plan;
+
+	CHECK_EQUAL(xen_slots_plan(&plan, stock, 4, present), XEN_SLOTS_OK);
+	CHECK_EQUAL(plan.shown[0], 0);
+	CHECK_EQUAL(plan.shown[1], 273);
+	CHECK_EQUAL(plan.shown[4], 468);
+}
+
+static enum xen_slots_refusal refusal_of(uint64_t address, uint32_t present_slot)
+{
+	const uint64_t needed[] = { stock[0], stock[1], stock[2], stock[3], address };
+	bool present[XEN_SLOTS] = { [273] = true, [402] = true, [468] = true, [511] = true };
+	struct xen_slots_plan plan;
+
+	present[present_slot] = true;
+	return xen_slots_plan(&plan, needed, 5, present);
+}
+
+static void slots_are_refused(void)
+{
+	bool present[XEN_SLOTS] = { [273] = true };
+	struct xen_slots_plan plan;
+
+	CHECK_EQUAL(refusal_of(0x1000, 273), XEN_SLOTS_NOT_KERNEL);
+	CHECK_EQUAL(refusal_of(0xffff830000000000, 273), XEN_SLOTS_NOT_KERNEL);
+	CHECK_EQUAL(refusal_of(XEN_SLOT(272), 272), XEN_SLOTS_RESIDUE_0);
+	CHECK_EQUAL(refusal_of(XEN_SLOT(275), 273), XEN_SLOTS_ABSENT);
+	CHECK_EQUAL(refusal_of(XEN_SLOT(281), 281), XEN_SLOTS_COLLISION);
+	CHECK_EQUAL(refusal_of(XEN_SLOT(275), 275), XEN_SLOTS_OK);
+	CHECK_EQUAL(xen_slots_plan(&plan, stock, 1, present), XEN_SLOTS_NO_MIRROR);
+}
+
+/* ---- Packets ------------------------------------------------------------------------ */
+
+static void a_packet_of_one_piece_is_sent(void)
+{
+	start();
+	fill_frame(1514);
+	put_tx(0, (struct netif_tx_request){ .reference = 0, .id = 77, .size = 1514 });
+	CHECK(kick(0));
+	CHECK_EQUAL(sent_count, 1);
+	CHECK_EQUAL(given[0].header_length, HOT_HEADER);
+	CHECK(!memcmp(sent[0], grants[0], 1514));
+	CHECK_EQUAL(tx_answer(0, 0).id, 77);
+	CHECK_EQUAL(tx_answer(0, 0).status, NETIF_RSP_OKAY);
+	CHECK_EQUAL(get(0, 0, NETIF_RESPONSE_PRODUCE), 1);
+	CHECK_EQUAL(get(0, 0, NETIF_REQUEST_EVENT), 2);
+	CHECK_EQUAL(notified, 1);
+	CHECK_EQUAL(vif_status(0).sent_bytes, 1514);
+}
+
+static void a_packet_of_three_pieces_is_put_together(void)
+{
+	uint32_t i;
+
+	start();
+	for (i = 0; i < 3; i++)
+		memset(grants[i], 0x10 + i * 2, 4096);
+	put_tx(0, (struct netif_tx_request){ .reference = 0, .offset = 4000, .size = 1200,
+					     .flags = NETTXF_MORE_DATA, .id = 1 });
+	put_tx(0, (struct netif_tx_request){ .reference = 1, .size = 1000,
+					     .flags = NETTXF_MORE_DATA, .id = 2 });
+	put_tx(0, (struct netif_tx_request){ .reference = 2, .offset = 4000, .size = 96, .id = 3 });
+	kick(0);
+	CHECK_EQUAL(sent_count, 0);	/* 104 bytes at 4000 leave the page */
+	CHECK(vif_status(0).connected);
+
+	start();
+	for (i = 0; i < 3; i++)
+		memset(grants[i], 0x10 + i * 2, 4096);
+	put_tx(0, (struct netif_tx_request){ .reference = 0, .offset = 3996, .size = 1196,
+					     .flags = NETTXF_MORE_DATA, .id = 1 });
+	put_tx(0, (struct netif_tx_request){ .reference = 1, .size = 1000,
+					     .flags = NETTXF_MORE_DATA, .id = 2 });
+	put_tx(0, (struct netif_tx_request){ .reference = 2, .offset = 4000, .size = 96, .id = 3 });
+	kick(0);
+	CHECK_EQUAL(sent_count, 1);
+	CHECK_EQUAL(given[0].header_length + given[0].rest, 1196);
+	CHECK_EQUAL(sent[0][99], 0x10);
+	CHECK_EQUAL(sent[0][100], 0x12);
+	CHECK_EQUAL(sent[0][1099], 0x12);
+	CHECK_EQUAL(sent[0][1100], 0x14);
+	CHECK_EQUAL(sent[0][1195], 0x14);
+	for (i = 0; i < 3; i++)
+		CHECK_EQUAL(tx_answer(0, i).id, i + 1);
+	CHECK_EQUAL(get(0, 0, NETIF_RESPONSE_PRODUCE), 3);
+}
+
+/* Of 20 packets the fifth finds the queue full: the rest stay, and go out in order. */
+static void packets_wait_for_the_driver(void)
+{
+	uint32_t i;
+
+	start();
+	fill_frame(100);
+	for (i = 0; i < 20; i++)
+		put_tx(0, (struct netif_tx_request){ .reference = 0, .id = i, .size = 60 + i });
+	for (i = 0; i < 16; i++)
+		answers[i] = i < 4 ? HOT_SENT : HOT_BUSY;
+	answer_count = 16;
+	kick(0);
+	CHECK_EQUAL(sent_count, 4);
+	CHECK_EQUAL(get(0, 0, NETIF_RESPONSE_PRODUCE), 4);
+	xen_vif_service();
+	CHECK_EQUAL(sent_count, 20);
+	CHECK_EQUAL(get(0, 0, NETIF_RESPONSE_PRODUCE), 20);
+	for (i = 0; i < 20; i++) {
+		CHECK_EQUAL(given[i].header_length, 60 + i);
+		CHECK_EQUAL(tx_answer(0, i).id, i);
+	}
+}
+
+/* 200 short packets: 64, then the tasklet is asked for the rest. */
+static void a_guest_has_its_turn(void)
+{
+	uint32_t i;
+
+	start();
+	requested = 0;
+	fill_frame(100);
+	for (i = 0; i < 200; i++)
+		put_tx(0, (struct netif_tx_request){ .reference = 0, .id = i, .size = 60 });
+	kick(0);
+	CHECK_EQUAL(sent_count, 64);
+	CHECK_EQUAL(requested, 1);
+	for (i = 0; i < 3; i++)
+		xen_vif_service();
+	CHECK_EQUAL(sent_count, 200);
+	CHECK_EQUAL(get(0, 0, NETIF_RESPONSE_PRODUCE), 200);
+	CHECK_EQUAL(requested, 3);
+}
+
+static void buffers_come_back_or_stay_with_a_dead_driver(void)
+{
+	uint32_t i;
+
+	start();
+	fill_frame(1000);
+	for (i = 0; i < 3; i++)
+		put_tx(0, (struct netif_tx_request){ .reference = 0, .size = 1000 });
+	answers[0] = HOT_SENT;
+	answers[1] = HOT_INVALID;
+	answers[2] = HOT_SENT;
+	answer_count = 3;
+	kick(0);
+	CHECK_EQUAL(tx_answer(0, 0).status, NETIF_RSP_OKAY);
+	CHECK_EQUAL(tx_answer(0, 1).status, NETIF_RSP_ERROR);
+	CHECK_EQUAL(buffer_state[0], 2);
+	CHECK_EQUAL(buffer_state[1], 0);
+	CHECK_EQUAL(buffer_state[2], 2);
+
+	start();
+	driver_dead = true;
+	put_tx(0, (struct netif_tx_request){ .reference = 0, .size = 1000 });
+	kick(0);
+	CHECK_EQUAL(buffer_state[0], 2);
+	CHECK_EQUAL(tx_answer(0, 0).status, NETIF_RSP_ERROR);
+}
+
+/* ---- The switch ------------------------------------------------------------------------ */
+
+static void guests_reach_one_another(void)
+{
+	start();
+	fill_frame(700);
+	memcpy(grants[0], (uint8_t[]){ 0, 0x16, 0x3e, 0, 0, 1 }, 6);
+	put_rx(1, 31, 5);
+	put_tx(0, (struct netif_tx_request){ .reference = 0, .size = 700,
+					     .flags = NETTXF_DATA_VALIDATED });
+	kick(0);
+	CHECK_EQUAL(sent_count, 0);
+	CHECK(!memcmp(grants[5], grants[0], 700));
+	CHECK_EQUAL(rx_answer(1, 0).id, 31);
+	CHECK_EQUAL(rx_answer(1, 0).status, 700);
+	CHECK_EQUAL(rx_answer(1, 0).flags, NETRXF_DATA_VALIDATED);
+	CHECK_EQUAL(tx_answer(0, 0).status, NETIF_RSP_OKAY);
+	CHECK_EQUAL(buffer_state[0], 0);
+	CHECK_EQUAL(notified, 2);
+}
+
+static void a_broadcast_reaches_all_but_its_sender(void)
+{
+	uint32_t i;
+
+	start();
+	memset(grants[0], 0xff, 60);
+	for (i = 0; i < GUESTS; i++)
+		put_rx(i, i, 4 + i);
+	put_tx(1, (struct netif_tx_request){ .reference = 0, .size = 60 });
+	kick(1);
+	CHECK_EQUAL(sent_count, 1);
+	CHECK_EQUAL(get(0, 1, NETIF_RESPONSE_PRODUCE), 1);
+	CHECK_EQUAL(get(1, 1, NETIF_RESPONSE_PRODUCE), 0);
+	CHECK_EQUAL(get(2, 1, NETIF_RESPONSE_PRODUCE), 1);
+}
+
+/* The card's frame lies in dom0's memory: here, in an unused part of a ring's page. */
+static void a_received_frame_reaches_its_guest(void)
+{
+	uint8_t *frame = &rings[0][1][3000];
+
+	start();
+	memset(frame, 0x5a, 200);
+	memcpy(frame, (uint8_t[]){ 0, 0x16, 0x3e, 0, 0, 2 }, 6);
+	put_rx(2, 8, 3);
+	CHECK(xen_vif_receive(ring_of(0, 1) + 3000, 200, HOT_RX_CHECKSUM_OK));
+	CHECK(!memcmp(grants[3], frame, 200));
+	CHECK_EQUAL(rx_answer(2, 0).flags, NETRXF_DATA_VALIDATED);
+	CHECK(xen_vif_receive(ring_of(0, 1) + 3000, 200, 0));	/* no request: dropped */
+	CHECK_EQUAL(vif_status(2).full, 1);
+	frame[5] = 9;
+	CHECK(!xen_vif_receive(ring_of(0, 1) + 3000, 200, 0));	/* nobody's */
+	CHECK(!xen_vif_receive(ring_of(0, 1) + 3000, 13, 0));
+	CHECK(!xen_vif_receive(ring_of(0, 1) + 3000, 0x80000000, 0));
+	CHECK(!xen_vif_receive(0xdead0000, 200, 0));
+	put_rx(2, 9, 1000);
+	frame[5] = 2;
+	xen_vif_receive(ring_of(0, 1) + 3000, 200, 0);	/* a bad grant is answered */
+	CHECK_EQUAL(rx_answer(2, 1).status, NETIF_RSP_ERROR);
+}
+
+/* ---- Hostile guests ----------------------------------------------------------------------- */
+
+/* Nothing is sent or answered any more, whatever comes later. */
+static void is_broken(uint32_t guest)
+{
+	const uint32_t before = sent_count;
+
+	set(guest, 0, NETIF_REQUEST_PRODUCE, get(guest, 0, NETIF_RESPONSE_PRODUCE) + 1);
+	kick(guest);
+	CHECK_EQUAL(sent_count, before);
+}
+
+static void nonsense_ends_the_service(void)
+{
+	static const struct netif_tx_request bad[] = {
+		{ .size = 13 },
+		{ .size = 100, .offset = 4000 },
+		{ .size = 100, .flags = NETTXF_EXTRA_INFO },
+	};
+	uint32_t i;
+
+	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		start();
+		put_tx(0, bad[i]);
+		kick(0);
+		is_broken(0);
+		CHECK_EQUAL(sent_count, 0);
+	}
+	start();
+	for (i = 0; i < 30; i++)	/* no end */
+		put_tx(0, (struct netif_tx_request){ .size = 2000, .flags = NETTXF_MORE_DATA });
+	kick(0);
+	is_broken(0);
+	start();
+	set(0, 0, NETIF_REQUEST_PRODUCE, 0x80000000);	/* more than a ring has */
+	kick(0);
+	is_broken(0);
+	start();
+	rings_gone = true;
+	kick(0);
+	CHECK_EQUAL(sent_count, 0);
+}
+
+/* Refused and answered: a correct guest may be so. */
+static void what_cannot_be_copied_is_refused(void)
+{
+	start();
+	put_tx(0, (struct netif_tx_request){ .reference = GRANTS, .size = 1000, .id = 4 });
+	put_tx(0, (struct netif_tx_request){ .reference = 0, .size = 60, .id = 5 });
+	kick(0);
+	CHECK_EQUAL(tx_answer(0, 0).status, NETIF_RSP_ERROR);
+	CHECK_EQUAL(tx_answer(0, 1).status, NETIF_RSP_OKAY);
+	CHECK_EQUAL(sent_count, 1);
+	CHECK_EQUAL(buffer_state[0], 0);
+	CHECK_EQUAL(vif_status(0).refused, 1);
+}
+
+static uint32_t seed = 1;
+
+static uint32_t chance(uint32_t below)
+{
+	seed = seed * 1664525 + 1013904223;
+	return (seed >> 8) % below;
+}
+
+/* Rings of random numbers that are half sensible: no copy leaves an array, and buffers are
+ * neither lost nor given back twice. */
+static void random_rings(void)
+{
+	uint32_t round, i, taken;
+
+	for (round = 0; round < 20000; round++) {
+		if (round % 50 == 0)
+			start();
+		for (i = chance(24); i; i--)
+			put_tx(chance(GUESTS), (struct netif_tx_request){
+				.reference = chance(GRANTS + 2),
+				.offset = chance(3) ? 0 : chance(5000),
+				.size = chance(8) ? 14 + chance(5000) : chance(65536),
+				.flags = chance(4) ? chance(4) : chance(chance(20) ? 8 : 16),
+				.id = i,
+			});
+		for (i = chance(8); i; i--)
+			put_rx(chance(GUESTS), i, chance(GRANTS + 1));
+		if (!chance(100))
+			rings[chance(GUESTS)][chance(2)][chance(4096)] = chance(256);
+		memset(grants[chance(GRANTS)], chance(2) ? 0xff : 0x16, 64);
+		for (answered = i = 0; i < 64; i++)
+			answers[i] = chance(4) ? HOT_SENT : chance(5);
+		answer_count = 64;
+		kick(chance(GUESTS));
+		xen_vif_service();
+		xen_transmit_complete();
+		for (taken = i = 0; i < BUFFERS; i++)
+			taken += buffer_state[i] != 0;
+		CHECK_EQUAL(taken, 0);
+	}
+}
+
+/* ---- Parsing ------------------------------------------------------------------------------- */
+
+static void checksums_are_found(void)
+{
+	uint8_t frame[HOT_HEADER] = { [12] = 0x08, [14] = 0x45, [23] = 6 };
+	uint16_t start_at = 0, offset = 0;
+	uint32_t length;
+
+	CHECK(netif_checksum(frame, 128, &start_at, &offset));
+	CHECK_EQUAL(start_at, 34);
+	CHECK_EQUAL(offset, 16);
+	frame[14] = 0x4f;	/* options: 60 bytes */
+	frame[23] = 17;
+	CHECK(netif_checksum(frame, 128, &start_at, &offset));
+	CHECK_EQUAL(start_at, 74);
+	CHECK_EQUAL(offset, 6);
+	CHECK(!netif_checksum(frame, 81, &start_at, &offset));
+	frame[14] = 0x44;
+	CHECK(!netif_checksum(frame, 128, &start_at, &offset));
+	frame[14] = 0x65;
+	CHECK(!netif_checksum(frame, 128, &start_at, &offset));
+	memcpy(frame + 12, (uint8_t[]){ 0x81, 0, 0, 5, 0x86, 0xdd, 0x60 }, 7);
+	frame[24] = 6;
+	CHECK(netif_checksum(frame, 128, &start_at, &offset));
+	CHECK_EQUAL(start_at, 58);
+	for (length = 0; length < HOT_HEADER; length++) {	/* under the sanitizer */
+		uint8_t *exact = malloc(length ? length : 1);
+
+		memcpy(exact, frame, length);
+		CHECK_EQUAL(netif_checksum(exact, length, &start_at, &offset), length >= 76);
+		free(exact);
+	}
+}
+
+/* ---- Domains --------------------------------------------------------------------------------- */
+
+static void a_domain_is_kept_until_it_is_disconnected(void)
+{
+	start();
+	CHECK_EQUAL(references[1], 2);
+	CHECK_EQUAL(connect_guest(0), -XEN_EBUSY);
+	CHECK_EQUAL(references[1], 2);
+	references[1]--;	/* it dies */
+	CHECK_EQUAL(xen_vif_disconnect(1, 0), 0);
+	CHECK_EQUAL(destroyed, 1);
+	CHECK_EQUAL(xen_vif_disconnect(1, 0), -XEN_ENOENT);
+	CHECK(!kick(0));
+	CHECK(kick(1));
+}
+
+/* A new attach goes on where the last stopped. */
+static void rings_go_on_after_a_reconnection(void)
+{
+	start();
+	fill_frame(100);
+	put_tx(0, (struct netif_tx_request){ .reference = 0, .size = 100 });
+	kick(0);
+	xen_vif_disconnect(1, 0);
+	put_tx(0, (struct netif_tx_request){ .reference = 0, .size = 90 });
+	CHECK(!kick(0));
+	CHECK_EQUAL(connect_guest(0), 0);
+	xen_vif_service();
+	CHECK_EQUAL(sent_count, 2);
+	CHECK_EQUAL(given[1].header_length, 90);
+}
+
+/* Somebody else has the lock: the tasklet does it. */
+static void a_kick_is_not_lost(void)
+{
+	start();
+	fill_frame(100);
+	put_tx(0, (struct netif_tx_request){ .reference = 0, .size = 100 });
+	requested = 0;
+	CHECK(xen_trylock());
+	CHECK(kick(0));
+	CHECK_EQUAL(sent_count, 0);
+	CHECK_EQUAL(requested, 1);
+	xen_vif_service();
+	CHECK_EQUAL(sent_count, 1);
+	xen_unlock();
+}
+
+int main(void)
+{
+	RUN(slots_of_a_stock_dom0);
+	RUN(slots_that_are_not_needed_give_way);
+	RUN(slots_are_refused);
+	RUN(a_packet_of_one_piece_is_sent);
+	RUN(a_packet_of_three_pieces_is_put_together);
+	RUN(packets_wait_for_the_driver);
+	RUN(a_guest_has_its_turn);
+	RUN(buffers_come_back_or_stay_with_a_dead_driver);
+	RUN(guests_reach_one_another);
+	RUN(a_broadcast_reaches_all_but_its_sender);
+	RUN(a_received_frame_reaches_its_guest);
+	RUN(nonsense_ends_the_service);
+	RUN(what_cannot_be_copied_is_refused);
+	RUN(random_rings);
+	RUN(checksums_are_found);
+	RUN(a_domain_is_kept_until_it_is_disconnected);
+	RUN(rings_go_on_after_a_reconnection);
+	RUN(a_kick_is_not_lost);
+	return test_summary();
+}
