@@ -6,10 +6,11 @@
 #
 # A scenario is a script scripts/xen/dom0-SCENARIO.sh:
 #   baseline   through dom0's stock netback, bridge and e1000: the comparison
+#   modules    dom0's modules of runtime/dom0, without anything inside Xen
 # Without arguments: each of them with one processor and with two.
 #
-# Needs target/stock, target/xen (scripts/xen-packages.sh) and, without privileges, QEMU and
-# busybox (scripts/setup.sh). Leaves target/xen/run/SCENARIO-PROCESSORS/: console.log (Xen
+# Needs target/stock, target/xen (scripts/xen-packages.sh, xen-modules.sh, xen-payload.sh) and,
+# without privileges, QEMU and busybox (scripts/setup.sh). Leaves target/xen/run/SCENARIO-PROCESSORS/: console.log (Xen
 # and dom0), results.log (the lines), the initramfs. The last line is
 #   xen: N scenarios, M steps, K failed
 # and the status is 0 only if every scenario came to its end and no step failed.
@@ -98,10 +99,26 @@ dom0_system() {
     : >"$1/etc/xen/xl.conf"
     cp "$parts/vif-script" "$1/etc/xen/scripts/"
     cp "$parts/dom0-init" "$1/init"
-    cp "$parts/dom0-common.sh" "$1/"
+    cp "$parts/dom0-common.sh" "$parts/twin.sh" "$1/"
 }
 
 # ---- One scenario --------------------------------------------------------------
+
+add_modules() {
+    for made in twin_dom0.ko twin_hot.ko; do
+        [ -e "$xen/dom0/$made" ] || die "no target/xen/dom0/$made: run make xen, or scripts/xen-modules.sh"
+        cp "$xen/dom0/$made" "$1/"
+    done
+}
+
+# What the host needs to make the livepatch when dom0 has told its addresses.
+add_payload() {
+    cp "$parts/make-payload" "$1/"
+    for made in twin xen.table platform.o e1000.twin.o twin_hot.twin.o; do
+        [ -e "$xen/payload/$made" ] || die "no target/xen/payload/$made: run make xen, or scripts/xen-payload.sh"
+        ln -s "$xen/payload/$made" "$1/$made"
+    done
+}
 
 # prepare SCENARIO FOLDER: everything that QEMU and the host's end need.
 prepare() {
@@ -114,6 +131,14 @@ prepare() {
     archive "$2/guest" >"$2/dom0/boot/guest.cpio"
     ln "$xen/vmlinux" "$2/dom0/boot/vmlinux"
     cp "$parts/dom0-$1.sh" "$2/dom0/scenario.sh"
+    case $1 in
+    baseline) ;;
+    attach)
+        add_modules "$2/dom0"
+        add_payload "$2"
+        ;;
+    *) add_modules "$2/dom0" ;;
+    esac
     archive "$2/dom0" >"$2/dom0.cpio"
     rm -rf "$2/dom0" "$2/guest"
 }
@@ -125,10 +150,10 @@ boot() (
     cd "$1"
     sum=$(sha256sum <data | cut -d ' ' -f 1)
     words="twin.sum=$sum twin.rounds=2 twin.guest_memory=256 twin.guest_cpus=$(($2 - 1))"
-    timeout -k 5 "$limit" nice -n 5 qemu-system-x86_64 -accel tcg -cpu qemu64 -smp "$2" \
+    timeout -k 5 "$limit" nice -n 5 qemu-system-x86_64 -accel tcg -cpu qemu64,+bmi1,+bmi2 -smp "$2" \
         -m 2048 -nodefaults -no-reboot -display none -monitor none \
         -serial file:console.log -serial file:results.log \
-        -netdev "user,id=network,guestfwd=tcp:10.0.2.100:7001-cmd:sh peer.sh down,guestfwd=tcp:10.0.2.100:7002-cmd:sh peer.sh up" \
+        -netdev "user,id=network,guestfwd=tcp:10.0.2.100:7001-cmd:sh peer.sh down,guestfwd=tcp:10.0.2.100:7002-cmd:sh peer.sh up,guestfwd=tcp:10.0.2.100:7003-cmd:sh peer.sh payload" \
         -device e1000,netdev=network \
         -kernel "$xen/xen" \
         -append "console=com1 com1=115200,8n1 dom0_mem=1024M,max:1024M dom0_max_vcpus=1 dom0_vcpus_pin loglvl=all guest_loglvl=all" \
@@ -154,6 +179,11 @@ judge() {
     elif [ "$bad" != 0 ]; then
         echo "  see $2/console.log and results.log"
     fi
+    # A script that is wrong skips steps: that is no success.
+    if grep -aE ': not found|syntax error|: line [0-9]+:' "$2/results.log" 2>/dev/null; then
+        echo "  FAIL  $1: the lines above are in results.log"
+        bad=$((bad + 1))
+    fi
     # Xen's own complaints, whatever the scripts think.
     if grep -aE 'Panic on CPU|\(XEN\) Xen (BUG|WARN)|kernel BUG at|Oops:' "$2/console.log" 2>/dev/null; then
         echo "  FAIL  $1: the lines above are in console.log"
@@ -177,7 +207,7 @@ scenario() {
 }
 
 scenarios_of() {
-    echo baseline
+    echo baseline modules
 }
 
 main() {

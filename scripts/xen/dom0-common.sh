@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # What the scenarios of dom0 share; sourced after lines.sh.
 
-# guest_config N VIF: a PV guest named guestN, its interface by these words of xl's.
+# guest_config N: a PV guest named guestN.
 guest_config() {
     cat >"/tmp/guest$1.cfg" <<CFG
 name = "guest$1"
@@ -12,7 +12,7 @@ extra = "console=hvc0 panic=-1 quiet twin.address=10.0.2.$((14 + $1)) twin.sum=$
 memory = $(option guest_memory)
 vcpus = 1
 cpus = "$(option guest_cpus)"
-vif = ['mac=00:16:3e:00:00:0$1,script=vif-script$2']
+vif = ['mac=00:16:3e:00:00:0$1,script=vif-script']
 on_poweroff = "destroy"
 on_crash = "destroy"
 CFG
@@ -22,23 +22,29 @@ console_of() {
     echo "/var/log/xen/console/guest-guest$1.log"
 }
 
-# start_guest N [VIF]
-start_guest() {
-    guest_config "$1" "${2-}"
-    rm -f "$(console_of "$1")"
-    try 60 "guest$1/create" xl create "/tmp/guest$1.cfg"
+# The lines of guest N's console as they come.
+follow_guest() {
+    tail -n +1 -F "$(console_of "$1")" 2>/dev/null |
+        sed -n "s/\r//g; s|^@\(ok\|fail\|value\) |@\1 guest$1/|p"
 }
 
-# finish_guest N SECONDS: waits for its end, passes its lines on.
+start_guest() {
+    guest_config "$1"
+    : >"$(console_of "$1")"
+    try 60 "guest$1/create" xl create "/tmp/guest$1.cfg" || return
+    follow_guest "$1" &
+    follower=$!
+}
+
+# finish_guest N SECONDS: waits for its end.
 finish_guest() {
-    await "$2" "guest$1/ended" grep -q '^@done' "$(console_of "$1")"
-    tr -d '\r' <"$(console_of "$1")" |
-        sed -n "s|^@\(ok\|fail\|value\) |@\1 guest$1/|p"
-    grep -q '^@done' "$(console_of "$1")" || {
+    await "$2" "guest$1/ended" grep -q '^@done' "$(console_of "$1")" || {
         echo "the end of guest$1's console:"
         tail -n 30 "$(console_of "$1")"
+        xl destroy "guest$1"
     }
     await 20 "guest$1/gone" sh -c "! xl list guest$1"
+    kill "$follower"
 }
 
 # The card's interrupts that dom0 has handled, on all processors.

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Giving the driver to Xen, and taking it back.
+ *
+ *   attach    no more packets of dom0's -> rings empty -> receive buffers held -> Xen runs
+ *             the driver -> receiver on -> guests
+ *   detach    receiver off -> Xen polls until nothing is left and gives NAPI back -> the
+ *             interface is closed, so the rings hold nothing of the pools -> pools whole
+ *             again -> open, natively
+ *   restart   detach and attach: after an abort
+ *
+ * An interface that somebody else closes is detached first: closing would take the
+ * interrupt from Xen. Such an interface is not opened again.
+ */
+#include "dom0.h"
+#include <linux/delay.h>
+#include <linux/module.h>
+#include <linux/rtnetlink.h>
+#include <xen/interface/xen.h>
+#include <asm/xen/hypercall.h>
+#include <xen/interface/memory.h>
+#include <asm/xen/page.h>
+
+#define TWIN_DETACH_TRIES	500	/* of 10 ms */
+
+static const struct twin_hot *hot;
+static struct twin_card card;
+static bool attached;
+/* detach() itself closes the interface. */
+static bool closing;
+
+/* ---- The hot routines ---- */
+
+/* Which frames there are, and which of them are dom0's. */
+static int describe_memory(const struct twin_hot *routines)
+{
+	long last = HYPERVISOR_memory_op(XENMEM_maximum_ram_page, NULL);
+
+	if (last <= 0)
+		return last ? last : -EINVAL;
+	*routines->machine_frames = last + 1;
+	*routines->p2m = xen_p2m_addr;
+	*routines->p2m_frames = xen_p2m_size;
+	return 0;
+}
+
+int hot_register(const struct twin_hot *routines)
+{
+	int error = -EBUSY;
+
+	rtnl_lock();
+	if (!hot)
+		error = describe_memory(routines);
+	if (!error)
+		hot = routines;
+	rtnl_unlock();
+	return error;
+}
+EXPORT_SYMBOL_GPL(hot_register);
+
+void hot_unregister(const struct twin_hot *routines)
+{
+	rtnl_lock();
+	if (hot == routines)
+		hot = NULL;
+	rtnl_unlock();
+}
+EXPORT_SYMBOL_GPL(hot_unregister);
+
+/*
+ * A frame that the native instance has received for a guest. Nobody polls through it: the
+ * name is here so that the rewritten instance's is Xen's.
+ */
+u32 host_receive(void *data, u32 length, struct sk_buff *skb, u32 flags, u32 vlan);
+u32 host_receive(void *data, u32 length, struct sk_buff *skb, u32 flags, u32 vlan)
+{
+	return HOT_RX_UNWANTED;
+}
+EXPORT_SYMBOL_GPL(host_receive);
+
+const struct twin_hot *twin_hot(void)
+{
+	return hot;
+}
+
+struct twin_card *twin_attached(void)
+{
+	return attached ? &card : NULL;
+}
+
+/* ---- Attach ---- */
+
+static void log_refusal(int error)
+{
+	struct twin_xen_info info = {};
+	int unknown = twin_xen_call(TWIN_XEN_INFO, &info, sizeof(info));
+
+	TWIN_LOG(err, "Xen refuses %s: %d %.*s", card.netdev->name, error, TWIN_XEN_REASON,
+		 unknown ? "(is the payload loaded?)" : info.reason);
+}
+
+static int tell_xen(void)
+{
+	struct twin_xen_attach *attach = kzalloc(sizeof(*attach), GFP_KERNEL);
+	u32 cpu;
+	int error;
+
+	if (!attach)
+		return -ENOMEM;
+	attach->netdev = (u64)card.netdev;
+	attach->napi = (u64)card.napi;
+	attach->interrupt = (u64)card.interrupt;
+	attach->interrupt_cookie = (u64)card.interrupt_cookie;
+	attach->hot_shared = (u64)hot->shared;
+	attach->page_offset = PAGE_OFFSET;
+	attach->vmalloc_start = VMALLOC_START;
+	attach->vmemmap_start = VMEMMAP_START;
+	for (cpu = 0; cpu < TWIN_XEN_CPUS; cpu++)
+		attach->gs_base[cpu] = twin_percpu_base(cpu);
+	attach->irq = card.pci->irq;
+	attach->pirq = card.pirq;
+	error = twin_xen_call(TWIN_XEN_ATTACH, attach, sizeof(*attach));
+	if (error)
+		log_refusal(error);
+	kfree(attach);
+	return error;
+}
+
+/* None of those whose data and addresses the driver inside Xen uses can go meanwhile. */
+static void hold_modules(void)
+{
+	__module_get(THIS_MODULE);
+	__module_get(hot->owner);
+	__module_get(card.pci->driver->driver.owner);
+}
+
+static void put_modules(void)
+{
+	module_put(card.pci->driver->driver.owner);
+	module_put(hot->owner);
+	module_put(THIS_MODULE);
+}
+
+/* Once on, once off. */
+static int promiscuous(bool on)
+{
+	static bool is_on;
+	int error = on == is_on ? 0 : dev_set_promiscuity(card.netdev, on ? 1 : -1);
+
+	if (!error)
+		is_on = on;
+	return error;
+}
+
+/* The card is found, dom0's packets are kept out. */
+static int hand_over(void)
+{
+	int error = twin_card_quiet(&card);
+
+	if (error)
+		return error;
+	error = twin_card_pin(&card);
+	if (!error) {
+		error = tell_xen();
+		if (error)
+			twin_card_unpin(&card);
+	}
+	twin_card_receive(&card, true);
+	return error;
+}
+
+/* What Xen needs of dom0. Whatever it gives, unprepare() undoes it. */
+static int prepare(void)
+{
+	int error = hot->setup(card.netdev);
+
+	if (!error)
+		error = twin_percpu_create(hot);
+	/* The guests' addresses are not the card's: a bridge would ask for this, too. */
+	if (!error)
+		error = promiscuous(true);
+	return error ? error : twin_egress_block(card.netdev);
+}
+
+static void unprepare(void)
+{
+	twin_egress_unblock();
+	promiscuous(false);
+	put_modules();
+	twin_card_put(&card);
+}
+
+int twin_attach(const char *name)
+{
+	int error;
+
+	ASSERT_RTNL();
+	if (attached || !hot) {
+		TWIN_LOG(err, "%s", attached ? "there is an attached interface" : "twin_hot.ko is not loaded");
+		return attached ? -EBUSY : -ENODEV;
+	}
+	error = twin_card_find(name, &card);
+	if (error)
+		return error;
+	hold_modules();
+	error = prepare();
+	if (!error)
+		error = hand_over();
+	if (error) {
+		TWIN_LOG(err, "%s is not attached: %d", name, error);
+		unprepare();
+		return error;
+	}
+	attached = true;
+	twin_vif_connect_all();
+	TWIN_LOG(info, "%s is driven inside Xen", name);
+	return 0;
+}
+
+/* ---- Detach ---- */
+
+static void recover_all(void)
+{
+	u32 cpu;
+
+	for (cpu = 0; cpu < HOT_CPUS; cpu++)
+		hot->recover(card.netdev, cpu);
+}
+
+static bool is_dead(void)
+{
+	struct twin_xen_info info = {};
+
+	return !twin_xen_call(TWIN_XEN_INFO, &info, sizeof(info)) && info.state == TWIN_XEN_DEAD;
+}
+
+/* Xen drops the guests' interfaces at once, and the driver when it has nothing to do. */
+static int tell_xen_detach(void)
+{
+	u32 tries;
+	int error = -EAGAIN;
+
+	for (tries = 0; tries < TWIN_DETACH_TRIES && error == -EAGAIN; tries++) {
+		if (tries)
+			msleep(10);
+		error = twin_xen_call(TWIN_XEN_DETACH, NULL, 0);
+	}
+	return error;
+}
+
+/*
+ * Xen gives the driver back. An instance that was aborted is given back at once, with what it
+ * held: Xen frees packets, so the card must not send them any more, and the first recovery
+ * frees the rest, so that dom0 can close the interface.
+ */
+static int take_back(void)
+{
+	int error;
+
+	if (is_dead())
+		twin_card_stop(&card);
+	else
+		twin_card_receive(&card, false);
+	error = tell_xen_detach();
+	if (error) {
+		TWIN_LOG(err, "Xen does not give %s back: %d", card.netdev->name, error);
+		twin_card_receive(&card, true);
+		return error;
+	}
+	attached = false;
+	recover_all();
+	return 0;
+}
+
+/* With the interface closed: the rings hold nothing. */
+static void put_back(void)
+{
+	recover_all();
+	twin_card_unpin(&card);
+	unprepare();
+}
+
+static int detach(char *name)
+{
+	struct net_device *dev = card.netdev;
+	int error;
+
+	ASSERT_RTNL();
+	if (!attached)
+		return -ENOTCONN;
+	strscpy(name, dev->name, IFNAMSIZ);
+	error = take_back();
+	if (error)
+		return error;
+	dev_hold(dev);
+	closing = true;
+	dev_close(dev);
+	closing = false;
+	put_back();
+	error = dev_open(dev, NULL);
+	dev_put(dev);
+	TWIN_LOG(info, "%s is dom0's again: %d", name, error);
+	return error;
+}
+
+int twin_detach(void)
+{
+	char name[IFNAMSIZ];
+
+	return detach(name);
+}
+
+int twin_restart(void)
+{
+	char name[IFNAMSIZ];
+	int error = detach(name);
+
+	return error ? error : twin_attach(name);
+}
+
+/* ---- Interfaces that are closed by others ---- */
+
+/* NETDEV_GOING_DOWN: still open. NETDEV_DOWN: closed. */
+static int notified(struct notifier_block *block, unsigned long event, void *data)
+{
+	struct net_device *dev = netdev_notifier_info_to_dev(data);
+	static bool taken;
+
+	if (closing || dev != card.netdev)
+		return NOTIFY_DONE;
+	if (event == NETDEV_GOING_DOWN && attached)
+		taken = !take_back();
+	if (event == NETDEV_DOWN && taken) {
+		taken = false;
+		TWIN_LOG(info, "%s was closed, and is detached", dev->name);
+		put_back();
+	}
+	/* Other buffers than those that were made safe. */
+	if (event == NETDEV_PRECHANGEMTU && attached)
+		return notifier_from_errno(-EBUSY);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block notifier = { .notifier_call = notified };
+
+int twin_attach_init(void)
+{
+	return register_netdevice_notifier(&notifier);
+}
+
+void twin_attach_exit(void)
+{
+	unregister_netdevice_notifier(&notifier);
+	twin_percpu_destroy();
+}

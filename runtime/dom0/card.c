@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The card and its driver in dom0, as far as stock headers and the card's manual tell.
+ *
+ * The driver's own structures are private to it. What is needed of them is found
+ * elsewhere: NAPI and the queue's byte limit in struct net_device, the interrupt handler in
+ * the interrupt's descriptor, the receive buffers in the card's ring (Intel, PCI/PCI-X
+ * Family of Gigabit Ethernet Controllers Software Developer's Manual, 3.2.3 and 13.4).
+ */
+#include "dom0.h"
+#include <linux/delay.h>
+#include <linux/interrupt.h>
+#include <linux/io.h>
+#include <linux/irq.h>
+#include <linux/mm.h>
+#include <linux/rtnetlink.h>
+#include <linux/slab.h>
+#include <net/sch_generic.h>
+#include <xen/events.h>
+#include <asm/xen/page.h>
+
+/* Registers (13.4) */
+#define REGISTER_ICS	0x00c8
+#define REGISTER_RCTL	0x0100
+#define REGISTER_TCTL	0x0400
+#define REGISTER_RDBAL	0x2800
+#define REGISTER_RDBAH	0x2804
+#define REGISTER_RDLEN	0x2808
+#define REGISTER_RDH	0x2810
+#define REGISTER_RDT	0x2818
+
+/* of RCTL and of TCTL alike */
+#define ENABLE		(1u << 1)
+#define ICS_RECEIVED	(1u << 7)	/* RXT0 */
+
+/* Receive descriptor (3.2.3): the buffer's address, then what the card writes. */
+struct descriptor {
+	__le64 address;
+	__le64 written;
+};
+
+/* ---- Finding ---- */
+
+/* The handler that the card's driver requested the interrupt with. */
+static int find_interrupt(struct twin_card *card, const struct module *driver)
+{
+	struct irq_data *data = irq_get_irq_data(card->pci->irq);
+	struct irqaction *action;
+
+	if (!data)
+		return -ENOENT;
+	for (action = irq_data_to_desc(data)->action; action; action = action->next) {
+		if (!within_module((unsigned long)action->handler, driver))
+			continue;
+		card->interrupt = action->handler;
+		card->interrupt_cookie = action->dev_id;
+		card->pirq = xen_pirq_from_irq(card->pci->irq);
+		return card->pirq > 0 ? 0 : -ENOENT;
+	}
+	return -ENOENT;
+}
+
+static int fill_card(struct twin_card *card)
+{
+	struct net_device *dev = card->netdev;
+	struct device_driver *driver = dev->dev.parent ? dev->dev.parent->driver : NULL;
+
+	if (!driver || !dev_is_pci(dev->dev.parent) || strcmp(driver->name, "e1000") || !driver->owner) {
+		TWIN_LOG(err, "%s is not a card of the driver e1000", dev->name);
+		return -ENODEV;
+	}
+	if (!netif_running(dev) || dev->real_num_tx_queues != 1 || list_empty(&dev->napi_list)) {
+		TWIN_LOG(err, "%s is not up, or has more than one queue", dev->name);
+		return -ENETDOWN;
+	}
+	card->pci = to_pci_dev(dev->dev.parent);
+	card->napi = list_first_entry(&dev->napi_list, struct napi_struct, dev_list);
+	if (find_interrupt(card, driver->owner)) {
+		TWIN_LOG(err, "%s has no interrupt of Xen's that e1000 handles", dev->name);
+		return -ENODEV;
+	}
+	card->registers = ioremap(pci_resource_start(card->pci, 0), pci_resource_len(card->pci, 0));
+	return card->registers ? 0 : -ENOMEM;
+}
+
+int twin_card_find(const char *name, struct twin_card *card)
+{
+	int error;
+
+	ASSERT_RTNL();
+	memset(card, 0, sizeof(*card));
+	card->netdev = dev_get_by_name(&init_net, name);
+	if (!card->netdev) {
+		TWIN_LOG(err, "no interface %s", name);
+		return -ENODEV;
+	}
+	error = fill_card(card);
+	if (error)
+		twin_card_put(card);
+	return error;
+}
+
+void twin_card_put(struct twin_card *card)
+{
+	if (card->registers)
+		iounmap(card->registers);
+	dev_put(card->netdev);
+	memset(card, 0, sizeof(*card));
+}
+
+/* ---- Quiet ---- */
+
+static void switch_unit(struct twin_card *card, u32 control, bool on)
+{
+	u32 value = readl(card->registers + control);
+
+	writel(on ? value | ENABLE : value & ~ENABLE, card->registers + control);
+	/* Reading pushes the write to the card. */
+	(void)readl(card->registers + control);
+}
+
+void twin_card_receive(struct twin_card *card, bool on)
+{
+	switch_unit(card, REGISTER_RCTL, on);
+}
+
+void twin_card_stop(struct twin_card *card)
+{
+	switch_unit(card, REGISTER_RCTL, false);
+	switch_unit(card, REGISTER_TCTL, false);
+	/* A packet that it had begun with ends (13.4.33). */
+	msleep(10);
+}
+
+void twin_card_interrupt(const struct twin_card *card)
+{
+	writel(ICS_RECEIVED, card->registers + REGISTER_ICS);
+}
+
+/* Every packet that was given to the driver is sent and freed: the byte limit counts. */
+static bool sent_all(const struct net_device *dev)
+{
+	const struct dql *dql = &netdev_get_tx_queue(dev, 0)->dql;
+
+	return qdisc_all_tx_empty(dev) && READ_ONCE(dql->num_queued) == READ_ONCE(dql->num_completed);
+}
+
+int twin_card_quiet(struct twin_card *card)
+{
+	u32 tries;
+
+	twin_card_receive(card, false);
+	for (tries = 0; tries < 100; tries++) {
+		/* Even if the last interrupt came before the last packet was sent. */
+		twin_card_interrupt(card);
+		msleep(10);
+		if (sent_all(card->netdev) && !test_bit(NAPI_STATE_SCHED, &card->napi->state))
+			return 0;
+	}
+	twin_card_receive(card, true);
+	TWIN_LOG(err, "%s does not come to rest", card->netdev->name);
+	return -ETIMEDOUT;
+}
+
+/* ---- Receive buffers ---- */
+
+/* dom0's page of a machine address that the card uses; NULL if it is none of dom0's. */
+static struct page *page_at(u64 machine)
+{
+	unsigned long frame = mfn_to_pfn(PFN_DOWN(machine));
+
+	return pfn_valid(frame) && pfn_to_mfn(frame) == PFN_DOWN(machine) ? pfn_to_page(frame) : NULL;
+}
+
+static const struct descriptor *ring_of(const struct twin_card *card, u32 *length)
+{
+	u64 machine = (u64)readl(card->registers + REGISTER_RDBAH) << 32 |
+		      readl(card->registers + REGISTER_RDBAL);
+	struct page *page = page_at(machine);
+
+	*length = readl(card->registers + REGISTER_RDLEN) / sizeof(struct descriptor);
+	/* A coherent allocation: contiguous for the processor as for the card. */
+	return page && *length ? page_to_virt(page) + offset_in_page(machine) : NULL;
+}
+
+static int pin_one(struct twin_card *card, u64 machine)
+{
+	struct page *page = page_at(machine);
+
+	/* swiotlb's pages are reserved since boot. */
+	if (!page || PageReserved(page)) {
+		TWIN_LOG(err, "a receive buffer of %s is no page of dom0's allocator (%llx)",
+			 card->netdev->name, machine);
+		return -EINVAL;
+	}
+	page = compound_head(page);
+	get_page(page);
+	card->pinned[card->pins++] = page;
+	return 0;
+}
+
+int twin_card_pin(struct twin_card *card)
+{
+	u32 length, at, end;
+	const struct descriptor *ring = ring_of(card, &length);
+	int error = 0;
+
+	if (!ring)
+		return -EINVAL;
+	card->pinned = kvcalloc(length, sizeof(*card->pinned), GFP_KERNEL);
+	if (!card->pinned)
+		return -ENOMEM;
+	/* Those between head and tail are the card's; others may be long free (3.2.6). */
+	at = readl(card->registers + REGISTER_RDH) % length;
+	end = readl(card->registers + REGISTER_RDT) % length;
+	for (; at != end && !error; at = (at + 1) % length)
+		error = pin_one(card, le64_to_cpu(ring[at].address));
+	if (error)
+		twin_card_unpin(card);
+	return error;
+}
+
+void twin_card_unpin(struct twin_card *card)
+{
+	while (card->pins)
+		put_page(card->pinned[--card->pins]);
+	kvfree(card->pinned);
+	card->pinned = NULL;
+}

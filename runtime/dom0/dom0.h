@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * dom0's side of a driver that runs inside Xen: declarations shared by the files of
+ * twin_dom0.ko.
+ *
+ * Everything here runs in process context, may sleep, and holds RTNL: it is the one
+ * lock of this module, and the one under which Linux opens, closes and removes
+ * interfaces. The exceptions say so.
+ */
+#ifndef TWIN_DOM0_H
+#define TWIN_DOM0_H
+
+#include <linux/netdevice.h>
+#include <linux/pci.h>
+#include <twin/guest.h>
+#include <twin/xen.h>
+
+#define TWIN_LOG(level, format, ...) pr_##level("twin: " format "\n", ##__VA_ARGS__)
+
+/* ---- hot-module.c, in twin_hot.ko ---- */
+
+/*
+ * What twin_hot.ko gives: the native instance of the hot routines. It exports no
+ * symbols of its own, because it is also what `twin rewrite` takes.
+ */
+struct twin_hot {
+	struct module *owner;
+	int (*setup)(struct net_device *dev);
+	u32 (*recover)(struct net_device *dev, u32 cpu);
+	struct hot_shared *shared;
+	const void __percpu *percpu;	/* where its per-CPU data begins */
+	u32 __percpu *vif;		/* dom0's virtual interrupt flag */
+	u32 __percpu *vif_pending;
+	unsigned long *machine_frames;	/* set by hot_register() */
+	unsigned long **p2m;
+	unsigned long *p2m_frames;
+};
+
+/*
+ * Called by twin_hot.ko when it comes and goes; names that begin with twin_ are the
+ * rewriter's. -EBUSY: there is one.
+ */
+int hot_register(const struct twin_hot *hot);
+void hot_unregister(const struct twin_hot *hot);
+
+/* ---- hypercall.c ---- */
+
+/*
+ * Hands a command to the platform inside Xen. `argument` begins with a struct
+ * twin_xen_header, which this fills, and has `size` bytes; NULL and 0 where the command
+ * has none. Never sleeps. 0 or a negative errno; -ENOSYS also if no payload is there.
+ */
+int twin_xen_call(enum twin_xen_command command, void *argument, u32 size);
+
+/* ---- percpu.c ---- */
+
+/*
+ * Private copies of dom0's static per-CPU area, one for each processor of the machine:
+ * what the driver inside Xen has for %gs. dom0's own areas would not do, since their
+ * `current`, preemption count and stack canary change with dom0's tasks.
+ */
+int twin_percpu_create(const struct twin_hot *hot);	/* once; later calls start them anew */
+void twin_percpu_destroy(void);
+/* Address of the copy of processor `cpu` < TWIN_XEN_CPUS. */
+u64 twin_percpu_base(u32 cpu);
+
+/* ---- card.c ---- */
+
+struct twin_card {
+	struct net_device *netdev;
+	struct napi_struct *napi;
+	struct pci_dev *pci;
+	u8 __iomem *registers;		/* BAR 0 */
+	irq_handler_t interrupt;
+	void *interrupt_cookie;
+	int pirq;
+	/* Pages of the receive buffers that dom0's driver allocated, held. */
+	struct page **pinned;
+	u32 pins;
+};
+
+/*
+ * Finds the e1000 of that name, open and with one queue, and takes references to
+ * it. 0, or a negative errno after a line in the log that says what does not fit.
+ */
+int twin_card_find(const char *name, struct twin_card *card);
+void twin_card_put(struct twin_card *card);
+
+/*
+ * Receiver off; waits until both rings are empty of packets and nobody polls.
+ * -ETIMEDOUT if that takes longer than a second: the receiver is then on again.
+ */
+int twin_card_quiet(struct twin_card *card);
+void twin_card_receive(struct twin_card *card, bool on);
+
+/* Receiver and transmitter off: it accesses no memory until the driver has reset it. */
+void twin_card_stop(struct twin_card *card);
+
+/*
+ * Takes a reference to the page of each receive buffer in the card's ring. dom0's
+ * driver allocated them with dom0's allocator; the last reference may not be dropped by
+ * the hot routines, which have no page allocator. Receiver off. -EINVAL: a
+ * buffer is bounced (swiotlb), so its page is not what the driver reads.
+ */
+int twin_card_pin(struct twin_card *card);
+void twin_card_unpin(struct twin_card *card);
+
+/* Makes the card raise its interrupt. Any context. */
+void twin_card_interrupt(const struct twin_card *card);
+
+/* ---- egress.c ---- */
+
+/*
+ * While the driver is in Xen, dom0's own packets to the interface are dropped before they
+ * reach its queue: the hot routines free only what is theirs.
+ */
+int twin_egress_block(struct net_device *dev);
+void twin_egress_unblock(void);
+u64 twin_egress_dropped(void);
+
+/* ---- attach.c ---- */
+
+/* Each gives 0 or a negative errno after a line in the log. */
+int twin_attach(const char *name);
+int twin_detach(void);
+int twin_restart(void);
+/* The attached card, or NULL. */
+struct twin_card *twin_attached(void);
+const struct twin_hot *twin_hot(void);
+int twin_attach_init(void);
+void twin_attach_exit(void);
+
+/* ---- poison.c ---- */
+
+/* "PLACE VALUE": see poison.c. A number of aborts that it caused, or a negative errno. */
+int twin_poison(const char *words);
+
+/* ---- vif.c ---- */
+
+int twin_vif_init(void);
+void twin_vif_exit(void);
+/* Tells Xen of every guest's interface that is connected. */
+void twin_vif_connect_all(void);
+/* Notifications by guests that reached dom0, since the module was loaded. */
+u64 twin_vif_kicks(void);
+
+#endif /* TWIN_DOM0_H */

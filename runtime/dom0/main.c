@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * twin_dom0.ko: the controls, in /sys/kernel/twin/.
+ *
+ *   attach      write an interface's name: its driver runs inside Xen
+ *   detach      write anything: it runs in dom0 again
+ *   restart     write anything: both, after an abort
+ *   poison      write "PLACE VALUE": a test's fault in the driver's data (poison.c)
+ *   status      read: "name value" a line
+ *   hot_percpu  read: where twin_hot.ko's per-CPU data begins; /sys/module does not say
+ *
+ * A write gives the error of what it asked for; the kernel's log has the reason.
+ */
+#include "dom0.h"
+#include <linux/kobject.h>
+#include <linux/module.h>
+#include <linux/rtnetlink.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/sysfs.h>
+#include <xen/xen.h>
+
+static struct kobject *folder;
+
+static ssize_t written(int error, size_t length)
+{
+	return error < 0 ? error : (ssize_t)length;
+}
+
+static ssize_t attach_store(struct kobject *object, struct kobj_attribute *attribute, const char *text,
+			    size_t length)
+{
+	char name[IFNAMSIZ];
+	int error;
+
+	if (strscpy(name, text, sizeof(name)) < 0)
+		return -EINVAL;
+	rtnl_lock();
+	error = twin_attach(strim(name));
+	rtnl_unlock();
+	return written(error, length);
+}
+
+static ssize_t detach_store(struct kobject *object, struct kobj_attribute *attribute, const char *text,
+			    size_t length)
+{
+	int error;
+
+	rtnl_lock();
+	error = twin_detach();
+	rtnl_unlock();
+	return written(error, length);
+}
+
+static ssize_t restart_store(struct kobject *object, struct kobj_attribute *attribute, const char *text,
+			     size_t length)
+{
+	int error;
+
+	rtnl_lock();
+	error = twin_restart();
+	rtnl_unlock();
+	return written(error, length);
+}
+
+static ssize_t poison_store(struct kobject *object, struct kobj_attribute *attribute, const char *text,
+			    size_t length)
+{
+	int error;
+
+	rtnl_lock();
+	error = twin_poison(text);
+	rtnl_unlock();
+	return written(error, length);
+}
+
+/* ---- Status ---- */
+
+static int vif_lines(char *text, int at, const struct twin_xen_status *status)
+{
+	u32 i;
+
+	for (i = 0; i < TWIN_XEN_VIFS; i++) {
+		const struct twin_xen_vif_status *vif = &status->vif[i];
+
+		if (!vif->connected)
+			continue;
+		at += sysfs_emit_at(text, at,
+				    "vif%u.%u kicks %llu notified %llu sent %llu %llu received %llu %llu refused %llu full %llu\n",
+				    vif->domain, vif->handle, vif->kicks, vif->notified, vif->sent, vif->sent_bytes,
+				    vif->received, vif->received_bytes, vif->refused, vif->full);
+	}
+	return at;
+}
+
+static int xen_lines(char *text, int at, const struct twin_xen_status *status)
+{
+	at += sysfs_emit_at(text, at, "state %u\n", status->state);
+	at += sysfs_emit_at(text, at, "interrupts %llu\nentries %llu\nimports %llu\naborts %llu\n",
+			    status->interrupts, status->entries, status->imports, status->aborts);
+	at += sysfs_emit_at(text, at, "polls %llu\nrescheduled %llu\ntransmitted %llu\ncompleted %llu\n",
+			    status->polls, status->rescheduled, status->transmitted, status->completed);
+	at += sysfs_emit_at(text, at, "received %llu\nunwanted %llu\nbusy %llu\ndeferred %llu\n",
+			    status->received, status->unwanted, status->busy, status->deferred);
+	at += sysfs_emit_at(text, at, "dirty %llu\nlate-aliases %llu\n", status->dirty, status->late_aliases);
+	at += sysfs_emit_at(text, at, "abort-kind %u\nabort-reason %u\nabort-address %llx\n",
+			    status->abort_kind, status->abort_reason, status->abort_address);
+	at += sysfs_emit_at(text, at, "abort-rip %llx\nabort-entry %llx\n", status->abort_rip,
+			    status->abort_entry);
+	return vif_lines(text, at, status);
+}
+
+static ssize_t status_show(struct kobject *object, struct kobj_attribute *attribute, char *text)
+{
+	struct twin_xen_status *status = kzalloc(sizeof(*status), GFP_KERNEL);
+	int error, at = 0;
+
+	if (!status)
+		return -ENOMEM;
+	rtnl_lock();
+	error = twin_xen_call(TWIN_XEN_STATUS, status, sizeof(*status));
+	at += sysfs_emit_at(text, at, "interface %s\n",
+			    twin_attached() ? twin_attached()->netdev->name : "-");
+	rtnl_unlock();
+	at += sysfs_emit_at(text, at, "dropped-egress %llu\nkicks-in-dom0 %llu\npayload %d\n",
+			    twin_egress_dropped(), twin_vif_kicks(), error);
+	if (!error)
+		at = xen_lines(text, at, status);
+	kfree(status);
+	return at;
+}
+
+static ssize_t hot_percpu_show(struct kobject *object, struct kobj_attribute *attribute, char *text)
+{
+	ssize_t length = -ENODEV;
+
+	rtnl_lock();
+	if (twin_hot())
+		length = sysfs_emit(text, "0x%016lx\n", (unsigned long)twin_hot()->percpu);
+	rtnl_unlock();
+	return length;
+}
+
+static struct kobj_attribute attach_attribute = __ATTR(attach, 0200, NULL, attach_store);
+static struct kobj_attribute detach_attribute = __ATTR(detach, 0200, NULL, detach_store);
+static struct kobj_attribute restart_attribute = __ATTR(restart, 0200, NULL, restart_store);
+static struct kobj_attribute poison_attribute = __ATTR(poison, 0200, NULL, poison_store);
+static struct kobj_attribute status_attribute = __ATTR(status, 0400, status_show, NULL);
+static struct kobj_attribute hot_percpu_attribute = __ATTR(hot_percpu, 0400, hot_percpu_show, NULL);
+
+static const struct attribute *const attributes[] = {
+	&attach_attribute.attr, &detach_attribute.attr, &restart_attribute.attr,
+	&poison_attribute.attr, &status_attribute.attr, &hot_percpu_attribute.attr,
+	NULL,
+};
+
+/* ---- The module ---- */
+
+static int __init twin_dom0_init(void)
+{
+	int error;
+
+	if (!xen_initial_domain())
+		return -ENODEV;
+	error = twin_attach_init();
+	if (error)
+		return error;
+	error = twin_vif_init();
+	if (error)
+		goto no_vif;
+	error = -ENOMEM;
+	folder = kobject_create_and_add("twin", kernel_kobj);
+	if (!folder)
+		goto no_folder;
+	error = sysfs_create_files(folder, attributes);
+	if (!error)
+		return 0;
+	kobject_put(folder);
+no_folder:
+	twin_vif_exit();
+no_vif:
+	twin_attach_exit();
+	return error;
+}
+
+/* Nothing is attached: attach holds a reference to this module. */
+static void __exit twin_dom0_exit(void)
+{
+	kobject_put(folder);
+	twin_vif_exit();
+	twin_attach_exit();
+}
+
+module_init(twin_dom0_init);
+module_exit(twin_dom0_exit);
+MODULE_DESCRIPTION("A network driver inside Xen: dom0's side");
+MODULE_LICENSE("Dual MIT/GPL");
