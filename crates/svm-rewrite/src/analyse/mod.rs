@@ -170,6 +170,7 @@ impl Judge<'_> {
                 hidden: self.hidden,
                 survey: &survey,
                 inst: i,
+                padding: function.padding,
                 kept: self.kept.get(&i.0).copied(),
                 switch: self.hints.switches.at(i).map(|switch| switch.callee),
                 accesses: self.accesses,

@@ -69,33 +69,38 @@ impl Reach<'_> {
     fn from(&self, entries: impl Iterator<Item = u32>) -> Vec<bool> {
         let mut reached = vec![false; self.exits.len()];
         let mut work: Vec<u32> = entries.collect();
-        while let Some(i) = work.pop() {
-            if !std::mem::replace(&mut reached[i as usize], true) {
-                work.extend(self.after(InstIdx(i)).into_iter().flatten());
-                let switch = self.switches.at(InstIdx(i));
-                let cases = switch.iter().flat_map(|switch| &switch.cases);
-                work.extend(cases.map(|case| case.to.0));
+        while let Some(from) = work.pop() {
+            let mut next = Some(from);
+            while let Some(i) = next
+                && !std::mem::replace(&mut reached[i as usize], true)
+            {
+                let (behind, elsewhere) = self.after(InstIdx(i));
+                work.extend(elsewhere);
+                if self.exits[i as usize] == Exit::Table {
+                    let switch = self.switches.at(InstIdx(i));
+                    let cases = switch.iter().flat_map(|switch| &switch.cases);
+                    work.extend(cases.map(|case| case.to.0));
+                }
+                next = behind;
             }
         }
         reached
     }
 
     /// Where control goes from an instruction: to the next one, and elsewhere.
-    fn after(&self, i: InstIdx) -> [Option<u32>; 2] {
+    fn after(&self, i: InstIdx) -> (Option<u32>, Option<u32>) {
         let section = |i: u32| self.lifted.insts.get(i as usize).map(|inst| inst.section);
         let next = Some(i.0 + 1).filter(|&next| section(next) == section(i.0));
         match self.exits[i.0 as usize] {
-            Exit::Next | Exit::CallOut => [next, None],
-            Exit::Jump { to, conditional } => [next.filter(|_| conditional), Some(to.0)],
-            Exit::CallLocal(to) => [next.filter(|_| !self.flow.stops(i)), Some(to.0)],
+            Exit::Next | Exit::CallOut => (next, None),
+            Exit::Jump { to, conditional } => (next.filter(|_| conditional), Some(to.0)),
+            Exit::CallLocal(to) => (next.filter(|_| !self.flow.stops(i)), Some(to.0)),
             Exit::TailOut => {
                 let flow = self.lifted.inst(i).iced.flow_control();
-                [
-                    next.filter(|_| flow == FlowControl::ConditionalBranch),
-                    None,
-                ]
+                let conditional = flow == FlowControl::ConditionalBranch;
+                (next.filter(|_| conditional), None)
             }
-            Exit::Table | Exit::CallStop | Exit::Return | Exit::Stop => [None, None],
+            Exit::Table | Exit::CallStop | Exit::Return | Exit::Stop => (None, None),
         }
     }
 }

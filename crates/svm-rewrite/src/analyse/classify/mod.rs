@@ -84,6 +84,8 @@ pub struct Question<'q> {
     pub hidden: &'q HiddenFlow,
     pub survey: &'q Survey,
     pub inst: InstIdx,
+    /// Whether its function is padding.
+    pub padding: bool,
     /// Why it stays as it is, if metadata requires that.
     pub kept: Option<Kept>,
     /// Where the destination comes from, if it jumps through a table.
@@ -98,9 +100,8 @@ pub struct Question<'q> {
 /// The instruction cannot be rewritten soundly.
 pub fn classify(rules: &Rules, question: &Question<'_>) -> Result<Class, Refusal> {
     let Question { lifted, inst, .. } = *question;
-    let padding = lifted.function(lifted.function_of(inst)).padding;
     let class = match question.kept {
-        None | Some(Kept::Alternative | Kept::Paravirt) if padding => Ok(Class::Drop),
+        None | Some(Kept::Alternative | Kept::Paravirt) if question.padding => Ok(Class::Drop),
         _ => (rules.classify)(question).and_then(|class| switch(question, class)),
     };
     class.map_err(|(code, reason)| lifted.refusal(code, inst, reason))

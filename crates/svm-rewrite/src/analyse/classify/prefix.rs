@@ -42,11 +42,14 @@ pub fn ambiguous(iced: &Instruction, bytes: &[u8]) -> Option<&'static str> {
 
 /// Why an instruction with such prefixes is not kept.
 pub fn meaningless(iced: &Instruction, bytes: &[u8]) -> Option<&'static str> {
-    let found = prefixes(bytes);
     // Nothing, or REX alone.
-    if found.iter().all(|b| is_rex(*b)) && found.len() < 2 {
-        return None;
+    let is_prefix = |b: u8| is_legacy(b) || is_rex(b);
+    match *bytes {
+        [first, ..] if !is_prefix(first) => return None,
+        [first, second, ..] if is_rex(first) && !is_prefix(second) => return None,
+        _ => {}
     }
+    let found = prefixes(bytes);
     let has = |list: &[u8]| found.iter().any(|b| list.contains(b));
     let straight = matches!(
         iced.flow_control(),

@@ -307,21 +307,18 @@ impl Input<'_, '_> {
             self.lifted.function(f).padding
         };
         let first = self.blocks.get(next.0 as usize).map(|insts| insts.start);
-        let behind = first.is_some_and(|first| first == last + 1 && padding(first));
-        !(self.stops.contains(&last) || behind && calls(last))
+        let behind = || first.is_some_and(|first| first == last + 1 && padding(first));
+        !(self.stops.contains(&last) || calls(last) && behind())
     }
 
     /// The instructions of a block that may change what is known, and its returns.
     fn changes(&self, block: BlockId) -> impl Iterator<Item = u32> {
-        let insts = self
-            .blocks
-            .get(block.0 as usize)
-            .cloned()
-            .into_iter()
-            .flatten();
-        insts.filter(|i| {
-            let i = *i as usize;
-            self.changes_facts[i] || leaves(&self.lifted.insts[i])
+        let insts = self.blocks.get(block.0 as usize).cloned();
+        let insts = insts.unwrap_or(0..0);
+        let last = insts.end.saturating_sub(1);
+        // Calls are among those that may change facts, and a return ends its block.
+        insts.filter(move |&i| {
+            self.changes_facts[i as usize] || i == last && leaves(&self.lifted.insts[i as usize])
         })
     }
 }
