@@ -80,6 +80,35 @@ pub struct Planner<'a> {
     ids: Ids,
 }
 
+/// The plans so far.
+struct Plans {
+    of: Vec<Option<InstPlan>>,
+    refusals: Vec<(u32, Refusal)>,
+}
+
+impl Plans {
+    fn add(&mut self, i: u32, plan: Result<InstPlan, Refusal>) {
+        match plan {
+            Ok(plan) => self.of[i as usize] = Some(plan),
+            Err(refusal) if self.refusals.len() < MOST_REFUSALS => {
+                self.refusals.push((i, refusal));
+            }
+            Err(_) => {}
+        }
+    }
+
+    fn all(mut self) -> Result<Vec<InstPlan>, Vec<Refusal>> {
+        if self.refusals.is_empty() {
+            let plans = self.of.into_iter();
+            let plans = plans.map(|plan| plan.expect("it is in a block"));
+            return Ok(plans.collect());
+        }
+        self.refusals.sort_by_key(|(i, _)| *i);
+        let refusals = self.refusals.into_iter();
+        Err(refusals.map(|(_, refusal)| refusal).collect())
+    }
+}
+
 impl<'a> Planner<'a> {
     /// A planner for `lifted` under `scheme`, given the class of each instruction
     /// and what is live before it.
@@ -116,8 +145,24 @@ impl<'a> Planner<'a> {
     /// # Errors
     /// Each instruction for which no registers can be freed.
     pub fn plan_all(mut self) -> Result<Vec<InstPlan>, Vec<Refusal>> {
-        let mut plans = vec![None; self.classes.len()];
-        let mut refusals = Vec::new();
+        let mut plans = Plans {
+            of: vec![None; self.classes.len()],
+            refusals: Vec::new(),
+        };
+        match self.scheme.reuses {
+            true => self.plan_along_paths(&mut plans),
+            // No plan depends on another one.
+            false => {
+                for i in 0..self.classes.len() as u32 {
+                    plans.add(i, self.plan(InstIdx(i)));
+                }
+            }
+        }
+        plans.all()
+    }
+
+    /// Plans a block after those that lead to it.
+    fn plan_along_paths(&mut self, plans: &mut Plans) {
         let functions = self.lifted.functions.iter();
         let starts: HashSet<u32> = functions.map(|f| f.insts.start).collect();
         let mut joins = Joins::of(self.flow);
@@ -132,24 +177,10 @@ impl<'a> Planner<'a> {
             }
             joins.arrived(block);
             for i in insts {
-                match self.plan(InstIdx(i)) {
-                    Ok(plan) => plans[i as usize] = Some(plan),
-                    Err(refusal) if refusals.len() < MOST_REFUSALS => {
-                        refusals.push((i, refusal));
-                    }
-                    Err(_) => {}
-                }
+                plans.add(i, self.plan(InstIdx(i)));
             }
             joins.leave(block, &self.available);
         }
-        if refusals.is_empty() {
-            let plans = plans
-                .into_iter()
-                .map(|plan| plan.expect("it is in a block"));
-            return Ok(plans.collect());
-        }
-        refusals.sort_by_key(|(i, _)| *i);
-        Err(refusals.into_iter().map(|(_, refusal)| refusal).collect())
     }
 
     fn plan(&mut self, i: InstIdx) -> Result<InstPlan, Refusal> {
