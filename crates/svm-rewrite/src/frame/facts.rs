@@ -399,7 +399,7 @@ fn jumps_between_functions(input: Input<'_>) -> Vec<(FuncIdx, FuncIdx)> {
         while lifted.function(from).insts.end <= block.start {
             from = FuncIdx(from.0 + 1);
         }
-        for next in input.flow.continuations(lifted, BlockId(n as u32)) {
+        for next in input.flow.continuations(BlockId(n as u32)) {
             let to = blocks[next.0 as usize].start;
             if !lifted.function(from).insts.contains(&to) {
                 jumps.push((from, lifted.function_of(InstIdx(to))));
@@ -485,7 +485,7 @@ fn solve(
             continue;
         };
         facts.pass_all(input, flow.blocks()[block.0 as usize].clone(), variant);
-        for next in flow.continuations(lifted, block) {
+        for &next in flow.continuations(block) {
             if !is_left_out(input, next) && before.arrive(next, facts) {
                 work.push(next);
             }

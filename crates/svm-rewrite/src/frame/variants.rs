@@ -119,7 +119,7 @@ impl Families {
             if lifted.function(from).padding {
                 continue;
             }
-            for next in flow.continuations(lifted, BlockId(n as u32)) {
+            for next in flow.continuations(BlockId(n as u32)) {
                 let first = flow.blocks()[next.0 as usize].start;
                 let to = lifted.function_of(InstIdx(first));
                 let tail_call = lifted.function(to).insts.start == first && lifted.is_entered(to);

@@ -215,7 +215,7 @@ impl Uses {
 
     /// What happens to the word at a place first, on the paths after an instruction.
     fn next(&self, analysis: &Analysis<'_>, after: InstIdx, at: i64) -> Next {
-        let (lifted, flow) = (analysis.lifted, &analysis.flow);
+        let flow = &analysis.flow;
         let mut next = Next::default();
         let mut seen = HashSet::default();
         let mut work = vec![(flow.block_of(after), after.0 + 1)];
@@ -234,7 +234,7 @@ impl Uses {
                 Some(Use::Drop(_)) => next.dropped = true,
                 Some(Use::Push(_) | Use::Make(_) | Use::Reach(_)) => {}
                 None => {
-                    for next in flow.continuations(lifted, block) {
+                    for &next in flow.continuations(block) {
                         if seen.insert(next) {
                             work.push((next, flow.blocks()[next.0 as usize].start));
                         }

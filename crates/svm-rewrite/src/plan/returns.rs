@@ -292,7 +292,7 @@ impl Paths {
                 (_, Some(Destination::Inst(to))) => Some(to),
                 _ => None,
             };
-            for next in input.flow.continuations(lifted, here) {
+            for &next in input.flow.continuations(here) {
                 let first = blocks[next.0 as usize].start;
                 let is_entry = entries.contains(&first);
                 let jumped = jumps_to == Some(InstIdx(first));

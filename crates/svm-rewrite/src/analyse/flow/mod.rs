@@ -41,6 +41,8 @@ pub struct Flow {
     block_of: Vec<u32>,
     /// Of all blocks, hubs included.
     successors: Edges,
+    /// Successors in the same invocation, of blocks with instructions.
+    continuations: Edges,
     /// What is live where a block leaves the object or returns; of hubs as well.
     at_exit: Vec<LocSet>,
     /// Of each instruction.
@@ -111,27 +113,8 @@ impl Flow {
 
     /// Successors in the same invocation: after a local call, the instruction that it
     /// returns to, not the callee.
-    pub fn continuations<'f>(
-        &'f self,
-        lifted: &Lifted<'_>,
-        block: BlockId,
-    ) -> impl Iterator<Item = BlockId> + use<'f> {
-        let end = self.blocks()[block.0 as usize].end;
-        let last = &lifted.insts[end as usize - 1];
-        let calls = matches!(
-            (last.iced.flow_control(), last.target),
-            (FlowControl::Call, Some(Destination::Inst(_)))
-        );
-        let comes_back =
-            calls && (end as usize) < lifted.insts.len() && !self.stops(InstIdx(end - 1));
-        let behind = comes_back.then(|| self.block_of(InstIdx(end)));
-        let real = self.blocks().len() as u32;
-        let there = self.successors(block).iter().flat_map(move |to| {
-            let inside = !calls && to.0 < real;
-            let alone = inside.then_some(std::slice::from_ref(to));
-            self.table(*to).or(alone).unwrap_or_default()
-        });
-        there.copied().chain(behind)
+    pub fn continuations(&self, block: BlockId) -> &[BlockId] {
+        self.continuations.of(block)
     }
 }
 
@@ -159,6 +142,7 @@ pub fn analyse(
     let (blocks, block_of) = split(lifted, exits, extra, tables);
     let mut flow = Flow {
         successors: Edges::default(),
+        continuations: Edges::default(),
         at_exit: vec![LocSet::empty(); blocks.len()],
         effects,
         blocks,
@@ -212,6 +196,7 @@ pub fn analyse(
     };
     flow.connect_returns(&endings, &callees, found);
     flow.stops = stops;
+    flow.continuations = flow.find_continuations(lifted);
     flow.backward = balance.backward;
     flow.unbalanced = unbalanced;
     flow
@@ -385,6 +370,31 @@ impl Flow {
         found.extend(places.into_iter().map(|to| (hub, to)));
         self.at_exit.push(LocSet::empty());
         found.extend(returns.iter().map(|from| (*from, hub)));
+    }
+
+    /// [`Flow::continuations`] of all blocks, when their successors are known.
+    fn find_continuations(&self, lifted: &Lifted<'_>) -> Edges {
+        let real = self.blocks().len() as u32;
+        let mut found = Vec::with_capacity(2 * self.blocks.len());
+        for (block, insts) in (0..).map(BlockId).zip(&self.blocks) {
+            let last = &lifted.insts[insts.end as usize - 1];
+            let calls = matches!(
+                (last.iced.flow_control(), last.target),
+                (FlowControl::Call, Some(Destination::Inst(_)))
+            );
+            for to in self.successors(block) {
+                match self.table(*to) {
+                    Some(places) => found.extend(places.iter().map(|place| (block, *place))),
+                    None if !calls && to.0 < real => found.push((block, *to)),
+                    None => {}
+                }
+            }
+            let follows = (insts.end as usize) < lifted.insts.len();
+            if calls && follows && !self.stops(InstIdx(insts.end - 1)) {
+                found.push((block, self.block_of(InstIdx(insts.end))));
+            }
+        }
+        Edges::sorted(self.blocks.len(), &found)
     }
 
     fn ending(&self, lifted: &Lifted<'_>, exits: &[Exit], block: usize) -> BlockEnding {
