@@ -6,19 +6,21 @@
 //! ([`crate::frame::variants`]).
 //!
 //! Most functions have none of these instructions. Only functions with one are followed,
-//! and functions that jump into one with one ([`Dependents`]).
+//! and functions that jump into one with one ([`super::dependents`]).
 
 use iced_x86::{Code, Instruction, Mnemonic, OpKind, Register};
-use liveness::{BlockId, Reg};
+use liveness::BlockId;
 use twin_abi::stack;
 
 use super::contents::{Frame, FramePlace};
-use crate::analyse::class::{Class, Direction, Space};
+use super::dependents::Dependents;
+use crate::analyse::class::{Class, Direction};
 use crate::analyse::flow::Flow;
 use crate::analyse::routines;
 use crate::analyse::survey::{MemoryEffect, Survey};
 use crate::asm::Operand;
 use crate::frame::variants::{Variant, Variants};
+use crate::lift::starts::{Start, Starts};
 use crate::lift::{FuncIdx, Inst, InstIdx, Lifted};
 use crate::registers::reg64;
 
@@ -234,26 +236,36 @@ fn aligned(rsp: i64, alignment: u8, variant: Variant) -> i64 {
 
 /// Facts before the instructions whose treatment depends on them.
 pub struct FactsBefore {
-    /// By variant; each in the order of the instructions.
-    found: Vec<Vec<(InstIdx, Facts)>>,
+    /// By variant.
+    found: Vec<OneVariant>,
+}
+
+/// The facts in one variant.
+struct OneVariant {
+    /// In the order of the instructions.
+    facts: Vec<(InstIdx, Facts)>,
+    /// Which of `facts` are before an instruction.
+    places: Starts,
 }
 
 impl FactsBefore {
     /// The facts before an instruction, in a variant of its function.
     pub fn get(&self, i: InstIdx, variant: Variant) -> Option<&Facts> {
         let found = self.found.get(usize::from(variant.0))?;
-        let n = found.binary_search_by_key(&i, |(i, _)| *i).ok()?;
-        Some(&found[n].1)
+        match found.places.get(i.0.into()) {
+            Start::Of(n) => Some(&found.facts[n as usize].1),
+            Start::Middle | Start::End => None,
+        }
     }
 
     /// All of one variant, in the order of the instructions.
     pub fn of(&self, variant: Variant) -> &[(InstIdx, Facts)] {
-        &self.found[usize::from(variant.0)]
+        &self.found[usize::from(variant.0)].facts
     }
 
     /// All of them, of all variants.
     pub fn all(&self) -> impl Iterator<Item = &(InstIdx, Facts)> {
-        self.found.iter().flatten()
+        self.found.iter().flat_map(|one| &one.facts)
     }
 }
 
@@ -308,9 +320,10 @@ fn one_variant(
     dependents: &Dependents,
     variants: &Variants,
     variant: Variant,
-) -> Vec<(InstIdx, Facts)> {
+) -> OneVariant {
     let before = solve(input, dependents, variants, variant);
     let mut found = Vec::with_capacity(dependents.insts.len());
+    let mut places = Starts::new(input.classes.len());
     let mut rest = &dependents.insts[..];
     // Blocks and the instructions that need facts are in the same order.
     while let Some(first) = rest.first() {
@@ -324,104 +337,15 @@ fn one_variant(
         let mut at = insts.start;
         for &i in here {
             facts.pass_all(input, at..i.0, variant);
+            places.add(i.0 as usize, found.len() as u32);
             found.push((i, facts));
             at = i.0;
         }
     }
-    found
-}
-
-/// Instructions whose treatment depends on facts, and the functions that are followed
-/// to find these facts.
-struct Dependents {
-    /// In order.
-    insts: Vec<InstIdx>,
-    /// For each function, whether it has such an instruction or leads, in the same
-    /// invocation, into a function that has.
-    functions: Vec<bool>,
-}
-
-impl Dependents {
-    fn find(input: Input<'_>, asked: Asked) -> Dependents {
-        let uses_words = |i: &InstIdx| {
-            asked == Asked::AllWords
-                && (input.changes_facts[i.0 as usize] || uses_frame(input.lifted.inst(*i)))
-        };
-        let asks = |i: &InstIdx| match input.classes[i.0 as usize] {
-            Class::FramePointerToStack
-            | Class::Realign(_)
-            | Class::String(..)
-            | Class::PortString(..)
-            | Class::Stack => true,
-            Class::Memory(Space::Heap) | Class::PushMemory(Space::Heap)
-                if asked == Asked::FrameOperands =>
-            {
-                through_frame_pointer(input.lifted.inst(*i))
-            }
-            _ => uses_words(i),
-        };
-        let all = (0..input.classes.len() as u32).map(InstIdx);
-        let insts: Vec<InstIdx> = all.filter(asks).collect();
-        let mut functions = vec![false; input.lifted.functions.len()];
-        if !insts.is_empty() {
-            for &i in &insts {
-                functions[input.lifted.function_of(i).0 as usize] = true;
-            }
-            lead_back(&mut functions, &jumps_between_functions(input));
-        }
-        Dependents { insts, functions }
+    OneVariant {
+        facts: found,
+        places,
     }
-}
-
-/// Marks each function that jumps into a marked one.
-fn lead_back(functions: &mut [bool], jumps: &[(FuncIdx, FuncIdx)]) {
-    loop {
-        let mut changed = false;
-        for (from, to) in jumps {
-            if functions[to.0 as usize] && !functions[from.0 as usize] {
-                functions[from.0 as usize] = true;
-                changed = true;
-            }
-        }
-        if !changed {
-            return;
-        }
-    }
-}
-
-/// Where control goes from one function into another, in the same invocation.
-fn jumps_between_functions(input: Input<'_>) -> Vec<(FuncIdx, FuncIdx)> {
-    let (lifted, blocks) = (input.lifted, input.flow.blocks());
-    let mut jumps = Vec::new();
-    let mut from = FuncIdx(0);
-    for (n, block) in blocks.iter().enumerate() {
-        // A block is in one function, and both are in order.
-        while lifted.function(from).insts.end <= block.start {
-            from = FuncIdx(from.0 + 1);
-        }
-        for next in input.flow.continuations(BlockId(n as u32)) {
-            let to = blocks[next.0 as usize].start;
-            if !lifted.function(from).insts.contains(&to) {
-                jumps.push((from, lifted.function_of(InstIdx(to))));
-            }
-        }
-    }
-    jumps
-}
-
-/// Whether an instruction names `rsp` or has an operand `disp(%reg)`.
-fn uses_frame(inst: &Inst) -> bool {
-    let iced = &inst.iced;
-    let names_rsp = (0..iced.op_count()).any(|n| {
-        iced.op_kind(n) == OpKind::Register && iced.op_register(n).full_register() == Register::RSP
-    });
-    let memory = (0..iced.op_count()).any(|n| iced.op_kind(n) == OpKind::Memory);
-    names_rsp || memory && inst.operand().simple().is_some()
-}
-
-/// Whether an operand is `disp(%rbp)` or `disp(%r10)`, which unwinding counts from.
-pub fn through_frame_pointer(inst: &Inst) -> bool {
-    matches!(inst.operand().simple(), Some((Reg::RBP | Reg::R10, _)))
 }
 
 /// Facts before the blocks that control was found to reach.

@@ -4,6 +4,7 @@
 //! which words ([`words`]).
 
 mod contents;
+mod dependents;
 pub mod facts;
 pub mod refine;
 pub mod variants;

@@ -1,6 +1,7 @@
 //! Changes of classes that depend on stack facts. After this, classes are final.
 
-use super::facts::{FactsBefore, through_frame_pointer};
+use super::dependents::through_frame_pointer;
+use super::facts::FactsBefore;
 use crate::analyse::Analysis;
 use crate::analyse::class::{Class, SiteClass, Space};
 use crate::lift::Lifted;

@@ -113,17 +113,21 @@ impl Families {
     /// Finds them.
     pub fn new(lifted: &Lifted<'_>, flow: &Flow) -> Families {
         let mut families = Families((0..lifted.functions.len() as u32).collect());
+        let mut from = FuncIdx(0);
         for (n, block) in flow.blocks().iter().enumerate() {
-            let from = lifted.function_of(InstIdx(block.start));
+            from = lifted.function_from(from, InstIdx(block.start));
             // Replacements of alternatives are not written at all.
             if lifted.function(from).padding {
                 continue;
             }
             for next in flow.continuations(BlockId(n as u32)) {
                 let first = flow.blocks()[next.0 as usize].start;
+                if lifted.function(from).insts.contains(&first) {
+                    continue;
+                }
                 let to = lifted.function_of(InstIdx(first));
                 let tail_call = lifted.function(to).insts.start == first && lifted.is_entered(to);
-                if from != to && !tail_call && !lifted.function(to).padding {
+                if !tail_call && !lifted.function(to).padding {
                     families.join(from, to);
                 }
             }

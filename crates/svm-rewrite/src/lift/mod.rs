@@ -9,7 +9,7 @@
 mod decode;
 mod functions;
 mod relocation;
-mod starts;
+pub mod starts;
 pub mod syntax;
 
 pub use decode::R_X86_64_TLSDESC_CALL;
@@ -232,6 +232,14 @@ impl Lifted<'_> {
     /// The function that holds an instruction.
     pub fn function_of(&self, i: InstIdx) -> FuncIdx {
         FuncIdx(self.functions.partition_point(|f| f.insts.end <= i.0) as u32)
+    }
+
+    /// The same for an instruction that is in `f` or in a function after it.
+    pub fn function_from(&self, mut f: FuncIdx, i: InstIdx) -> FuncIdx {
+        while self.function(f).insts.end <= i.0 {
+            f.0 += 1;
+        }
+        f
     }
 
     /// The function with this index.

@@ -47,6 +47,7 @@ impl Starts {
         word.bits |= 1 << (offset % 64);
     }
 
+    /// What is at an offset.
     pub fn get(&self, offset: u64) -> Start {
         let at = match usize::try_from(offset) {
             Ok(at) if at < self.len => at,

@@ -12,10 +12,9 @@
 //! paths disagree. Pointers whose place is not known are assumed not to reach a pushed
 //! word that nothing else makes one of these, as in [`super::facts`].
 
-use std::collections::BTreeMap;
-use std::ops::Range;
+mod uses;
 
-use foldhash::{HashMap, HashSet};
+use foldhash::HashSet;
 use iced_x86::{Code as Op, Instruction, Mnemonic, OpKind, Register};
 
 use super::contents::FramePlace;
@@ -25,8 +24,9 @@ use crate::analyse::Analysis;
 use crate::analyse::class::{Class, Space};
 use crate::analyse::classify::WORD;
 use crate::asm::LONGEST;
-use crate::lift::{InstIdx, Lifted};
+use crate::lift::{FuncIdx, InstIdx, Lifted};
 use crate::refusal::{self, Refusal, RefusalCode};
+use uses::{Found, Use, Uses};
 
 /// The pushes and pops, `leave` included, whose word is on the data stack.
 #[derive(Debug, Default)]
@@ -40,34 +40,6 @@ impl StackWords {
     pub fn is_data(&self, i: InstIdx, variant: Variant) -> bool {
         self.data.contains(&(i, variant))
     }
-}
-
-/// What an instruction does to words of the frame, by their places.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Use {
-    /// `push` makes the word.
-    Push(i64),
-    /// `pop` takes it.
-    Pop(i64),
-    /// An operand in memory reaches these bytes.
-    Reach(Range<i64>),
-    /// `rsp` moves over these bytes, which are gone.
-    Drop(Range<i64>),
-    /// `rsp` moves over these bytes, which belong to the frame now.
-    Make(Range<i64>),
-}
-
-/// What is known of one word.
-#[derive(Default)]
-struct Word {
-    pushes: Vec<InstIdx>,
-    pops: Vec<InstIdx>,
-    is_data: bool,
-}
-
-/// The word in which a byte of the frame is.
-fn word(byte: i64) -> i64 {
-    byte & -WORD
 }
 
 /// Finds the stack of each word.
@@ -90,167 +62,36 @@ pub fn find(
         }
     }
     for variant in variants.all() {
-        let mut uses = Uses::default();
+        let mut found = Found::default();
+        let mut function = FuncIdx(0);
         for (i, facts) in facts.of(variant) {
-            let family = families.of(lifted.function_of(*i));
+            function = lifted.function_from(function, *i);
+            let family = families.of(function);
             let (iced, class) = (&lifted.inst(*i).iced, classes[i.0 as usize]);
-            match uses_of(iced, class, facts, variant) {
-                Ok(found) => uses.add(family, *i, found),
-                Err((code, reason)) => {
-                    refusal::add(&mut refusals, lifted.refusal(code, *i, reason));
-                }
+            let uses = |used| found.add(family, *i, used);
+            if let Err((code, reason)) = each_use(iced, class, facts, variant, uses) {
+                refusal::add(&mut refusals, lifted.refusal(code, *i, reason));
             }
             if let (true, Some(FramePlace(rsp))) = (
                 copies_return_address(iced, class, facts),
                 facts.stack_pointer(),
             ) {
-                uses.copies.push((*i, (family, rsp - WORD)));
+                found.copies.push((*i, (family, rsp - WORD)));
             }
         }
+        let uses = Uses::of(found, analysis);
         for i in uses.read_copies() {
             refusal::add(
                 &mut refusals,
                 lifted.refusal(RETURN_ADDRESS.0, i, RETURN_ADDRESS.1),
             );
         }
-        words
-            .data
-            .extend(uses.on_data(analysis).map(|i| (i, variant)));
+        words.data.extend(uses.on_data().map(|i| (i, variant)));
     }
     match refusals.is_empty() {
         true => Ok(words),
         false => Err(refusals),
     }
-}
-
-/// The uses of one variant.
-#[derive(Default)]
-struct Uses {
-    /// By family and place.
-    words: BTreeMap<(usize, i64), Word>,
-    /// What instructions do to `rsp`, in order.
-    moves: HashMap<InstIdx, Vec<Use>>,
-    /// The families of these instructions.
-    families: HashMap<InstIdx, usize>,
-    /// Pushes of a copy of the return address, which only unwinders read, with its word.
-    copies: Vec<(InstIdx, (usize, i64))>,
-}
-
-impl Uses {
-    fn add(&mut self, family: usize, i: InstIdx, found: Vec<Use>) {
-        for used in found {
-            match &used {
-                Use::Push(at) => self.word(family, *at).pushes.push(i),
-                Use::Pop(at) => self.word(family, *at).pops.push(i),
-                // What is dropped or made matters only where it is pushed or popped.
-                Use::Drop(_) | Use::Make(_) => {}
-                Use::Reach(bytes) => {
-                    let mut at = word(bytes.start);
-                    while at < bytes.end {
-                        self.word(family, at).is_data = true;
-                        at += WORD;
-                    }
-                }
-            }
-            if !matches!(used, Use::Reach(_)) {
-                self.moves.entry(i).or_default().push(used);
-                self.families.insert(i, family);
-            }
-        }
-    }
-
-    /// Copies of the return address that an operand may read.
-    fn read_copies(&self) -> impl Iterator<Item = InstIdx> {
-        let read = |key| self.words.get(key).is_some_and(|word: &Word| word.is_data);
-        self.copies
-            .iter()
-            .filter(move |(_, key)| read(key))
-            .map(|(i, _)| *i)
-    }
-
-    fn word(&mut self, family: usize, at: i64) -> &mut Word {
-        self.words.entry((family, word(at))).or_default()
-    }
-
-    /// The pushes and pops of words on the data stack.
-    fn on_data(&self, analysis: &Analysis<'_>) -> impl Iterator<Item = InstIdx> {
-        let made = self.popped_unpushed(analysis);
-        let data = self.words.iter().filter(|(key, word)| {
-            let is_saved = || {
-                word.pushes
-                    .iter()
-                    .all(|i| self.is_saved(analysis, *i, key.1))
-            };
-            let used = !word.pushes.is_empty() || !word.pops.is_empty();
-            used && (word.is_data || word.pushes.is_empty() || made.contains(key) || !is_saved())
-        });
-        let moves = data.flat_map(|(_, word)| word.pushes.iter().chain(&word.pops));
-        moves.copied().collect::<Vec<_>>().into_iter()
-    }
-
-    /// Whether the word that `push` makes is taken by a `pop`, and dropped on no path.
-    fn is_saved(&self, analysis: &Analysis<'_>, push: InstIdx, at: i64) -> bool {
-        let next = self.next(analysis, push, at);
-        next.popped && !next.dropped
-    }
-
-    /// The words that a `pop` takes on a path on which they were made without `push`.
-    fn popped_unpushed(&self, analysis: &Analysis<'_>) -> HashSet<(usize, i64)> {
-        let mut found = HashSet::default();
-        let popped = |(_, word): &(_, &Word)| !word.pops.is_empty() && !word.pushes.is_empty();
-        for (i, uses) in &self.moves {
-            for used in uses {
-                let Use::Make(bytes) = used else { continue };
-                let family = self.families[i];
-                let inside = self.words.range((family, bytes.start)..(family, bytes.end));
-                for (key, _) in inside.filter(popped) {
-                    if self.next(analysis, *i, key.1).popped {
-                        found.insert(*key);
-                    }
-                }
-            }
-        }
-        found
-    }
-
-    /// What happens to the word at a place first, on the paths after an instruction.
-    fn next(&self, analysis: &Analysis<'_>, after: InstIdx, at: i64) -> Next {
-        let flow = &analysis.flow;
-        let mut next = Next::default();
-        let mut seen = HashSet::default();
-        let mut work = vec![(flow.block_of(after), after.0 + 1)];
-        while let Some((block, start)) = work.pop() {
-            let end = flow.blocks()[block.0 as usize].end;
-            let mut rest = (start..end)
-                .filter_map(|i| self.moves.get(&InstIdx(i)))
-                .flatten();
-            let first = rest.find(|used| match used {
-                Use::Push(place) | Use::Pop(place) => *place == at,
-                Use::Drop(bytes) | Use::Make(bytes) => bytes.contains(&at),
-                Use::Reach(_) => false,
-            });
-            match first {
-                Some(Use::Pop(_)) => next.popped = true,
-                Some(Use::Drop(_)) => next.dropped = true,
-                Some(Use::Push(_) | Use::Make(_) | Use::Reach(_)) => {}
-                None => {
-                    for &next in flow.continuations(block) {
-                        if seen.insert(next) {
-                            work.push((next, flow.blocks()[next.0 as usize].start));
-                        }
-                    }
-                }
-            }
-        }
-        next
-    }
-}
-
-/// What happens to a word first, on any path.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Next {
-    popped: bool,
-    dropped: bool,
 }
 
 /// Why an instruction is refused.
@@ -288,7 +129,7 @@ fn fits(lifted: &Lifted<'_>, i: InstIdx, class: Class) -> Result<(), Refused> {
         }
         _ => {}
     }
-    if has_memory && iced.mnemonic() != Mnemonic::Lea && lifted.bytes(i).len() + GROWTH > LONGEST {
+    if has_memory && iced.mnemonic() != Mnemonic::Lea && iced.len() + GROWTH > LONGEST {
         return Err((
             RefusalCode::Unsupported,
             "the instruction leaves no room for the prefixes of the window",
@@ -342,14 +183,14 @@ fn reads_number(mnemonic: Mnemonic) -> bool {
     )
 }
 
-/// What an instruction does to the frame.
-fn uses_of(
+/// Gives each thing that an instruction does to the frame.
+fn each_use(
     iced: &Instruction,
     class: Class,
     facts: &Facts,
     variant: Variant,
-) -> Result<Vec<Use>, Refused> {
-    let mut uses = Vec::new();
+    mut uses: impl FnMut(Use),
+) -> Result<(), Refused> {
     if let Some(FramePlace(at)) = facts.place(iced) {
         let address = iced.mnemonic() == Mnemonic::Lea;
         let size = if address {
@@ -366,7 +207,7 @@ fn uses_of(
         }
         let moves_rsp = address && iced.op0_register() == Register::RSP;
         if !is_gone && !moves_rsp {
-            uses.push(Use::Reach(at..at + size));
+            uses(Use::Reach(at..at + size));
         }
     }
     let rsp = || {
@@ -378,28 +219,28 @@ fn uses_of(
     };
     match (class, iced.mnemonic()) {
         (Class::Plain | Class::Stack | Class::PushMemory(_), Mnemonic::Push) => {
-            uses.push(Use::Push(rsp()? - WORD))
+            uses(Use::Push(rsp()? - WORD));
         }
-        (Class::Plain | Class::PopMemory(_), Mnemonic::Pop) => uses.push(Use::Pop(rsp()?)),
+        (Class::Plain | Class::PopMemory(_), Mnemonic::Pop) => uses(Use::Pop(rsp()?)),
         (Class::FramePointerToStack, _) => {
             let (rsp, distance) = (rsp()?, facts.stack_move(iced).unwrap_or(0));
-            uses.push(moved(rsp, distance));
+            uses(moved(rsp, distance));
             if iced.code() == Op::Leaveq {
-                uses.push(Use::Pop(rsp + distance));
+                uses(Use::Pop(rsp + distance));
             }
         }
         (Class::Realign(alignment), _) => {
             let padding = facts.padding(alignment, variant).unwrap_or(0);
-            uses.push(moved(rsp()?, -padding));
+            uses(moved(rsp()?, -padding));
         }
         (Class::Plain, _) => {
             if let Some(distance) = moves_rsp(iced) {
-                uses.push(moved(rsp()?, distance));
+                uses(moved(rsp()?, distance));
             }
         }
         _ => {}
     }
-    Ok(uses)
+    Ok(())
 }
 
 /// `rsp` moves by so many bytes from a place.

@@ -1,0 +1,263 @@
+//! What the instructions of one variant do to the words of its frames, and what follows for
+//! each word: whether it is on the data stack.
+
+use std::ops::Range;
+
+use foldhash::HashSet;
+use liveness::BlockId;
+
+use crate::analyse::Analysis;
+use crate::analyse::classify::WORD;
+use crate::lift::InstIdx;
+
+/// What an instruction does to words of the frame, by their places.
+pub(super) enum Use {
+    /// `push` makes the word.
+    Push(i64),
+    /// `pop` takes it.
+    Pop(i64),
+    /// An operand in memory reaches these bytes.
+    Reach(Range<i64>),
+    /// `rsp` moves over these bytes, which are gone.
+    Drop(Range<i64>),
+    /// `rsp` moves over these bytes, which belong to the frame now.
+    Make(Range<i64>),
+}
+
+/// What is known of one word.
+#[derive(Default)]
+struct Word {
+    pushes: Vec<InstIdx>,
+    pops: Vec<InstIdx>,
+    is_data: bool,
+}
+
+/// A word, by the family of functions whose frame it is in, and its place there.
+pub(super) type Key = (usize, i64);
+
+/// What an instruction does to one word.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Touch {
+    Push(InstIdx),
+    Pop(InstIdx),
+    /// An operand reaches it: whose, does not matter.
+    Reach,
+}
+
+/// What an instruction of a family does to `rsp`.
+struct Move {
+    inst: InstIdx,
+    family: usize,
+    used: Use,
+}
+
+/// The word in which a byte of the frame is.
+fn word(byte: i64) -> i64 {
+    byte & -WORD
+}
+
+/// The uses of one variant as they are found, in the order of the instructions.
+#[derive(Default)]
+pub(super) struct Found {
+    touches: Vec<(Key, Touch)>,
+    moves: Vec<Move>,
+    /// Pushes of a copy of the return address, which only unwinders read, with its word.
+    pub copies: Vec<(InstIdx, Key)>,
+}
+
+impl Found {
+    pub fn add(&mut self, family: usize, inst: InstIdx, used: Use) {
+        match &used {
+            Use::Push(at) => self.touch(family, *at, Touch::Push(inst)),
+            Use::Pop(at) => self.touch(family, *at, Touch::Pop(inst)),
+            // What is dropped or made matters only where it is pushed or popped.
+            Use::Drop(_) | Use::Make(_) => {}
+            Use::Reach(bytes) => {
+                let mut at = word(bytes.start);
+                while at < bytes.end {
+                    self.touch(family, at, Touch::Reach);
+                    at += WORD;
+                }
+                return;
+            }
+        }
+        self.moves.push(Move { inst, family, used });
+    }
+
+    fn touch(&mut self, family: usize, at: i64, touch: Touch) {
+        self.touches.push(((family, word(at)), touch));
+    }
+
+    /// The words, sorted.
+    fn words(&mut self) -> Vec<(Key, Word)> {
+        self.touches.sort_unstable();
+        self.touches.dedup();
+        let of_one = |touches: &[(Key, Touch)]| {
+            let mut word = Word::default();
+            for (_, touch) in touches {
+                match *touch {
+                    Touch::Push(i) => word.pushes.push(i),
+                    Touch::Pop(i) => word.pops.push(i),
+                    Touch::Reach => word.is_data = true,
+                }
+            }
+            (touches[0].0, word)
+        };
+        self.touches
+            .chunk_by(|a, b| a.0 == b.0)
+            .map(of_one)
+            .collect()
+    }
+}
+
+/// The uses of one variant.
+pub(super) struct Uses<'u> {
+    analysis: &'u Analysis<'u>,
+    /// Sorted.
+    words: Vec<(Key, Word)>,
+    /// In the order of the instructions.
+    moves: Vec<Move>,
+    /// Those of block `b` are `moves[starts[b]..starts[b + 1]]`.
+    starts: Vec<u32>,
+    copies: Vec<(InstIdx, Key)>,
+}
+
+impl<'u> Uses<'u> {
+    pub fn of(mut found: Found, analysis: &'u Analysis<'u>) -> Uses<'u> {
+        let words = found.words();
+        let Found { moves, copies, .. } = found;
+        let mut before = 0;
+        let blocks = analysis.flow.blocks().iter();
+        let ends = blocks.map(|insts| {
+            let rest = moves[before..].iter();
+            before += rest.take_while(|m| m.inst.0 < insts.end).count();
+            before as u32
+        });
+        let starts = std::iter::once(0).chain(ends).collect();
+        Uses {
+            analysis,
+            words,
+            moves,
+            starts,
+            copies,
+        }
+    }
+
+    /// Copies of the return address that an operand may read.
+    pub fn read_copies(&self) -> impl Iterator<Item = InstIdx> {
+        let read = |key: &Key| {
+            let found = self.words.binary_search_by_key(key, |(key, _)| *key);
+            found.is_ok_and(|n| self.words[n].1.is_data)
+        };
+        let copies = self.copies.iter();
+        copies.filter(move |(_, key)| read(key)).map(|(i, _)| *i)
+    }
+
+    /// The pushes and pops of words on the data stack.
+    pub fn on_data(&self) -> impl Iterator<Item = InstIdx> {
+        let mut search = Search::new(self);
+        let made = self.popped_unpushed(&mut search);
+        let mut moves = Vec::new();
+        for (key, word) in &self.words {
+            // Taken by a `pop`, and dropped on no path.
+            let mut is_saved = |push: &InstIdx| {
+                let next = search.next(*push, key.1);
+                next.popped && !next.dropped
+            };
+            let used = !word.pushes.is_empty() || !word.pops.is_empty();
+            let is_data = word.is_data || word.pushes.is_empty() || made.contains(key);
+            if used && (is_data || !word.pushes.iter().all(&mut is_saved)) {
+                moves.extend(word.pushes.iter().chain(&word.pops));
+            }
+        }
+        moves.into_iter()
+    }
+
+    /// The words that a `pop` takes on a path on which they were made without `push`.
+    fn popped_unpushed(&self, search: &mut Search<'_>) -> HashSet<Key> {
+        let mut found = HashSet::default();
+        for Move { inst, family, used } in &self.moves {
+            let Use::Make(bytes) = used else { continue };
+            let first = (*family, bytes.start);
+            let first = self.words.partition_point(|(key, _)| *key < first);
+            let end = (*family, bytes.end);
+            let inside = self.words[first..].iter().take_while(|(key, _)| *key < end);
+            for (key, word) in inside {
+                let popped = !word.pops.is_empty() && !word.pushes.is_empty();
+                if popped && search.next(*inst, key.1).popped {
+                    found.insert(*key);
+                }
+            }
+        }
+        found
+    }
+
+    /// What the instructions of a block do to `rsp`.
+    fn moves_of(&self, block: BlockId) -> &[Move] {
+        let b = block.0 as usize;
+        &self.moves[self.starts[b] as usize..self.starts[b + 1] as usize]
+    }
+}
+
+/// Searches along paths, one after the other.
+struct Search<'u> {
+    uses: &'u Uses<'u>,
+    /// The last search that came to a block's beginning.
+    seen: Vec<u32>,
+    searches: u32,
+    work: Vec<BlockId>,
+}
+
+impl<'u> Search<'u> {
+    fn new(uses: &'u Uses<'u>) -> Search<'u> {
+        Search {
+            uses,
+            seen: vec![0; uses.analysis.flow.blocks().len()],
+            searches: 0,
+            work: Vec::new(),
+        }
+    }
+
+    /// What happens to the word at a place first, on the paths after an instruction.
+    fn next(&mut self, after: InstIdx, at: i64) -> Next {
+        self.searches += 1;
+        let mut next = Next::default();
+        let first = self.uses.analysis.flow.block_of(after);
+        let moves = self.uses.moves_of(first);
+        let rest = &moves[moves.partition_point(|m| m.inst <= after)..];
+        self.follow(first, rest, at, &mut next);
+        while let Some(block) = self.work.pop() {
+            self.follow(block, self.uses.moves_of(block), at, &mut next);
+        }
+        next
+    }
+
+    /// The same on the paths through the rest of a block, which does so much to `rsp`.
+    fn follow(&mut self, block: BlockId, moves: &[Move], at: i64, next: &mut Next) {
+        let first = moves.iter().find(|m| match &m.used {
+            Use::Push(place) | Use::Pop(place) => *place == at,
+            Use::Drop(bytes) | Use::Make(bytes) => bytes.contains(&at),
+            Use::Reach(_) => false,
+        });
+        match first.map(|m| &m.used) {
+            Some(Use::Pop(_)) => next.popped = true,
+            Some(Use::Drop(_)) => next.dropped = true,
+            Some(Use::Push(_) | Use::Make(_) | Use::Reach(_)) => {}
+            None => {
+                for &next in self.uses.analysis.flow.continuations(block) {
+                    let seen = &mut self.seen[next.0 as usize];
+                    if std::mem::replace(seen, self.searches) != self.searches {
+                        self.work.push(next);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What happens to a word first, on any path.
+#[derive(Clone, Copy, Default)]
+struct Next {
+    popped: bool,
+    dropped: bool,
+}
