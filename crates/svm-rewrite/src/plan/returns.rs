@@ -113,12 +113,12 @@ pub struct Input<'a> {
 pub fn plan(input: &Input<'_>) -> ReturnWords {
     let entries = input.entries();
     let paths = Paths::find(input, &entries);
-    let intact = paths.intact_before(input);
-    let needs = paths.needs_copy(input, &intact);
+    let intact = paths.intact_before();
+    let needs = paths.needs_copy(&intact);
     let mut words = ReturnWords::default();
     for (n, insts) in (0..).zip(input.flow.blocks()) {
         let last = InstIdx(insts.end - 1);
-        if paths.leaves[n] && !input.intact_at_end(intact[n], insts.start..last.0) {
+        if paths.leaves[n] && !paths.intact_at_end(n, intact[n]) {
             let check = check(input.plans[last.0 as usize].live);
             words.checks.insert(last.0, check);
         }
@@ -128,7 +128,7 @@ pub fn plan(input: &Input<'_>) -> ReturnWords {
             words.keeps.insert(first.0, holder(live));
         }
         if let Some(above) = paths.above[n]
-            && !input.intact_behind(&paths, above, intact[above])
+            && !paths.intact_behind(above, intact[above])
         {
             words.falls.insert(first.0, check(live));
         }
@@ -189,20 +189,6 @@ impl Input<'_> {
                     _ => None,
                 });
         begins.chain(called).collect()
-    }
-
-    /// Whether the word is certainly unchanged after `insts`, given whether it was
-    /// `before` them.
-    fn intact_at_end(&self, before: bool, insts: std::ops::Range<u32>) -> bool {
-        before && !insts.into_iter().any(|i| self.may_write(i))
-    }
-
-    /// The same for a block.
-    fn intact_behind(&self, paths: &Paths, block: usize, before: bool) -> bool {
-        let insts = self.flow.blocks()[block].clone();
-        // If a block may leave the invocation but control continues (a conditional
-        // tail call), it has compared.
-        paths.leaves[block] || self.intact_at_end(before, insts)
     }
 
     /// Whether the sequence of an instruction may write through a pointer, or calls code
@@ -270,6 +256,15 @@ struct Paths {
     /// For each block that begins with an entry, the one that control runs into it
     /// from.
     above: Vec<Option<usize>>,
+    /// Of each block.
+    writes: Vec<Writes>,
+}
+
+/// Whether a block may write the word.
+#[derive(Clone, Copy, Default)]
+struct Writes {
+    before_last: bool,
+    anywhere: bool,
 }
 
 impl Paths {
@@ -277,12 +272,18 @@ impl Paths {
         let (lifted, blocks) = (input.lifted, input.flow.blocks());
         let mut leaves = vec![false; blocks.len()];
         let mut above = vec![None; blocks.len()];
+        let mut writes = vec![Writes::default(); blocks.len()];
         let (mut to, mut from) = (Vec::new(), Vec::new());
         for (n, insts) in blocks.iter().enumerate() {
             let (here, last) = (BlockId(n as u32), InstIdx(insts.end - 1));
             if matches!(input.plans[last.0 as usize].class, Class::Unreached(_)) {
                 continue;
             }
+            let before_last = (insts.start..last.0).any(|i| input.may_write(i));
+            writes[n] = Writes {
+                before_last,
+                anywhere: before_last || input.may_write(last.0),
+            };
             leaves[n] = input.leaves(last, entries);
             let jumps_to = match (
                 lifted.inst(last).iced.flow_control(),
@@ -310,15 +311,29 @@ impl Paths {
             from: Edges::sorted(blocks.len(), &from),
             leaves,
             above,
+            writes,
         }
     }
 
+    /// Whether the word is certainly unchanged before the last instruction of a block,
+    /// given whether it was `before` the block.
+    fn intact_at_end(&self, block: usize, before: bool) -> bool {
+        before && !self.writes[block].before_last
+    }
+
+    /// The same behind it.
+    fn intact_behind(&self, block: usize, before: bool) -> bool {
+        // If a block may leave the invocation but control continues (a conditional
+        // tail call), it has compared.
+        self.leaves[block] || before && !self.writes[block].anywhere
+    }
+
     /// Whether the word is certainly unchanged, where each block begins.
-    fn intact_before(&self, input: &Input<'_>) -> Vec<bool> {
+    fn intact_before(&self) -> Vec<bool> {
         let mut intact = vec![true; self.leaves.len()];
         let mut work: Vec<usize> = (0..intact.len()).collect();
         while let Some(block) = work.pop() {
-            if input.intact_behind(self, block, intact[block]) {
+            if self.intact_behind(block, intact[block]) {
                 continue;
             }
             for next in self.to.of(BlockId(block as u32)) {
@@ -331,16 +346,13 @@ impl Paths {
     }
 
     /// Whether a comparison follows, from where each block begins.
-    fn needs_copy(&self, input: &Input<'_>, intact: &[bool]) -> Vec<bool> {
+    fn needs_copy(&self, intact: &[bool]) -> Vec<bool> {
         let mut needs = vec![false; self.leaves.len()];
         let mut work = Vec::new();
-        for (n, insts) in input.flow.blocks().iter().enumerate() {
-            if self.leaves[n] && !input.intact_at_end(intact[n], insts.start..insts.end - 1) {
-                work.push(n);
-            }
-        }
+        let blocks = 0..intact.len();
+        work.extend(blocks.filter(|&n| self.leaves[n] && !self.intact_at_end(n, intact[n])));
         let above = self.above.iter().flatten();
-        work.extend(above.filter(|&&n| !input.intact_behind(self, n, intact[n])));
+        work.extend(above.filter(|&&n| !self.intact_behind(n, intact[n])));
         while let Some(block) = work.pop() {
             if !std::mem::replace(&mut needs[block], true) {
                 let before = self.from.of(BlockId(block as u32)).iter();
