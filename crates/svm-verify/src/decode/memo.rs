@@ -47,8 +47,8 @@ const PLACES: (usize, usize) = (1 << 8, 1 << 13);
 /// Bytes of code for each place, so that small objects have small tables.
 const BYTES_PER_PLACE: usize = 16;
 
-/// Places for guesses at the length.
-const LENGTHS: usize = 1 << 12;
+/// Places for guesses at the length, a byte each.
+const LENGTHS: usize = 1 << 14;
 
 /// Bytes that are read for a key: one more than the longest instruction has.
 const WINDOW: usize = 16;
