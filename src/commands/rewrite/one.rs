@@ -45,6 +45,8 @@ pub(super) struct Done {
 struct Made {
     bytes: Vec<u8>,
     sites: Sites,
+    /// The hash of what it was made from.
+    original: String,
 }
 
 impl Work<'_> {
@@ -59,7 +61,11 @@ impl Work<'_> {
     }
 
     fn rewrite_object(&self, job: &Job, input: &Input) -> Result<Done, Failure> {
-        let Made { mut bytes, sites } = self.make(input)?;
+        let Made {
+            mut bytes,
+            sites,
+            original,
+        } = self.make(input)?;
         // Verified as it will lie on disk: nothing but the signature, which no reader of
         // objects looks at, is added after this point.
         if let Some(signer) = &self.signer {
@@ -67,7 +73,7 @@ impl Work<'_> {
         }
         self.write(job, &bytes)?;
         let unverified = self.opts.no_verify.then_some("--no-verify");
-        Ok(self.done(input, sites, unverified, self.target()))
+        Ok(self.done(input, original, sites, unverified, self.target()))
     }
 
     /// Every member, under its name and in its place; the index is made anew.
@@ -94,7 +100,8 @@ impl Work<'_> {
         let bytes = bytes.map_err(|e| Failure::refused(&input.name, e.code(), e))?;
         self.write(job, &bytes)?;
         let unverified = self.opts.no_verify.then_some("--no-verify");
-        Ok(self.done(input, sites, unverified, self.target()))
+        let original = mark::hash(input.contents());
+        Ok(self.done(input, original, sites, unverified, self.target()))
     }
 
     fn rewrite_text(&self, job: &Job, input: &Input, text: &[u8]) -> Result<Done, Failure> {
@@ -126,7 +133,8 @@ impl Work<'_> {
             None => Sites::default(),
         };
         self.write(job, &printed.text)?;
-        Ok(self.done(input, sites, unverified, target))
+        let original = mark::hash(input.contents());
+        Ok(self.done(input, original, sites, unverified, target))
     }
 
     /// The target of objects.
@@ -148,7 +156,11 @@ impl Work<'_> {
             Some(report) => Sites::new(file, &rewritten.sites, report),
             None => Sites::default(),
         };
-        Ok(Made { bytes, sites })
+        Ok(Made {
+            bytes,
+            sites,
+            original,
+        })
     }
 
     fn rewritten(&self, input: &Input, target: Target) -> Result<Rewritten, Failure> {
@@ -195,6 +207,7 @@ impl Work<'_> {
     fn done(
         &self,
         input: &Input,
+        original: String,
         sites: Sites,
         unverified: Option<&'static str>,
         target: Target,
@@ -203,7 +216,7 @@ impl Work<'_> {
             sites,
             unverified,
             target,
-            original: mark::hash(input.contents()),
+            original,
             was_signed: signing::is_signed(input.contents()),
             signed: self.signer.is_some(),
         }
