@@ -5,6 +5,14 @@
 //! memory; `objdump` is a whole process that writes to /dev/null. Rates are in
 //! instructions, and MiB of code, of the original, for the verifier in those of
 //! the object that it verifies. Nothing is asserted: machines differ.
+//!
+//! Where the machine is busy, instructions are counted instead of time:
+//!
+//! ```text
+//! valgrind --tool=callgrind target/release/deps/throughput-* --once SCHEME FILE.ko...
+//! ```
+//!
+//! rewrites and verifies each file once, and does nothing else.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -49,28 +57,58 @@ struct Subject {
 }
 
 fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    if let ["--once", scheme, files @ ..] = &arguments[..] {
+        return once(scheme, files);
+    }
     let stock = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/stock");
     let e1000 = std::env::var_os("TWIN_STOCK_E1000").map_or(stock.join("e1000.ko"), PathBuf::from);
-    let Some(e1000) = subject(&e1000) else {
-        eprintln!(
-            "{}: missing or refused; run `make stock` first",
-            e1000.display()
+    let paths = modules(&stock.join("modules/kernel/drivers/net/ethernet"));
+    let mut rows = Vec::new();
+    for scheme in Scheme::ALL {
+        let Some(subject) = subject(&e1000, scheme) else {
+            eprintln!(
+                "{}: missing or refused; run `make stock` first",
+                e1000.display()
+            );
+            return ExitCode::FAILURE;
+        };
+        let title = format!("e1000.ko, scheme {}", scheme.as_str());
+        print_table(&title, std::slice::from_ref(&subject), scheme, ROUNDS);
+        rows.extend(added(&subject, scheme));
+    }
+    print_added(rows);
+    for scheme in Scheme::ALL {
+        let subjects = paths.iter().filter_map(|path| self::subject(path, scheme));
+        let subjects: Vec<Subject> = subjects.collect();
+        let title = format!(
+            "{} of {} Ethernet modules (the others are refused), scheme {}",
+            subjects.len(),
+            paths.len(),
+            scheme.as_str()
         );
+        print_table(&title, &subjects, scheme, ROUNDS_OF_MANY);
+    }
+    ExitCode::SUCCESS
+}
+
+/// Rewrites and verifies each file once.
+fn once(scheme: &str, files: &[&str]) -> ExitCode {
+    let Some(scheme) = Scheme::ALL.into_iter().find(|s| s.as_str() == scheme) else {
+        eprintln!("{scheme}: no such scheme");
         return ExitCode::FAILURE;
     };
-    print_table("e1000.ko", std::slice::from_ref(&e1000), ROUNDS);
-    if let Some(rows) = Scheme::ALL.into_iter().map(|s| added(&e1000, s)).collect() {
-        print_added(rows);
+    let mut instructions = 0;
+    for file in files {
+        let bytes = std::fs::read(file).ok();
+        let rewritten = bytes.and_then(|bytes| rewrite(&bytes, scheme));
+        match rewritten.and_then(|(count, bytes)| Some((count, verify(&bytes, scheme)?))) {
+            Some((count, _)) => instructions += count,
+            None => eprintln!("{file}: missing or refused"),
+        }
     }
-
-    let paths = modules(&stock.join("modules/kernel/drivers/net/ethernet"));
-    let subjects: Vec<Subject> = paths.iter().filter_map(|path| subject(path)).collect();
-    let title = format!(
-        "{} of {} Ethernet modules (the others are refused)",
-        subjects.len(),
-        paths.len()
-    );
-    print_table(&title, &subjects, ROUNDS_OF_MANY);
+    println!("{instructions} instructions");
     ExitCode::SUCCESS
 }
 
@@ -89,10 +127,10 @@ fn modules(dir: &Path) -> Vec<PathBuf> {
     found
 }
 
-fn subject(path: &Path) -> Option<Subject> {
+fn subject(path: &Path, scheme: Scheme) -> Option<Subject> {
     let original = std::fs::read(path).ok()?;
-    let (instructions, rewritten) = rewrite(&original)?;
-    let rewritten_instructions = verify(&rewritten)?;
+    let (instructions, rewritten) = rewrite(&original, scheme)?;
+    let rewritten_instructions = verify(&rewritten, scheme)?;
     Some(Subject {
         path: path.to_owned(),
         code: code(&original)?,
@@ -115,9 +153,9 @@ fn code_of(object: &Object<'_>) -> u64 {
     sections.map(|(_, s)| s.size).sum()
 }
 
-fn rewrite(bytes: &[u8]) -> Option<(u64, Vec<u8>)> {
+fn rewrite(bytes: &[u8], scheme: Scheme) -> Option<(u64, Vec<u8>)> {
     let object = elf_loader::read(bytes).ok()?;
-    let options = Options::new(Scheme::Stlb);
+    let options = Options::new(scheme);
     let rewritten = svm_rewrite::rewrite(&object, options).ok()?;
     Some((
         rewritten.stats.instructions,
@@ -125,9 +163,9 @@ fn rewrite(bytes: &[u8]) -> Option<(u64, Vec<u8>)> {
     ))
 }
 
-fn verify(bytes: &[u8]) -> Option<u64> {
+fn verify(bytes: &[u8], scheme: Scheme) -> Option<u64> {
     let object = elf_loader::read(bytes).ok()?;
-    let contract = Contract::of(Target::Hypervisor).with(Scheme::Stlb);
+    let contract = Contract::of(Target::Hypervisor).with(scheme);
     Some(svm_verify::verify(&object, contract).ok()?.instructions as u64)
 }
 
@@ -189,7 +227,7 @@ fn print_added(rows: Vec<Added>) {
     );
 }
 
-fn print_table(title: &str, subjects: &[Subject], rounds: u32) {
+fn print_table(title: &str, subjects: &[Subject], scheme: Scheme, rounds: u32) {
     let originals: u64 = subjects.iter().map(|s| s.instructions).sum();
     let results: u64 = subjects.iter().map(|s| s.rewritten_instructions).sum();
     let paths: Vec<&Path> = subjects.iter().map(|s| s.path.as_path()).collect();
@@ -198,10 +236,10 @@ fn print_table(title: &str, subjects: &[Subject], rounds: u32) {
     let before: u64 = subjects.iter().map(|s| s.code).sum();
     let after: u64 = subjects.iter().map(|s| s.rewritten_code).sum();
     let rewriting = best((originals, before), rounds, || {
-        all(&|s| rewrite(&s.original).map(drop))
+        all(&|s| rewrite(&s.original, scheme).map(drop))
     });
     let verifying = best((results, after), rounds, || {
-        all(&|s| verify(&s.rewritten).map(drop))
+        all(&|s| verify(&s.rewritten, scheme).map(drop))
     });
     let disassembling = best((originals, before), rounds, || objdump(&paths));
     print_row("rewrite", rewriting);
