@@ -29,12 +29,16 @@ void twin_abort_record(struct twin_cpu *cpu, enum twin_abort_kind kind, uint32_t
 		       uint64_t address, uint64_t rip)
 {
 	struct twin_abort_report *report = &cpu->report;
+	uint32_t i;
 
 	report->kind = kind;
 	report->reason = reason;
 	report->address = address;
 	report->rip = rip;
 	report->entry_function = cpu->entry_function;
+	report->locks = cpu->locks;
+	for (i = 0; i < TWIN_HELD_LOCKS; i++)
+		report->lock[i] = i < cpu->locks ? cpu->lock[i] : (struct twin_held_lock){ 0, 0 };
 	kill_instance(cpu->instance, report);
 }
 
@@ -71,6 +75,12 @@ void twin_smashed_site(struct twin_cpu *cpu, uint64_t site)
 	const uint64_t *stack = (const uint64_t *)cpu->saved.rsp;
 
 	twin_abort_record(cpu, TWIN_ABORT_RETURN, 0, stack[1], site);
+}
+
+/* The clock has run out while the runtime worked for the driver (twin_stop). */
+void twin_stopped_site(struct twin_cpu *cpu, uint64_t site)
+{
+	twin_abort_record(cpu, TWIN_ABORT_TIME, 0, 0, site);
 }
 
 /* ---- Faults ------------------------------------------------------------ */
@@ -111,4 +121,17 @@ void twin_fault_record(struct twin_cpu *cpu, uint64_t rip, uint64_t address, uin
 	cpu->in_driver = 0;
 	twin_abort_record(cpu, overflow ? TWIN_ABORT_STACK : TWIN_ABORT_FAULT, trap,
 			  twin_window_dom0(cpu->instance, address), rip);
+}
+
+bool twin_stop(struct twin_cpu *cpu, uint64_t rip, uint64_t rsp)
+{
+	if (!cpu->instance)
+		return false;
+	if (!twin_fault_is_drivers(cpu, rip, rsp, false)) {
+		__atomic_store_n(&cpu->stop, 1, __ATOMIC_RELAXED);
+		return false;
+	}
+	cpu->in_driver = 0;
+	twin_abort_record(cpu, TWIN_ABORT_TIME, 0, 0, rip);
+	return true;
 }

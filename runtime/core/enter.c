@@ -48,6 +48,11 @@ OFFSET(CPU_R11, saved.r11);
 OFFSET(CPU_FLAGS, saved.flags);
 OFFSET(CPU_RSP, saved.rsp);
 OFFSET(CPU_SITE, saved.site);
+OFFSET(CPU_STOP, stop);
+OFFSET(CPU_LOCKS, locks);
+OFFSET(CPU_LOCK, lock);
+_Static_assert(HELD_LOCKS == TWIN_HELD_LOCKS, "twin_note_lock's limit");
+_Static_assert(sizeof(struct twin_held_lock) == 16, "twin_note_lock's entries");
 _Static_assert(sizeof(struct twin_cpu) <= TWIN_PAGE_SIZE, "the context is one page");
 _Static_assert(CALL_SHIFT == TWIN_CALL_SHIFT, "twin_stlb_call's hash");
 _Static_assert(STATUS_ABORTED == TWIN_ABORTED, "twin_unwind's result");
@@ -220,8 +225,11 @@ int twin_enter(struct twin_cpu *cpu, struct twin_instance *instance, uint64_t hy
 	top = stack_top(cpu, nested) - TWIN_INCOMING_ARGS;
 	if (top < cpu->driver_low + TWIN_PAGE_SIZE || top > cpu->driver_high)
 		return TWIN_NO_STACK;
-	if (!nested)
+	if (!nested) {
+		cpu->stop = 0;
+		cpu->locks = 0;
 		twin_gate_enter(instance);
+	}
 
 	status = enter_at(cpu, instance, top, hyp, args, &rax);
 	if (!nested)

@@ -85,8 +85,11 @@
 	cld
 .endm
 
-/* Back, rdi = cpu: all registers and flags from cpu->saved, and the site. */
+/* Back, rdi = cpu: all registers and flags from cpu->saved, and the site. Not if the clock
+ * has run out meanwhile. */
 .macro TO_DRIVER
+	cmpl	$0, CPU_STOP(%rdi)
+	jne	stopped
 	movl	$1, CPU_IN_DRIVER(%rdi)
 	movq	CPU_RSP(%rdi), %rsp
 	movq	CPU_SITE(%rdi), %rax
@@ -382,6 +385,67 @@ ENTRY twin_smashed
 	CALL_C	twin_smashed_site
 	jmp	twin_unwind
 END twin_smashed
+
+/* Abort in place of TO_DRIVER, on the host's stack. */
+	.type	stopped, @function
+	.balign	16
+stopped:
+	LOAD_SITE %rsi
+	CALL_C	twin_stopped_site
+	jmp	twin_unwind
+END stopped
+
+/* ---- Locks ------------------------------------------------------------- */
+
+/*
+ * A stub in place of a routine of driver code that takes or frees a lock comes here, with
+ * its address in r11 and the lock's in rdi. The site is on top of the driver stack.
+ *
+ *   cpu->lock[0 .. cpu->locks)   { address, site }, in the order of taking
+ */
+ENTRY twin_note_lock
+	movq	%rsp, %rax
+	orq	$(TWIN_STACK_BLOCK - 1), %rax
+	movl	TOP(CPU_LOCKS)(%rax), %ecx
+	incl	TOP(CPU_LOCKS)(%rax)
+	cmpl	$HELD_LOCKS, %ecx
+	jae	1f
+	shll	$4, %ecx
+	movq	(%rsp), %rdx
+	movq	%rdi, TOP(CPU_LOCK)(%rax, %rcx)
+	movq	%rdx, TOP(CPU_LOCK + 8)(%rax, %rcx)
+1:	jmp	*%r11
+END twin_note_lock
+
+/* The last note of that lock goes, and later ones move down. Without one, and if there were
+ * more than HELD_LOCKS, the count alone says that there was a lock. */
+ENTRY twin_note_unlock
+	movq	%rsp, %rax
+	orq	$(TWIN_STACK_BLOCK - 1), %rax
+	movl	TOP(CPU_LOCKS)(%rax), %ecx
+	testl	%ecx, %ecx
+	jz	4f
+	decl	TOP(CPU_LOCKS)(%rax)
+	cmpl	$HELD_LOCKS, %ecx
+	ja	4f
+	movl	%ecx, %edx
+	shll	$4, %edx
+	movl	%edx, %r10d
+1:	subl	$16, %edx
+	js	3f
+	cmpq	%rdi, TOP(CPU_LOCK)(%rax, %rdx)
+	jne	1b
+2:	addl	$16, %edx
+	cmpl	%r10d, %edx
+	jae	4f
+	movq	TOP(CPU_LOCK)(%rax, %rdx), %r8
+	movq	TOP(CPU_LOCK + 8)(%rax, %rdx), %r9
+	movq	%r8, TOP(CPU_LOCK - 16)(%rax, %rdx)
+	movq	%r9, TOP(CPU_LOCK - 8)(%rax, %rdx)
+	jmp	2b
+3:	incl	TOP(CPU_LOCKS)(%rax)
+4:	jmp	*%r11
+END twin_note_unlock
 
 /* ---- Calls out of the driver ------------------------------------------- */
 

@@ -134,6 +134,7 @@ int twin_port_out(struct twin_cpu *cpu, uint16_t port, uint32_t size, uint32_t v
 		  uint64_t site);						/* not 0 */
 void twin_warn_site(struct twin_cpu *cpu, uint64_t site);
 void twin_bug_site(struct twin_cpu *cpu, uint64_t site);
+void twin_stopped_site(struct twin_cpu *cpu, uint64_t site);
 void twin_smashed_site(struct twin_cpu *cpu, uint64_t site);
 int twin_import(struct twin_cpu *cpu, uint64_t number);				/* not 0 */
 int twin_run_hot(struct twin_cpu *cpu, twin_hot_routine routine);		/* not 0 */

@@ -23,6 +23,11 @@
 #define CPU_RSP		(CPU_SAVED + 80)
 #define CPU_SITE	(CPU_SAVED + 88)
 
+#define CPU_STOP	176
+#define CPU_LOCKS	180
+#define CPU_LOCK	184
+#define HELD_LOCKS	8	/* TWIN_HELD_LOCKS */
+
 /* log2 of the call cache's entries: TWIN_CALL_SHIFT */
 #define CALL_SHIFT	10
 /* TWIN_ABORTED */

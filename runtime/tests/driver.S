@@ -300,6 +300,45 @@ FUNCTION driver_hot
 	addq	$8, %rsp
 	ret
 
+/* Lock rdi and rsi, free rdx, then BUG. */
+FUNCTION driver_locks
+	pushq	%rbx
+	pushq	%r12
+	pushq	%r13
+	movq	%rdx, %rbx
+	movq	%rsi, %r12
+	call	*lock_stub(%rip)
+	.globl	driver_lock_site_a, driver_lock_site_b
+driver_lock_site_a:
+	movq	%r12, %rdi
+	call	*lock_stub(%rip)
+driver_lock_site_b:
+	movq	%rbx, %rdi
+	call	*unlock_stub(%rip)
+	call	twin_bug
+
+/* Lock 1 to rdi, free the last rsi of them, then BUG. */
+FUNCTION driver_many_locks
+	pushq	%rbx
+	pushq	%r12
+	pushq	%r13
+	movq	%rdi, %rbx
+	movq	%rsi, %r12
+	xorl	%r13d, %r13d
+1:	incq	%r13
+	movq	%r13, %rdi
+	call	*lock_stub(%rip)
+	cmpq	%rbx, %r13
+	jne	1b
+2:	testq	%r12, %r12
+	jz	3f
+	decq	%r12
+	movq	%r13, %rdi
+	decq	%r13
+	call	*unlock_stub(%rip)
+	jmp	2b
+3:	call	twin_bug
+
 /* ---- Register images --------------------------------------------------- */
 
 /*
@@ -624,9 +663,11 @@ driver_text_end:
 
 	.data
 	.balign	8
-	.globl	import_stub, hot_stub, driver_flags
+	.globl	import_stub, hot_stub, lock_stub, unlock_stub, driver_flags
 import_stub:	.quad	0
 hot_stub:	.quad	0
+lock_stub:	.quad	0
+unlock_stub:	.quad	0
 driver_flags:	.quad	0x202
 	.globl	host_mxcsr, host_flags
 host_mxcsr:	.long	0x3f80			# rounding down, none of the status

@@ -224,6 +224,7 @@ impl<'s> System<'s> {
                 offset: data_stack(CPU),
             },
             gs_base: percpu(CPU),
+            memory: self.memory(),
             guard: Rc::clone(&self.guard),
             services,
             upcalls: Box::new(ToDom0 {

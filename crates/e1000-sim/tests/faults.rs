@@ -16,6 +16,7 @@ fn sample(scheme: Scheme) -> (SharedPages<Tally>, u64) {
         only: String::new(),
         unchecked: false,
         verbose: true,
+        json: false,
         variant: Variant::plain(scheme),
     };
     let (pages, violations) =

@@ -23,6 +23,9 @@ pub const ABORT_IMPORT: u32 = 8;
 pub const ABORT_DEAD: u32 = 9;
 pub const ABORT_RETURN: u32 = 10;
 pub const ABORT_DMA: u32 = 11;
+pub const ABORT_TIME: u32 = 12;
+/// Locks that a report names at most.
+pub const HELD_LOCKS: usize = 8;
 
 #[repr(C)]
 pub struct Constant {
@@ -44,7 +47,20 @@ pub struct AbortReport {
     pub address: u64,
     pub rip: u64,
     pub entry_function: u64,
+    pub locks: u32,
+    pub zero: u32,
+    pub lock: [HeldLock; HELD_LOCKS],
 }
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HeldLock {
+    pub address: u64,
+    pub site: u64,
+}
+
+// The header asserts the same.
+const _: () = assert!(size_of::<AbortReport>() == 40 + 16 * HELD_LOCKS);
 
 /// The context page; only its first words are the host's.
 #[repr(C)]
@@ -355,9 +371,7 @@ unsafe extern "C" {
         arguments: *const [u64; 6],
         result: *mut u64,
     ) -> c_int;
-    pub fn twin_fault_is_drivers(cpu: *const Cpu, rip: u64, rsp: u64, fetched: bool) -> bool;
-    pub fn twin_abort_record(cpu: *mut Cpu, kind: u32, reason: u32, address: u64, rip: u64);
-    pub fn twin_fault_record(cpu: *mut Cpu, rip: u64, address: u64, trap: u32);
+    pub fn twin_stop(cpu: *mut Cpu, rip: u64, rsp: u64) -> bool;
     pub fn twin_abort_from_fault();
     pub fn twin_import_entry();
 
@@ -380,6 +394,7 @@ unsafe extern "C" {
         at: *mut c_void,
         routine: extern "C" fn(*mut Cpu, *mut Frame) -> c_int,
     );
+    pub fn twin_testbed_write_lock(at: *mut c_void, hyp: u64, frees: bool);
     pub fn twin_translate(instance: *mut Instance, va: u64, mapped: *mut u64) -> c_int;
     pub fn twin_call_lookup(instance: *mut Instance, vm: u64) -> u64;
     pub fn twin_instance_hold(instance: *mut Instance);

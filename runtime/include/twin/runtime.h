@@ -70,7 +70,17 @@ enum twin_abort_kind {
 	TWIN_ABORT_RETURN = 10,		/* return address overwritten; address: by what */
 	TWIN_ABORT_DMA = 11,		/* a descriptor for the card; reason: TWIN_DMA_REASON
 					 * (<twin/dma.h>), rip: the function entered */
+	TWIN_ABORT_TIME = 12,		/* the clock stopped it: twin_stop */
 };
+
+/* A lock that driver code asked for by a noted routine (twin_note_lock), and has not
+ * freed by one. Whether it has it or waits for it, the lock's word says. */
+struct twin_held_lock {
+	uint64_t address;	/* dom0 address */
+	uint64_t site;		/* return address in driver code: who took it */
+};
+
+#define TWIN_HELD_LOCKS		8	/* of a CPU; any more are counted only */
 
 /* The reason and place of an abort. */
 struct twin_abort_report {
@@ -79,7 +89,12 @@ struct twin_abort_report {
 	uint64_t address;	/* dom0 address, call target, port or import */
 	uint64_t rip;		/* return address of the site, or of the fault */
 	uint64_t entry_function;/* hyp address that twin_enter was given */
+	uint32_t locks;		/* held; entries of lock[], unless there are more */
+	uint32_t zero;
+	struct twin_held_lock lock[TWIN_HELD_LOCKS];	/* in the order of taking */
 };
+
+_Static_assert(sizeof(struct twin_abort_report) == 40 + 16 * TWIN_HELD_LOCKS, "no padding");
 
 /* ---- One CPU ----------------------------------------------------------- */
 
@@ -115,6 +130,9 @@ struct twin_cpu {
 	uint64_t driver_high;
 	uint64_t entry_function;
 	struct twin_registers saved;
+	uint32_t stop;		/* 1: twin_stop found the CPU in the runtime */
+	uint32_t locks;		/* held, by twin_note_lock */
+	struct twin_held_lock lock[TWIN_HELD_LOCKS];
 	struct twin_abort_report report;	/* of this CPU's last abort */
 	uint64_t host_gs;	/* the host's GS base while the driver has its own */
 };
@@ -522,6 +540,16 @@ bool twin_fault_is_drivers(const struct twin_cpu *cpu, uint64_t rip, uint64_t rs
  */
 void twin_fault_record(struct twin_cpu *cpu, uint64_t rip, uint64_t address, uint32_t trap);
 
+/*
+ * The time of the invocation that cpu runs is up; rip and rsp are those that the clock's
+ * interrupt found. True: driver code was interrupted, the report is written
+ * (TWIN_ABORT_TIME), and the caller resumes at twin_abort_from_fault with rdi = cpu. False:
+ * the runtime or the host was; the driver is aborted before control goes back to it. If
+ * nothing is running, nothing happens. Call it again at the next tick: an interrupt may
+ * come between the runtime's last look and the driver. [any], on cpu's own thread.
+ */
+bool twin_stop(struct twin_cpu *cpu, uint64_t rip, uint64_t rsp);
+
 /* Resume here, rdi = cpu, any stack, to make twin_enter return TWIN_ABORTED.
  * Not a C function. */
 void twin_abort_from_fault(void);
@@ -530,6 +558,15 @@ void twin_abort_from_fault(void);
 
 void twin_import_entry(void);	/* jump here with the import number in r11d */
 void twin_call_out(void);	/* jump here with a twin_hot_routine in r11 */
+
+/*
+ * Jump here with the address of driver code in r11, a routine that takes or frees the lock
+ * at dom0 address rdi: notes it, then goes there. Changes rax, rcx, rdx, r8, r9, r10 and
+ * the flags, which a call may destroy (psABI 3.2.1). The notes are in the context, which
+ * driver code does not reach.
+ */
+void twin_note_lock(void);
+void twin_note_unlock(void);
 
 /* The entries that a rewritten object may name, for loaders. A driver may
  * name nothing else that begins with "twin_". Ends with a NULL name. */

@@ -147,6 +147,9 @@ void twin_testbed_thread_stop(void);
 #define TWIN_TESTBED_STUB 32
 void twin_testbed_write_import(void *at, uint32_t number);
 void twin_testbed_write_hot(void *at, twin_hot_routine routine);
+/* The same for a routine of driver code at hyp, which takes (or frees) the lock that is its
+ * first argument: see twin_note_lock. Changes what that does, and r11. */
+void twin_testbed_write_lock(void *at, uint64_t hyp, bool frees);
 /* The same, but changes no register: for runtime entries out of a call's reach. */
 void twin_testbed_write_jump(void *at, uint64_t target);
 

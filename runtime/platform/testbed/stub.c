@@ -51,6 +51,18 @@ void twin_testbed_write_hot(void *at, twin_hot_routine routine)
 	write_jump(stub, 10, (uint64_t)twin_call_out);
 }
 
+/* movabs $hyp, %r11; jmp twin_note_lock or twin_note_unlock */
+void twin_testbed_write_lock(void *at, uint64_t hyp, bool frees)
+{
+	uint8_t *stub = at;
+
+	memset(stub, 0xcc, TWIN_TESTBED_STUB);
+	stub[0] = 0x49;
+	stub[1] = 0xbb;
+	memcpy(stub + 2, &hyp, sizeof(hyp));
+	write_jump(stub, 10, (uint64_t)(frees ? twin_note_unlock : twin_note_lock));
+}
+
 /* jmp target */
 void twin_testbed_write_jump(void *at, uint64_t target)
 {

@@ -55,6 +55,7 @@
 	X(driver_bug_site) X(driver_smashed) X(driver_smashed_site) X(driver_ud2) X(driver_int3) X(driver_divide)	\
 	X(driver_wild_jump) X(driver_wild_return) X(driver_raw_load)		\
 	X(driver_recurse) X(driver_recurse_large) X(driver_slow_at_the_end)	\
+	X(driver_locks) X(driver_lock_site_a) X(driver_lock_site_b) X(driver_many_locks) \
 	X(driver_import) X(driver_import_site) X(driver_hot) X(driver_image)	\
 	X(keep_rax) X(keep_rcx) X(keep_rdx) X(keep_rbx) X(keep_rbp) X(keep_rsi)	\
 	X(keep_rdi) X(keep_r8) X(keep_r9) X(keep_r10) X(keep_r11) X(keep_r12)	\
@@ -67,7 +68,7 @@ int enter_dirty(struct twin_cpu *cpu, struct twin_instance *instance, const char
 		const uint64_t args[6], uint64_t *result);
 extern const char driver_text_start[], driver_text_end[];
 extern struct twin_stlb_entry twin_stlb[];
-extern uint64_t import_stub, hot_stub, driver_flags, image_rsp;
+extern uint64_t import_stub, hot_stub, lock_stub, unlock_stub, driver_flags, image_rsp;
 extern const uint8_t vectors[256];
 extern struct {
 	uint64_t regs[16];
@@ -189,6 +190,11 @@ uint64_t view_of_scheme(uint32_t scheme);
 	X(signals_during_imports_go_to_the_host) \
 	X(signals_sent_to_driver_code_go_to_the_host) \
 	X(the_hosts_own_faults_are_not_hidden) \
+	X(the_clock_stops_a_loop) \
+	X(the_clock_stops_it_on_the_way_back) \
+	X(between_invocations_the_clock_does_nothing) \
+	X(the_report_has_the_locks) \
+	X(locks_beyond_the_list_are_counted) \
 	X(two_cpus_run_the_driver_at_once) \
 	X(threads_have_their_own_signal_stacks)
 

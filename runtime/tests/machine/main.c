@@ -16,9 +16,14 @@ static void start(void)
 	/* The import's stub is reached through a jump. */
 	twin_testbed_write_jump(stubs + 2 * TWIN_TESTBED_STUB, (uint64_t)stubs);
 	twin_testbed_write_hot(stubs + 3 * TWIN_TESTBED_STUB, hot_overwrite);
+	/* A routine that returns does for one that takes or frees a lock. */
+	twin_testbed_write_lock(stubs + 4 * TWIN_TESTBED_STUB, (uint64_t)driver_double, false);
+	twin_testbed_write_lock(stubs + 5 * TWIN_TESTBED_STUB, (uint64_t)driver_double, true);
 	mprotect(stubs, PAGE, PROT_READ | PROT_EXEC);
 	import_stub = (uint64_t)stubs + 2 * TWIN_TESTBED_STUB;
 	hot_stub = (uint64_t)stubs + TWIN_TESTBED_STUB;
+	lock_stub = (uint64_t)stubs + 4 * TWIN_TESTBED_STUB;
+	unlock_stub = (uint64_t)stubs + 5 * TWIN_TESTBED_STUB;
 
 	signal(SIGFPE, host_handler);
 	CHECK_EQUAL(twin_testbed_faults_start(), 0);

@@ -29,8 +29,6 @@ use crate::differential::worker::Machine;
 const NO_FUNCTION: u64 = 1;
 /// [`RunOutcome::detail`] for an unexpected status of `twin_enter` is this and the status.
 const STATUS: u64 = 100;
-/// The reason of an abort because time ran out.
-const TIMEOUT: u32 = 0x7777;
 
 /// The recorder of the run in progress.
 static RUN: AtomicPtr<Recorder<'static>> = AtomicPtr::new(std::ptr::null_mut());
@@ -256,7 +254,7 @@ fn aborted(report: &AbortReport, ended: Option<RunOutcome>) -> RunOutcome {
     match report.kind {
         _ if ended.is_some() => ended.unwrap_or_default(),
         runtime::ABORT_ACCESS => outcome(Ending::Fault, 1),
-        runtime::ABORT_FAULT if report.reason == TIMEOUT => outcome(Ending::TimeBudget, 0),
+        runtime::ABORT_TIME => outcome(Ending::TimeBudget, 0),
         runtime::ABORT_FAULT | runtime::ABORT_STACK => outcome(Ending::Fault, 0),
         runtime::ABORT_CALL => outcome(Ending::BadCall, 1),
         runtime::ABORT_BUG => RunOutcome {
@@ -323,22 +321,20 @@ extern "C" fn resolve_upcall(_: *mut c_void, vm: u64) -> u64 {
     if is_stub { stub(number as u32) } else { 0 }
 }
 
-/// Aborts a driver that runs too long, if the signal interrupted the driver.
+/// Stops a driver that runs too long, wherever it is.
 extern "C" fn on_timer(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
     let cpu = CPU.load(Ordering::SeqCst);
     // SAFETY: the kernel gives a handler the interrupted context, the CPU is
-    // this process's, and the runtime's functions say when they may be called:
-    // at any time, and to record only a fault that is the driver's.
+    // this process's, and the runtime's function may be called at any time; where it
+    // says so, control goes to its own code in the driver's place.
     unsafe {
         let registers = &mut (*context.cast::<ucontext_t>()).uc_mcontext.gregs;
         let rip = registers[libc::REG_RIP as usize] as u64;
         let rsp = registers[libc::REG_RSP as usize] as u64;
-        if !RUN.load(Ordering::SeqCst).is_null()
-            && runtime::twin_fault_is_drivers(cpu, rip, rsp, false)
-        {
-            runtime::twin_fault_record(cpu, rip, 0, TIMEOUT);
+        if !RUN.load(Ordering::SeqCst).is_null() && runtime::twin_stop(cpu, rip, rsp) {
             registers[libc::REG_RIP as usize] = runtime::twin_abort_from_fault as *const () as i64;
             registers[libc::REG_RDI as usize] = cpu as i64;
+            registers[libc::REG_EFL as usize] &= !signals::DIRTY_FLAGS;
         }
     }
 }

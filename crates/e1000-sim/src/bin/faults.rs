@@ -50,6 +50,9 @@ struct Arguments {
     /// Say what each fault was and became.
     #[arg(long)]
     verbose: bool,
+    /// Say it as JSON, a line each: what an abort's report has, too.
+    #[arg(long)]
+    json: bool,
 }
 
 fn main() -> ExitCode {
@@ -61,6 +64,7 @@ fn main() -> ExitCode {
         only: arguments.only,
         unchecked: arguments.unchecked,
         verbose: arguments.verbose,
+        json: arguments.json,
         variant: Variant::plain(match arguments.scheme {
             Scheme::Stlb => program::Scheme::Stlb,
             Scheme::Paper => program::Scheme::Paper,

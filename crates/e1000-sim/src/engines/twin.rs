@@ -13,6 +13,7 @@ use crate::packets::packet_loop::{Card, Engine, Stop};
 use crate::packets::rings::{
     Done, RELEASE, RX_FRAGMENTS, RX_HELD, RX_UNWANTED, Request, Rings, Sent,
 };
+use crate::system::CPU;
 use crate::traffic::source::TrafficSource;
 
 /// The hypervisor's own services, which hot routines import.
@@ -224,7 +225,13 @@ impl<'a> TwinEngine<'a> {
     /// Runs the driver; records it if the driver stops.
     fn run(&mut self, function: u64, arguments: [u64; 6]) -> Result<u64, Stop> {
         let ran = self.instance.enter(function, &arguments);
-        ran.map_err(|stopped| {
+        ran.map_err(|mut stopped| {
+            if let Stopped::Aborted(report) = &mut stopped {
+                let device = self.driver.net_device;
+                report
+                    .locks
+                    .extend(self.instance.held_by_routines(device, CPU));
+            }
             let stop = Stop::Driver(stopped.to_string());
             self.stopped = Some(stopped);
             stop

@@ -15,7 +15,7 @@
 //! | `twin_stlb`, `twin_window` | the table, the window's start |
 //! | `twin_stack_view` | how far above the driver's stack dom0 has the data stack |
 //! | a runtime entry | the runtime's |
-//! | a hot routine | the rewritten one, unless it is to be an upcall |
+//! | a hot routine | the rewritten one, unless it is to be an upcall; for the driver by a stub that notes the lock, if it takes or frees one |
 //! | a host service | a stub into the hypervisor's own code |
 //! | anything else dom0 has | a stub that makes an upcall |
 
@@ -48,7 +48,40 @@ pub enum StubDestination {
     Host(usize),
     /// Never returns: the driver found its stack overwritten.
     StackCorrupted,
+    /// Notes a lock that the driver takes or frees, then goes to the rewritten routine.
+    Lock(LockRoutine),
 }
+
+/// A hot routine that takes or frees the lock that is its first argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LockRoutine {
+    /// Its name in hot.o.
+    pub name: &'static str,
+    /// Whether it frees the lock.
+    pub frees: bool,
+    /// The name of its stub.
+    stub: &'static str,
+}
+
+const LOCKS: [LockRoutine; 4] = {
+    const fn of(name: &'static str, stub: &'static str, frees: bool) -> LockRoutine {
+        LockRoutine { name, frees, stub }
+    }
+    [
+        of("_raw_spin_lock", "note _raw_spin_lock", false),
+        of(
+            "_raw_spin_lock_irqsave",
+            "note _raw_spin_lock_irqsave",
+            false,
+        ),
+        of("_raw_spin_unlock", "note _raw_spin_unlock", true),
+        of(
+            "_raw_spin_unlock_irqrestore",
+            "note _raw_spin_unlock_irqrestore",
+            true,
+        ),
+    ]
+};
 
 /// A routine that driver code reaches through the hypervisor.
 #[derive(Clone, Debug)]
@@ -183,7 +216,11 @@ fn stubs(parts: &Parts<'_>) -> Vec<Stub> {
             target,
         })
     });
-    let mut stubs: Vec<_> = services.chain(upcalls).collect();
+    let locks = LOCKS.iter().map(|lock| Stub {
+        name: lock.stub.to_owned(),
+        target: StubDestination::Lock(*lock),
+    });
+    let mut stubs: Vec<_> = services.chain(upcalls).chain(locks).collect();
     let known: HashSet<String> = stubs.iter().map(|stub| stub.name.clone()).collect();
     stubs.extend(forced.filter(|stub| !known.contains(&stub.name)));
     stubs.sort_by(|a, b| a.name.cmp(&b.name));
@@ -235,7 +272,15 @@ impl Linker<'_> {
             return Some(entry);
         }
         let hot = hot.exported(name);
-        hot.filter(|_| !self.parts.upcalls.contains(name))
-            .or_else(|| self.numbers.get(name).map(|number| stub_address(*number)))
+        let hot = hot.filter(|_| !self.parts.upcalls.contains(name));
+        let lock = LOCKS.iter().find(|lock| hot.is_some() && lock.name == name);
+        if let Some(lock) = lock {
+            return self.stub(lock.stub);
+        }
+        hot.or_else(|| self.stub(name))
+    }
+
+    fn stub(&self, name: &str) -> Option<u64> {
+        self.numbers.get(name).map(|number| stub_address(*number))
     }
 }

@@ -6,11 +6,11 @@
 //! tick, tick, tick, ...       the thread's processor time, TICKS a limit
 //! ```
 //!
-//! The handler counts ticks of the same invocation. Past the limit, if the signal
-//! interrupted driver code, it aborts the driver there. If the signal interrupted the
-//! hypervisor's own code, the driver's next import sees [`expired`], and the next tick
-//! tries again. Waiting for an upcall takes no processor time; it has a limit of its
-//! own.
+//! The handler counts ticks of the same invocation. Past the limit the runtime stops the
+//! driver (`twin_stop`): where it is, if the signal interrupted its code, which the
+//! rewritten hot routines belong to; else on its way back from the hypervisor's code to its
+//! own. Nothing has to cooperate: each tick tries again. Waiting for an upcall takes no
+//! processor time; it has a limit of its own.
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -23,8 +23,6 @@ use process_lab::signals;
 use crate::error::LiveError;
 use crate::timer::ThreadTimer;
 
-/// The reason in a report of kind `ABORT_FAULT`: not the number of a processor's trap.
-pub const TIME_LIMIT: u32 = 0x7469_6d65;
 /// Ticks that make a limit.
 const TICKS: u32 = 4;
 /// The limit unless another is set.
@@ -88,15 +86,6 @@ impl Drop for TimeLimit {
     }
 }
 
-/// Whether the invocation that runs is past its limit.
-#[inline]
-pub fn expired() -> bool {
-    let running = RUNNING.load(Ordering::Relaxed);
-    running != 0
-        && SEEN.load(Ordering::Relaxed) == running
-        && COUNTED.load(Ordering::Relaxed) >= TICKS
-}
-
 /// Counts; true if the running invocation is past its limit.
 fn tick() -> bool {
     let running = RUNNING.load(Ordering::Relaxed);
@@ -115,14 +104,13 @@ extern "C" fn on_tick(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
         return;
     }
     // SAFETY: the kernel gives a handler the interrupted context, and the timer
-    // signals the CPU's own thread. The runtime's functions may be called at any
-    // time, the latter two for code that the first says is the driver's.
+    // signals the CPU's own thread. The runtime's function may be called at any time;
+    // where it says so, control goes to its own code in the driver's place.
     unsafe {
         let registers = &mut (*context.cast::<ucontext_t>()).uc_mcontext.gregs;
         let rip = registers[libc::REG_RIP as usize] as u64;
         let rsp = registers[libc::REG_RSP as usize] as u64;
-        if runtime::twin_fault_is_drivers(cpu, rip, rsp, false) {
-            runtime::twin_fault_record(cpu, rip, u64::MAX, TIME_LIMIT);
+        if runtime::twin_stop(cpu, rip, rsp) {
             registers[libc::REG_RIP as usize] = runtime::twin_abort_from_fault as *const () as i64;
             registers[libc::REG_RDI as usize] = cpu as i64;
             registers[libc::REG_EFL as usize] &= !signals::DIRTY_FLAGS;

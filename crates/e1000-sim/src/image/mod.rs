@@ -14,6 +14,7 @@
 //! the other's, and copied to every percpu area.
 
 pub(crate) mod bugs;
+pub mod fields;
 pub mod files;
 pub(crate) mod names;
 pub(crate) mod patch;

@@ -18,7 +18,7 @@ use std::ops::Range;
 use process_lab::e1000::{ADAPTER_SIZE, TX_BUFFER};
 
 use crate::dom0::interface::Info;
-use crate::image::{KernelPlan, Module};
+use crate::image::{KernelPlan, Module, fields};
 use crate::memory::Machine;
 use crate::memory::view::View;
 use crate::nic;
@@ -94,7 +94,7 @@ impl<'a> Anatomy<'a> {
         info: Info,
     ) -> Option<Anatomy<'a>> {
         let view = plan.view(machine);
-        let fields = fields(plan, &view)?;
+        let fields = fields::fields(plan, &view)?;
         let adapter = info.netdev_priv..info.netdev_priv + ADAPTER_SIZE;
         let rings = [("tx", nic::Ring::Transmit), ("rx", nic::Ring::Receive)];
         let [tx, rx] = rings.map(|(name, ring)| {
@@ -173,22 +173,6 @@ fn word(view: &View<'_>, at: u64) -> Option<u64> {
     let mut bytes = [0; 8];
     view.read(at, &mut bytes)?;
     Some(u64::from_le_bytes(bytes))
-}
-
-/// kernel.o's table.
-fn fields(plan: &KernelPlan<'_>, view: &View<'_>) -> Option<HashMap<String, (u64, u64)>> {
-    const NAME: u64 = 48;
-    const ENTRY: u64 = NAME + 16;
-    let count = word(view, plan.symbol("kernel_fields_count")?)?;
-    let table = plan.symbol("kernel_fields")?;
-    let entry = |number: u64| {
-        let at = table + number * ENTRY;
-        let mut name = [0; NAME as usize];
-        view.read(at, &mut name)?;
-        let place = (word(view, at + NAME)?, word(view, at + NAME + 8)?);
-        Some((crate::dom0::interface::text(&name), place))
-    };
-    (0..count).map(entry).collect()
 }
 
 /// The ring whose descriptors are at bus address `base`.

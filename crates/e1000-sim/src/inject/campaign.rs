@@ -24,6 +24,7 @@ use super::anatomy::Anatomy;
 use super::fault::{FaultEnding, FaultKind, Moment, Struck};
 use super::faulty::Armed;
 use super::guards::Guards;
+use super::line::Line;
 use super::recovery::{Mended, Quiet, Recovery};
 use super::service::{Exchanged, Service};
 use super::stack;
@@ -69,6 +70,8 @@ pub struct Options {
     pub unchecked: bool,
     /// Say what each fault was and became.
     pub verbose: bool,
+    /// As JSON, a line each.
+    pub json: bool,
     /// How the driver is rewritten.
     pub variant: Variant,
 }
@@ -410,6 +413,10 @@ impl<'s> Campaign<'s> {
     }
 
     fn say(&self, number: u64, kind: FaultKind, struck: Option<&Struck>, ending: &FaultEnding) {
+        if self.options.json {
+            println!("{}", Line::new(number, kind, struck, ending).json());
+            return;
+        }
         if !self.options.verbose {
             return;
         }

@@ -30,6 +30,7 @@ pub mod campaign;
 pub mod fault;
 pub(crate) mod faulty;
 pub(crate) mod guards;
+mod line;
 pub mod recovery;
 pub mod service;
 pub(crate) mod stack;

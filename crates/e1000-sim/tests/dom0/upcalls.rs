@@ -38,7 +38,7 @@ fn upcalls_pass_eight_arguments_and_two_results() {
         up(&world, name, arguments, stack, 0..0, &LIMITS).expect("an answer")
     };
     let (sum, _) = plain("small_add", [1, 2, 3, 4, 5, 6], &[7, 8]);
-    assert_eq!(sum, (1..=8).map(|i| i * i).sum());
+    assert_eq!(sum, (1..=8).map(|i| i * i).sum::<u64>());
     assert_eq!(plain("small_pair", [3, 4, 0, 0, 0, 0], &[]), (3, 4));
     assert_eq!(plain("small_cpu", [0; 6], &[]).0, 1, "they run as CPU 1");
     assert_eq!(world.mailbox.get().counters.get(Counter::Upcalls), 3);

@@ -4,11 +4,10 @@
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-use process_lab::runtime::{self, Cpu, Frame};
+use process_lab::runtime::{self, Frame};
 
 use crate::hypervisor::payload::{Payload, StubDestination, stub_address};
 use crate::hypervisor::stack_mask::MaskedWords;
-use crate::hypervisor::time_limit::{self, TIME_LIMIT};
 use crate::hypervisor::upcall::Upcall;
 
 /// Words of stack arguments that an upcall carries.
@@ -36,23 +35,20 @@ pub(super) struct Callbacks<'a> {
     upcalls: Box<dyn Upcalls + 'a>,
     pub(super) failed: Option<String>,
     pub(super) warnings: u64,
-    cpu: *mut Cpu,
 }
 
 pub(super) static CALLBACKS: AtomicPtr<Callbacks<'static>> = AtomicPtr::new(std::ptr::null_mut());
 
-pub(super) fn callbacks<'a>(
-    payload: &Payload,
-    upcalls: Box<dyn Upcalls + 'a>,
-    cpu: *mut Cpu,
-) -> Callbacks<'a> {
+pub(super) fn callbacks<'a>(payload: &Payload, upcalls: Box<dyn Upcalls + 'a>) -> Callbacks<'a> {
     let mut stubs_by_vm: Vec<_> = payload
         .stubs
         .iter()
         .enumerate()
         .filter_map(|(number, stub)| match stub.target {
             StubDestination::Upcall(vm) => Some((vm, stub_address(number))),
-            StubDestination::Host(_) | StubDestination::StackCorrupted => None,
+            StubDestination::Host(_)
+            | StubDestination::StackCorrupted
+            | StubDestination::Lock(_) => None,
         })
         .collect();
     stubs_by_vm.sort_unstable();
@@ -69,7 +65,6 @@ pub(super) fn callbacks<'a>(
         upcalls,
         failed: None,
         warnings: 0,
-        cpu,
     }
 }
 
@@ -84,14 +79,6 @@ unsafe fn loaded<'a>() -> &'a mut Callbacks<'static> {
 pub(super) extern "C" fn import(_: *mut c_void, frame: *mut Frame) -> c_int {
     // SAFETY: the runtime gives a frame; an instance is running.
     let (frame, callbacks) = unsafe { (&mut *frame, loaded()) };
-    if time_limit::expired() {
-        // SAFETY: inside an import, on the CPU's own thread.
-        unsafe {
-            let kind = runtime::ABORT_FAULT;
-            runtime::twin_abort_record(callbacks.cpu, kind, TIME_LIMIT, 0, frame.site);
-        }
-        return runtime::ABORTED;
-    }
     let number = frame.target as usize;
     match callbacks.targets[number] {
         StubDestination::Upcall(vm) => upcall(callbacks, frame, number, vm),
@@ -99,7 +86,7 @@ pub(super) extern "C" fn import(_: *mut c_void, frame: *mut Frame) -> c_int {
             callbacks.failed = Some("the stack protector's canary was overwritten".to_owned());
             runtime::ABORTED
         }
-        StubDestination::Host(_) => runtime::ABORTED,
+        StubDestination::Host(_) | StubDestination::Lock(_) => runtime::ABORTED,
     }
 }
 

@@ -18,17 +18,19 @@ use process_lab::runtime::{
 };
 use process_lab::{code_memory, mapping};
 
+use super::locks;
 use super::payload::{Payload, STUB, StubDestination};
 use super::time_limit::TimeLimit;
 use crate::error::LiveError;
 use crate::image::{KernelPlan, Module};
+use crate::memory::view::View;
 use crate::packets::guard::Guard;
 use crate::replay::player;
 use imports::{CALLBACKS, Callbacks, callbacks, import, resolve_upcall, warn};
 
 pub use imports::Upcalls;
 pub(crate) use imports::stack_in_use;
-pub use report::{DriverAbort, Stopped};
+pub use report::{DriverAbort, Lock, Stopped};
 
 /// A routine of the hypervisor that driver code calls by a stub. Runs on the
 /// host's stack, inside.
@@ -50,6 +52,8 @@ pub struct Loading<'a> {
     pub data_stack: DataStack,
     /// `%gs` base of this CPU in dom0.
     pub gs_base: u64,
+    /// dom0's memory, for reports.
+    pub memory: View<'a>,
     /// The check of the card's rings around each entry.
     pub guard: Rc<Guard<'a>>,
     /// The hypervisor's own services, by number.
@@ -74,6 +78,7 @@ pub struct Instance<'a> {
     limit: TimeLimit,
     regions: Vec<Region>,
     data_stack: DataStack,
+    memory: View<'a>,
     guard: Rc<Guard<'a>>,
     ports: Box<PortRange>,
     cpu: *mut Cpu,
@@ -108,7 +113,7 @@ impl<'a> Instance<'a> {
             (*cpu).gs_base = loading.gs_base;
             (*cpu).fs_base = 0;
         }
-        let callbacks = Box::into_raw(Box::new(callbacks(payload, loading.upcalls, cpu)));
+        let callbacks = Box::into_raw(Box::new(callbacks(payload, loading.upcalls)));
         let before = CALLBACKS.swap(callbacks.cast(), Ordering::SeqCst);
         assert!(before.is_null(), "one instance a process");
         let mut instance = Instance {
@@ -117,6 +122,7 @@ impl<'a> Instance<'a> {
             limit: TimeLimit::start(cpu)?,
             regions: loading.regions,
             data_stack: loading.data_stack,
+            memory: loading.memory,
             guard: loading.guard,
             ports: Box::new(loading.ports),
             cpu,
@@ -295,13 +301,26 @@ impl<'a> Instance<'a> {
         let faulted = matches!(report.kind, runtime::ABORT_FAULT | runtime::ABORT_STACK);
         let exact = faulted || report.kind == runtime::ABORT_DMA;
         let place = self.place(report.rip.saturating_sub(u64::from(!exact)));
+        let noted = report.lock.iter().take(report.locks as usize);
+        let locks = noted.map(|lock| Lock {
+            name: None,
+            address: lock.address,
+            by: self.place(lock.site.saturating_sub(1)),
+        });
         DriverAbort {
             kind: report.kind,
             reason: report.reason,
             address: report.address,
             place,
+            locks: locks.collect(),
+            more_locks: report.locks.saturating_sub(runtime::HELD_LOCKS as u32),
             import,
         }
+    }
+
+    /// Locks of the hot routines and of the device's transmit queue that `cpu` holds.
+    pub(crate) fn held_by_routines(&self, net_device: u64, cpu: usize) -> Vec<Lock> {
+        locks::held(self.plan, &self.memory, net_device, cpu)
     }
 
     /// The code at a hypervisor address, by the original's names.
@@ -420,6 +439,11 @@ fn load_stubs(payload: &Payload, services: &[Service]) -> Result<(), LiveError> 
             match stub.target {
                 StubDestination::Host(service) => {
                     runtime::twin_testbed_write_hot(at, services[service])
+                }
+                StubDestination::Lock(lock) => {
+                    let routine = payload.hot.entries.exported(lock.name);
+                    let routine = routine.expect("the linker found it in hot.o");
+                    runtime::twin_testbed_write_lock(at, routine, lock.frees);
                 }
                 StubDestination::Upcall(_) | StubDestination::StackCorrupted => {
                     runtime::twin_testbed_write_import(at, number as u32);

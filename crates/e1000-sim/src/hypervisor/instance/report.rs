@@ -4,8 +4,8 @@ use std::ffi::c_int;
 use std::fmt;
 
 use process_lab::runtime::{self, DmaReport};
+use serde::Serialize;
 
-use crate::hypervisor::time_limit::TIME_LIMIT;
 use crate::packets::guard;
 
 /// How a call of the driver ended, if not by returning.
@@ -29,8 +29,27 @@ impl fmt::Display for Stopped {
     }
 }
 
+/// A lock that an aborted invocation had taken, or was waiting for, and not freed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Lock {
+    /// What it is, if hot routines or the network core have it for one purpose.
+    pub name: Option<&'static str>,
+    /// Its dom0 address.
+    pub address: u64,
+    /// The code that took it.
+    pub by: String,
+}
+
+impl fmt::Display for Lock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Lock { name, address, by } = self;
+        let name = name.map_or(String::new(), |name| format!("{name} "));
+        write!(f, "{name}{address:#x} taken by {by}")
+    }
+}
+
 /// Why the driver was aborted, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DriverAbort {
     /// The runtime's kind.
     pub kind: u32,
@@ -40,6 +59,10 @@ pub struct DriverAbort {
     pub address: u64,
     /// In which function and object, and at which offset.
     pub place: String,
+    /// Locks that it had taken: those that the driver took, then the hot routines'.
+    pub locks: Vec<Lock>,
+    /// Locks of the driver's beyond these, of which the runtime has the number only.
+    pub more_locks: u32,
     /// The message of an import that failed.
     pub import: Option<String>,
 }
@@ -47,7 +70,7 @@ pub struct DriverAbort {
 impl DriverAbort {
     /// Whether it took too long.
     pub fn is_time_limit(&self) -> bool {
-        self.kind == runtime::ABORT_FAULT && self.reason == TIME_LIMIT
+        self.kind == runtime::ABORT_TIME
     }
 
     /// The ring, descriptor and address, if that is why.
@@ -59,7 +82,7 @@ impl DriverAbort {
     /// The kind in words.
     pub fn what(&self) -> &'static str {
         match self.kind {
-            _ if self.is_time_limit() => "time limit exceeded",
+            runtime::ABORT_TIME => "time limit exceeded",
             runtime::ABORT_ACCESS => "access to memory that is not dom0's",
             runtime::ABORT_CALL => "indirect call to no entry point",
             runtime::ABORT_BUG => "the driver's own BUG",
@@ -83,9 +106,16 @@ impl fmt::Display for DriverAbort {
             Some(dma) => f.write_str(&guard::describe(&dma))?,
             None => write!(f, "{:#x}", self.address)?,
         }
-        match &self.import {
-            Some(said) => write!(f, ": {said}"),
-            None => Ok(()),
+        if let Some(said) = &self.import {
+            write!(f, ": {said}")?;
+        }
+        for (place, lock) in self.locks.iter().enumerate() {
+            let before = if place == 0 { "; locks held: " } else { ", " };
+            write!(f, "{before}{lock}")?;
+        }
+        match self.more_locks {
+            0 => Ok(()),
+            more => write!(f, ", and {more} more"),
         }
     }
 }
