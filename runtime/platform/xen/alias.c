@@ -90,7 +90,8 @@ static void write_entries(uint64_t *table)
 		__atomic_store_n(&table[XEN_SLOT_WINDOW + i], alias.entries[i], __ATOMIC_RELAXED);
 }
 
-/* Stopping them is for the idle virtual processor only. With all processors stopped: nobody makes a table or gives one back. */
+/* With all processors stopped, which is for an idle virtual processor only: nobody makes a
+ * table or gives one back. */
 static int write_all(void *unused)
 {
 	uint64_t frame;

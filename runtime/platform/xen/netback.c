@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Guests' interfaces: the backend of the standard protocol (io/netif.h), and the switch
- * between the card and the guests.
+ * The backend of the standard protocol (io/netif.h): packets from guests.
  *
  * A guest sends an event when it has put packets into its transmit ring. Xen brings it
  * here (evtchn_send) instead of to dom0: the packets are served at once, on the guest's
@@ -14,36 +13,16 @@
  *
  * A ring is a page that guest and dom0 share; dom0 has it mapped, and so it is in the
  * window. Every entry is copied once, then judged, and the copy is what is used. A guest
- * whose ring is nonsense is not served any more. Each vif has a reference of its domain,
- * which keeps the domain's structures; its memory may go at any time, and then its
- * grants are refused.
+ * whose ring is nonsense is not served any more.
  */
 #include <twin/guest.h>
 
-#include "netif.h"
-#include "platform.h"
+#include "vif.h"
 
-#define ETHERNET_ADDRESS 6u
 /* What a guest's packets may be: one in a header and one buffer. */
 #define LARGEST (HOT_HEADER + NETIF_GRANT_SIZE)
 /* Batches of a guest's before others have their turn. */
 #define TURN 4u
-
-struct vif {
-	struct domain *domain;		/* NULL: free */
-	struct twin_xen_vif_status status;
-	uint64_t transmit_ring, receive_ring;	/* dom0 addresses */
-	uint32_t local_port, remote_port;
-	uint8_t mac[ETHERNET_ADDRESS];
-	uint32_t transmit_taken;	/* requests, which are answered at once */
-	uint32_t receive_taken;
-	uint32_t kicked;		/* atomically: it is to be served */
-	bool broken;
-	bool notify;			/* an event is due */
-};
-
-/* Written served; kicks look at domain and port of any entry. */
-static struct vif vifs[TWIN_XEN_VIFS];
 
 /* A packet that was taken from a ring and is on its way. */
 struct taken {
@@ -54,145 +33,6 @@ struct taken {
 /* One processor at a time is served. */
 static struct taken batch[XEN_TRANSMIT_BATCH];
 static struct xen_packet packets[XEN_TRANSMIT_BATCH];
-
-static void break_off(struct vif *vif, const char *why)
-{
-	if (!vif->broken)
-		printk(XEN_WARNING "twin: interface %u of domain %u is no longer served: %s\n",
-		       vif->status.handle, vif->status.domain, why);
-	vif->broken = true;
-}
-
-/* ---- Rings ------------------------------------------------------------------- */
-
-static bool load(const struct vif *vif, uint64_t ring, uint32_t field, uint32_t *value)
-{
-	(void)vif;
-	return xen_dom0_read(value, ring + field, sizeof(*value));
-}
-
-static uint64_t entry_at(uint64_t ring, uint32_t index, uint32_t size)
-{
-	return ring + NETIF_RING_HEADER + (uint64_t)(index % NETIF_RING) * size;
-}
-
-/* Publish responses up to `new`, of which those from `old` on are new. */
-static void publish(struct vif *vif, uint64_t ring, uint32_t old, uint32_t new)
-{
-	uint32_t event;
-
-	if (!xen_dom0_write(ring + NETIF_RESPONSE_PRODUCE, &new, sizeof(new))) {
-		break_off(vif, "its ring is gone");
-		return;
-	}
-	/* The other side writes its event index, then looks for responses. */
-	__asm__ volatile("mfence" ::: "memory");
-	if (load(vif, ring, NETIF_RESPONSE_EVENT, &event) && netif_is_due(old, new, event))
-		vif->notify = true;
-}
-
-/* ---- To a guest ---------------------------------------------------------------- */
-
-/* The next receive request, if there is one. */
-static bool take_receive(struct vif *vif, struct netif_rx_request *request)
-{
-	uint32_t produced;
-
-	if (!load(vif, vif->receive_ring, NETIF_REQUEST_PRODUCE, &produced) ||
-	    produced - vif->receive_taken > NETIF_RING) {
-		break_off(vif, "its receive ring is nonsense");
-		return false;
-	}
-	if (produced == vif->receive_taken)
-		return false;
-	if (!xen_dom0_read(request, entry_at(vif->receive_ring, vif->receive_taken,
-					     sizeof(*request)), sizeof(*request)))
-		return false;
-	vif->receive_taken++;
-	return true;
-}
-
-static bool deliver(struct vif *vif, const struct xen_bytes *bytes, uint16_t flags)
-{
-	const uint32_t length = bytes->first_length + bytes->second_length;
-	struct netif_rx_request request;
-	struct netif_rx_response response;
-	const uint32_t old = vif->receive_taken;
-	bool copied;
-
-	if (vif->broken || !take_receive(vif, &request)) {
-		vif->status.full++;
-		return false;
-	}
-	copied = xen_grant_write(vif->domain, request.reference, bytes);
-	response = (struct netif_rx_response){
-		.id = request.id,
-		.flags = flags,
-		.status = copied ? (int16_t)length : NETIF_RSP_ERROR,
-	};
-	if (!xen_dom0_write(entry_at(vif->receive_ring, old, sizeof(response)), &response,
-			    sizeof(response)))
-		break_off(vif, "its ring is gone");
-	else
-		publish(vif, vif->receive_ring, old, vif->receive_taken);
-	if (!copied) {
-		vif->status.refused++;
-		return false;
-	}
-	vif->status.received++;
-	vif->status.received_bytes += length;
-	return true;
-}
-
-/* ---- The switch ------------------------------------------------------------------ */
-
-static bool is_group(const uint8_t *address)
-{
-	return address[0] & 1;
-}
-
-static bool is_same(const uint8_t *a, const uint8_t *b)
-{
-	uint32_t i, differs = 0;
-
-	for (i = 0; i < ETHERNET_ADDRESS; i++)
-		differs |= a[i] ^ b[i];
-	return !differs;
-}
-
-/* Give a packet to the guests that its destination names; whether there is one, which may
- * have had no room. */
-static bool switch_to_guests(const struct vif *from, const uint8_t *destination,
-			     const struct xen_bytes *bytes, uint16_t flags)
-{
-	const bool group = is_group(destination);
-	bool known = false;
-	uint32_t i;
-
-	for (i = 0; i < TWIN_XEN_VIFS; i++) {
-		struct vif *vif = &vifs[i];
-
-		if (!vif->domain || vif == from || !(group || is_same(vif->mac, destination)))
-			continue;
-		deliver(vif, bytes, flags);
-		known = true;
-	}
-	return known;
-}
-
-bool xen_vif_receive(uint64_t data, uint32_t length, uint32_t flags)
-{
-	const struct xen_bytes bytes = { .dom0 = data, .first_length = length };
-	uint8_t destination[ETHERNET_ADDRESS];
-
-	if (length < NETIF_SMALLEST || length > NETIF_GRANT_SIZE ||
-	    !xen_dom0_read(destination, data, sizeof(destination)))
-		return false;
-	return switch_to_guests(NULL, destination, &bytes,
-				flags & HOT_RX_CHECKSUM_OK ? NETRXF_DATA_VALIDATED : 0);
-}
-
-/* ---- From a guest ------------------------------------------------------------------ */
 
 /* Copy the packet's pieces: the header, then the buffer. */
 static bool copy_in(struct vif *vif, struct taken *taken)
@@ -232,15 +72,15 @@ static void respond(struct vif *vif, const struct taken *taken, int16_t status)
 			.id = taken->packet.piece[i].id, .status = status,
 		};
 
-		if (!xen_dom0_write(entry_at(vif->transmit_ring, old + i,
+		if (!xen_dom0_write(xen_ring_entry(vif->transmit_ring, old + i,
 					     sizeof(struct netif_tx_request)),
 				    &response, sizeof(response))) {
-			break_off(vif, "its ring is gone");
+			xen_vif_break(vif, "its ring is gone");
 			return;
 		}
 	}
 	vif->transmit_taken += taken->packet.pieces;
-	publish(vif, vif->transmit_ring, old, vif->transmit_taken);
+	xen_ring_publish(vif, vif->transmit_ring, old, vif->transmit_taken);
 }
 
 /* Entries from `at` on, as many as a packet may have and as are there. */
@@ -251,7 +91,7 @@ static uint32_t copy_entries(const struct vif *vif, uint32_t at, uint32_t availa
 	uint32_t i;
 
 	for (i = 0; i < count; i++) {
-		if (!xen_dom0_read(&entries[i], entry_at(vif->transmit_ring, at + i,
+		if (!xen_dom0_read(&entries[i], xen_ring_entry(vif->transmit_ring, at + i,
 							 sizeof(*entries)), sizeof(*entries)))
 			return 0;
 		if (!(entries[i].flags & NETTXF_MORE_DATA))
@@ -272,10 +112,10 @@ static bool take_packet(struct vif *vif, uint32_t at, uint32_t produced, struct 
 	case NETIF_INCOMPLETE:
 		return false;
 	case NETIF_EXTRA:
-		break_off(vif, "an extra entry, which was not offered");
+		xen_vif_break(vif, "an extra entry, which was not offered");
 		return false;
 	case NETIF_MALFORMED:
-		break_off(vif, "a malformed packet");
+		xen_vif_break(vif, "a malformed packet");
 		return false;
 	}
 	taken->buffer = XEN_NO_BUFFER;
@@ -320,7 +160,7 @@ static bool switch_out(struct vif *vif, const struct taken *taken, const struct 
 		marks |= NETRXF_DATA_VALIDATED;
 	if (flags & NETTXF_CSUM_BLANK)
 		marks |= NETRXF_CSUM_BLANK;
-	return !switch_to_guests(vif, taken->header, &bytes, marks) || is_group(taken->header);
+	return !xen_vif_switch(vif, taken->header, &bytes, marks) || xen_is_group(taken->header);
 }
 
 /* What becomes of a packet. */
@@ -403,7 +243,7 @@ static bool is_empty(struct vif *vif, uint32_t *produced)
 	if (!xen_dom0_write(vif->transmit_ring + NETIF_REQUEST_EVENT, &next, sizeof(next)))
 		return true;
 	__asm__ volatile("mfence" ::: "memory");
-	return !load(vif, vif->transmit_ring, NETIF_REQUEST_PRODUCE, produced) ||
+	return !xen_ring_load(vif->transmit_ring, NETIF_REQUEST_PRODUCE, produced) ||
 	       *produced == vif->transmit_taken;
 }
 
@@ -415,7 +255,7 @@ static bool serve(struct vif *vif)
 
 	for (batches = 0; !vif->broken && !is_empty(vif, &produced); batches++) {
 		if (produced - vif->transmit_taken > NETIF_RING) {
-			break_off(vif, "its transmit ring is nonsense");
+			xen_vif_break(vif, "its transmit ring is nonsense");
 			break;
 		}
 		if (batches == TURN) {
@@ -430,27 +270,12 @@ static bool serve(struct vif *vif)
 
 /* ---- Events -------------------------------------------------------------------------- */
 
-void xen_vif_notify(void)
-{
-	uint32_t i;
-
-	for (i = 0; i < TWIN_XEN_VIFS; i++) {
-		struct vif *vif = &vifs[i];
-
-		if (!vif->domain || !vif->notify)
-			continue;
-		vif->notify = false;
-		vif->status.notified++;
-		twin_original_evtchn_send(hardware_domain, vif->local_port);
-	}
-}
-
 void xen_vif_service(void)
 {
 	uint32_t i;
 
 	for (i = 0; i < TWIN_XEN_VIFS; i++) {
-		struct vif *vif = &vifs[i];
+		struct vif *vif = &xen_vifs[i];
 
 		if (!vif->domain || !__atomic_exchange_n(&vif->kicked, 0, __ATOMIC_ACQ_REL))
 			continue;
@@ -480,7 +305,7 @@ bool xen_vif_kick(const struct domain *domain, uint32_t port)
 	if (!xen_attached())
 		return false;
 	for (i = 0; i < TWIN_XEN_VIFS; i++) {
-		struct vif *vif = &vifs[i];
+		struct vif *vif = &xen_vifs[i];
 
 		if (__atomic_load_n(&vif->domain, __ATOMIC_ACQUIRE) != domain ||
 		    vif->remote_port != port)
@@ -498,101 +323,3 @@ static int evtchn_send(struct domain *domain, unsigned int port)
 	return xen_vif_kick(domain, port) ? 0 : twin_original_evtchn_send(domain, port);
 }
 XEN_REPLACE(evtchn_send, evtchn_send);
-
-/* ---- Connecting ----------------------------------------------------------------------- */
-
-static struct vif *find(uint32_t domain, uint32_t handle)
-{
-	uint32_t i;
-
-	for (i = 0; i < TWIN_XEN_VIFS; i++)
-		if (vifs[i].domain && vifs[i].status.domain == domain &&
-		    vifs[i].status.handle == handle)
-			return &vifs[i];
-	return NULL;
-}
-
-static struct vif *find_free(void)
-{
-	uint32_t i;
-
-	for (i = 0; i < TWIN_XEN_VIFS; i++)
-		if (!vifs[i].domain)
-			return &vifs[i];
-	return NULL;
-}
-
-static void disconnect(struct vif *vif)
-{
-	struct domain *domain = vif->domain;
-
-	__atomic_store_n(&vif->domain, NULL, __ATOMIC_RELEASE);
-	xen_put_domain(domain);
-}
-
-/* What was answered before is where it goes on: everything taken has been answered. */
-static bool open_rings(struct vif *vif)
-{
-	return load(vif, vif->transmit_ring, NETIF_RESPONSE_PRODUCE, &vif->transmit_taken) &&
-	       load(vif, vif->receive_ring, NETIF_RESPONSE_PRODUCE, &vif->receive_taken);
-}
-
-long xen_vif_connect(const struct twin_xen_vif *given)
-{
-	struct vif *vif = find_free();
-	struct domain *domain;
-
-	if (find(given->domain, given->handle))
-		return -XEN_EBUSY;
-	if (!vif)
-		return -XEN_ENOSPC;
-	domain = get_domain_by_id(given->domain);
-	if (!domain)
-		return -XEN_ENOENT;
-	*vif = (struct vif){
-		.status = { .domain = given->domain, .handle = given->handle, .connected = 1 },
-		.transmit_ring = given->transmit_ring,
-		.receive_ring = given->receive_ring,
-		.local_port = given->local_port,
-		.remote_port = given->remote_port,
-		.kicked = 1,
-	};
-	memcpy(vif->mac, given->mac, sizeof(vif->mac));
-	if (domain == hardware_domain || !open_rings(vif)) {
-		xen_put_domain(domain);
-		return -XEN_EFAULT;
-	}
-	__atomic_store_n(&vif->domain, domain, __ATOMIC_RELEASE);
-	xen_service_request();
-	return 0;
-}
-
-long xen_vif_disconnect(uint32_t domain, uint32_t handle)
-{
-	struct vif *vif = find(domain, handle);
-
-	if (!vif)
-		return -XEN_ENOENT;
-	disconnect(vif);
-	return 0;
-}
-
-void xen_vif_disconnect_all(void)
-{
-	uint32_t i;
-
-	for (i = 0; i < TWIN_XEN_VIFS; i++)
-		if (vifs[i].domain)
-			disconnect(&vifs[i]);
-}
-
-void xen_vif_status(struct twin_xen_status *status)
-{
-	uint32_t i;
-
-	status->vifs = 0;
-	for (i = 0; i < TWIN_XEN_VIFS; i++) {
-		status->vif[i] = vifs[i].domain ? vifs[i].status : (struct twin_xen_vif_status){ 0 };
-		status->vifs += status->vif[i].connected;
-	}
-}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What stands for Xen, dom0 and the driver in xen.c: dom0's memory and the grants are
+ * arrays, each copy is checked against their ends, the driver answers as it is told. And
+ * a guest's side of its rings. Included by xen.c alone.
+ */
+#ifndef TWIN_TEST_XEN_H
+#define TWIN_TEST_XEN_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <twin/guest.h>
+
+#include "../platform/xen/netif.h"
+#include "../platform/xen/platform.h"
+#include "test.h"
+
+/* ---- What stands for Xen and dom0 --------------------------------------------- */
+
+enum { TX_RING = 0x10000, RX_RING = 0x20000, GRANTS = 8, BUFFERS = 4, GUESTS = 3 };
+enum { DOM0_PORT = 5, GUEST_PORT = 9 };
+
+static uint8_t rings[GUESTS][2][4096];
+static bool rings_gone;
+static uint8_t grants[GRANTS][4096];
+static uint64_t references[GUESTS + 1];	/* a domain is its count of references */
+static uint32_t destroyed, notified, requested;
+
+/* What xen_transmit is to answer, and what it was given. */
+static uint32_t answers[64], answer_count, answered;
+static uint8_t sent[64][HOT_HEADER + 4096];
+static struct xen_packet given[64];
+static uint32_t sent_count;
+static bool driver_dead;
+
+static uint8_t pages[BUFFERS][4096];
+static uint32_t buffer_state[BUFFERS];	/* 0 free, 1 taken, 2 sent */
+
+const uint64_t twin_value_domain_refcnt = 0;
+struct xen_device xen_device = { .attached = 1 };
+struct twin_xen_status xen_counts;
+struct domain *hardware_domain = (struct domain *)&references[0];
+
+static uint8_t *dom0_at(uint64_t address, uint32_t bytes)
+{
+	const uint64_t page = address >> 16, offset = address & 0xffff;
+	const uint64_t guest = (page >> 4) & 0xf, ring = (page & 0xf) - 1;
+
+	if (rings_gone || guest >= GUESTS || ring > 1 || offset + bytes > 4096)
+		return NULL;
+	return &rings[guest][ring][offset];
+}
+
+static uint64_t ring_of(uint32_t guest, uint32_t ring)
+{
+	return ((uint64_t)guest << 20) + (ring ? RX_RING : TX_RING);
+}
+
+bool xen_dom0_read(void *to, uint64_t from, uint32_t bytes)
+{
+	const uint8_t *at = dom0_at(from, bytes);
+
+	if (at)
+		memcpy(to, at, bytes);
+	return at;
+}
+
+bool xen_dom0_write(uint64_t to, const void *from, uint32_t bytes)
+{
+	uint8_t *at = dom0_at(to, bytes);
+
+	if (at)
+		memcpy(at, from, bytes);
+	return at;
+}
+
+bool xen_grant_read(struct domain *guest, uint32_t reference, uint32_t offset, void *to,
+		    uint32_t bytes)
+{
+	(void)guest;
+	CHECK(bytes && offset + bytes <= 4096);
+	if (reference >= GRANTS)
+		return false;
+	memcpy(to, grants[reference] + offset, bytes);
+	return true;
+}
+
+bool xen_grant_write(struct domain *guest, uint32_t reference, const struct xen_bytes *bytes)
+{
+	(void)guest;
+	if (reference >= GRANTS || bytes->first_length + bytes->second_length > 4096)
+		return false;
+	if (bytes->first)
+		memcpy(grants[reference], bytes->first, bytes->first_length);
+	else if (!xen_dom0_read(grants[reference], bytes->dom0, bytes->first_length))
+		return false;
+	if (bytes->second_length)
+		memcpy(grants[reference] + bytes->first_length, bytes->second,
+		       bytes->second_length);
+	return true;
+}
+
+uint32_t xen_buffer_get(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < BUFFERS; i++)
+		if (!buffer_state[i]) {
+			buffer_state[i] = 1;
+			return i;
+		}
+	return XEN_NO_BUFFER;
+}
+
+void xen_buffer_put(uint32_t buffer)
+{
+	CHECK_EQUAL(buffer_state[buffer], 1);
+	buffer_state[buffer] = 0;
+}
+
+void *xen_buffer_page(uint32_t buffer)
+{
+	return pages[buffer];
+}
+
+bool xen_transmit(struct xen_packet *packets, uint32_t count)
+{
+	uint32_t i;
+
+	for (i = 0; i < count; i++) {
+		struct xen_packet *packet = &packets[i];
+		const uint32_t slot = sent_count % 64;
+
+		CHECK(packet->header_length >= NETIF_SMALLEST);
+		CHECK(packet->header_length <= HOT_HEADER && packet->rest <= 4096);
+		packet->result = answered < answer_count ? answers[answered++] : HOT_SENT;
+		if (driver_dead)
+			packet->result = HOT_DOWN;
+		if (packet->rest && (driver_dead || packet->result == HOT_SENT))
+			buffer_state[packet->buffer] = 2;
+		if (packet->result != HOT_SENT)
+			continue;
+		given[slot] = *packet;
+		memcpy(sent[slot], packet->header, packet->header_length);
+		if (packet->rest)
+			memcpy(sent[slot] + packet->header_length, pages[packet->buffer],
+			       packet->rest);
+		sent_count++;
+	}
+	return !driver_dead;
+}
+
+uint32_t xen_transmit_complete(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < BUFFERS; i++)
+		if (buffer_state[i] == 2)
+			buffer_state[i] = 0;
+	return 0;
+}
+
+void xen_service_request(void)
+{
+	requested++;
+}
+
+int twin_original_evtchn_send(struct domain *domain, unsigned int port)
+{
+	CHECK(domain == hardware_domain);
+	CHECK(port == DOM0_PORT);
+	notified++;
+	return 0;
+}
+
+struct domain *get_domain_by_id(uint16_t id)
+{
+	if (id > GUESTS)
+		return NULL;
+	references[id]++;
+	return (struct domain *)&references[id];
+}
+
+void domain_destroy(struct domain *domain)
+{
+	(void)domain;
+	destroyed++;
+}
+
+void printk(const char *format, ...)
+{
+	(void)format;
+}
+
+/* ---- A guest --------------------------------------------------------------------- */
+
+static uint32_t produced[GUESTS][2];
+
+static void *index_of(uint32_t guest, uint32_t ring, uint32_t field)
+{
+	return &rings[guest][ring][field];
+}
+
+static uint32_t get(uint32_t guest, uint32_t ring, uint32_t field)
+{
+	uint32_t value;
+
+	memcpy(&value, index_of(guest, ring, field), sizeof(value));
+	return value;
+}
+
+static void set(uint32_t guest, uint32_t ring, uint32_t field, uint32_t value)
+{
+	memcpy(index_of(guest, ring, field), &value, sizeof(value));
+}
+
+static void put_tx(uint32_t guest, struct netif_tx_request request)
+{
+	const uint32_t at = produced[guest][0]++ % NETIF_RING;
+
+	memcpy(&rings[guest][0][NETIF_RING_HEADER + at * sizeof(request)], &request,
+	       sizeof(request));
+	set(guest, 0, NETIF_REQUEST_PRODUCE, produced[guest][0]);
+}
+
+static struct netif_tx_response tx_answer(uint32_t guest, uint32_t number)
+{
+	struct netif_tx_response response;
+
+	memcpy(&response, &rings[guest][0][NETIF_RING_HEADER + number % NETIF_RING *
+					   sizeof(struct netif_tx_request)], sizeof(response));
+	return response;
+}
+
+static void put_rx(uint32_t guest, uint32_t id, uint32_t reference)
+{
+	const struct netif_rx_request request = { .id = id, .reference = reference };
+	const uint32_t at = produced[guest][1]++ % NETIF_RING;
+
+	memcpy(&rings[guest][1][NETIF_RING_HEADER + at * sizeof(request)], &request,
+	       sizeof(request));
+	set(guest, 1, NETIF_REQUEST_PRODUCE, produced[guest][1]);
+}
+
+static struct netif_rx_response rx_answer(uint32_t guest, uint32_t number)
+{
+	struct netif_rx_response response;
+
+	memcpy(&response, &rings[guest][1][NETIF_RING_HEADER + number % NETIF_RING *
+					   sizeof(response)], sizeof(response));
+	return response;
+}
+
+static bool kick(uint32_t guest)
+{
+	return xen_vif_kick((struct domain *)&references[guest + 1], GUEST_PORT);
+}
+
+static long connect_guest(uint32_t guest)
+{
+	const struct twin_xen_vif vif = {
+		.domain = guest + 1,
+		.transmit_ring = ring_of(guest, 0),
+		.receive_ring = ring_of(guest, 1),
+		.local_port = DOM0_PORT,
+		.remote_port = GUEST_PORT,
+		.mac = { 0, 0x16, 0x3e, 0, 0, guest },
+	};
+
+	return xen_vif_connect(&vif);
+}
+
+static struct twin_xen_vif_status vif_status(uint32_t guest)
+{
+	struct twin_xen_status status;
+	uint32_t i;
+
+	xen_vif_status(&status);
+	for (i = 0; i < TWIN_XEN_VIFS; i++)
+		if (status.vif[i].connected && status.vif[i].domain == guest + 1)
+			return status.vif[i];
+	return (struct twin_xen_vif_status){ 0 };
+}
+
+/* New rings, new guests, all of them connected. */
+static void start(void)
+{
+	uint32_t i;
+
+	xen_vif_disconnect_all();
+	memset(rings, 0, sizeof(rings));
+	memset(grants, 0, sizeof(grants));
+	memset(produced, 0, sizeof(produced));
+	memset(buffer_state, 0, sizeof(buffer_state));
+	rings_gone = driver_dead = false;
+	sent_count = answer_count = answered = notified = destroyed = requested = 0;
+	for (i = 0; i <= GUESTS; i++)
+		references[i] = 1;
+	for (i = 0; i < GUESTS; i++) {
+		set(i, 0, NETIF_RESPONSE_EVENT, 1);
+		set(i, 1, NETIF_RESPONSE_EVENT, 1);
+		CHECK_EQUAL(connect_guest(i), 0);
+	}
+}
+
+/* A frame in grant 0, to somebody outside. */
+static void fill_frame(uint32_t length)
+{
+	uint32_t i;
+
+	for (i = 0; i < length; i++)
+		grants[0][i] = i * 7 + 1;
+	grants[0][0] = 0x52;
+}
+
+#endif /* TWIN_TEST_XEN_H */
