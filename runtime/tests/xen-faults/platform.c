@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * A hypercall more, of test builds alone (make xen-test): runs one of the functions of
+ * driver.S in the attached instance. The result is twin_enter's.
+ */
+#include "../../platform/xen/platform.h"
+
+extern const char xen_test_start[], xen_test_end[];
+extern const char xen_test_return[], xen_test_divide[], xen_test_invalid[], xen_test_protection[],
+	xen_test_fetch[], xen_test_recurse[], xen_test_touch[];
+
+#define FIRST 0x74776f00u
+
+static const char *function_of(unsigned int number)
+{
+	const char *const functions[] = {
+		xen_test_return, xen_test_divide, xen_test_invalid, xen_test_protection,
+		xen_test_fetch, xen_test_recurse, xen_test_touch,
+	};
+
+	return number - FIRST < sizeof(functions) / sizeof(*functions) ?
+	       functions[number - FIRST] : NULL;
+}
+
+long xen_test(unsigned int number, uint64_t argument)
+{
+	const char *function = function_of(number);
+	uint64_t result;
+	long status = TWIN_OK;
+
+	if (!function || !xen_attached())
+		return -XEN_ENOSYS;
+	if (!xen_lock_patiently())
+		return -XEN_EAGAIN;
+	if (!twin_instance_has_text(&xen_instance, (uint64_t)xen_test_start))
+		status = twin_instance_add_text(&xen_instance, (uint64_t)xen_test_start,
+						(uint64_t)xen_test_end);
+	if (status == TWIN_OK)
+		status = xen_run(function, argument, 0, 0, &result);
+	xen_unlock();
+	return status;
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * dom0's side of the test: writes to the parameter `run` are hypercalls.
+ *
+ *   echo "NUMBER ADDRESS" >/sys/module/xen_faults/parameters/run
+ *
+ * runs function NUMBER of driver.S with ADDRESS (hexadecimal), or with the address of an
+ * entry of dom0's own top-level page table for `table`. Reading it gives the result: 0
+ * returned, 1 aborted.
+ */
+#include <linux/module.h>
+#include <linux/sched.h>
+#include <asm/xen/hypercall.h>
+#include <twin/xen.h>
+
+#define FIRST 0x74776f00u
+#define ENTRY 272	/* of dom0's half, and not used */
+
+static long result;
+
+static int run(const char *text, const struct kernel_param *parameter)
+{
+	unsigned long address = 0;
+	unsigned int number;
+
+	if (sscanf(text, "%u %lx", &number, &address) < 1)
+		return -EINVAL;
+	if (strstr(text, "table"))
+		address = (unsigned long)(current->active_mm->pgd + ENTRY);
+	result = xen_single_call(TWIN_XEN_HYPERCALL, FIRST + number, address, 0, 0, 0);
+	return 0;
+}
+
+static int show(char *buffer, const struct kernel_param *parameter)
+{
+	return sprintf(buffer, "%ld\n", result);
+}
+
+static const struct kernel_param_ops operations = { .set = run, .get = show };
+module_param_cb(run, &operations, NULL, 0600);
+MODULE_DESCRIPTION("Faults of driver code inside Xen, for tests");
+MODULE_LICENSE("Dual MIT/GPL");

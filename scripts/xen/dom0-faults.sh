@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# Every end that driver code in Xen can have: hand-written code in a payload for tests
+# (runtime/tests/xen-faults/driver.S, whose functions have these numbers), a named abort,
+# a restart. Afterwards a guest's traffic goes through the same payload.
+. /twin.sh
+
+load_modules
+attach_eth0
+try 20 xen_faults insmod /xen_faults.ko
+run=/sys/module/xen_faults/parameters/run
+
+# returns STEP NUMBER [ADDRESS]: the function comes back.
+returns() {
+    echo "$2 ${3-0}" >$run
+    [ "$(cat $run)" = 0 ] && is state 1
+    step "$1" $? "result $(cat $run), state $(status_of state)"
+}
+
+# aborts STEP NUMBER FUNCTION KIND REASON [ADDRESS]: it does not, and Xen says where.
+aborts() {
+    xl dmesg -c >/dev/null
+    echo "$2 ${6-0}" >$run
+    is state 2 && is abort-kind "$4" && is abort-reason "$5"
+    step "$1/aborted" $? "kind $(status_of abort-kind), reason $(status_of abort-reason), address $(status_of abort-address)"
+    xl dmesg -c >/tmp/dmesg
+    grep -q "twin: aborted: .* entered at twin:xen_test_$3+0/" /tmp/dmesg
+    step "$1/named" $? "$(sed -n 's/.*twin: aborted: //p' /tmp/dmesg)"
+    tell 30 "$1/restart" restart 1
+}
+
+# Kinds: 5 a stack, 6 a fault. Reasons: the processor's exceptions.
+returns entry 0
+aborts divide 1 divide 6 0
+aborts invalid-instruction 2 invalid 6 6
+aborts protection 3 protection 6 13
+aborts fetch 4 fetch 6 14 123456789000
+aborts control-stack-overflow 5 recurse 5 8
+
+# Pointers, cut as the scheme cuts them. Processor 0's block is at ffff837cc0010000, and dom0
+# would have its data stack at ffff8800c0010000 (platform/xen/layout.h).
+returns data-stack 6 ffff8800c001a000
+aborts data-stack-overflow 6 touch 5 14 ffff8800c0018ff8
+aborts above-data-stack 6 touch 6 14 ffff8800c001d000
+aborts control-stack 6 touch 6 14 ffff837cc001a000
+aborts context 6 touch 6 14 ffff837cc001e000
+aborts xen-stack 6 touch 6 14 ffff837cc001fff8
+aborts null 6 touch 6 14 0
+aborts xen-memory 6 touch 6 14 ffff830000001000
+aborts dom0-page-table 6 touch 6 14 table
+
+start_guest 1
+finish_guest 1 300
+is state 1
+step alive $? "state $(status_of state)"
+rmmod xen_faults
+detach_eth0
+unload_modules
