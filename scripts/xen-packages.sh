@@ -7,6 +7,7 @@
 # Needs target/stock (scripts/stock.sh). Leaves, all below target/xen/:
 #   root/      the unpacked packages
 #   xen        the hypervisor, decompressed: what QEMU's -kernel takes
+#   xen.deb    its package, for scripts/xen-table.sh
 #   vmlinux    the stock kernel of target/stock, decompressed: dom0's and the guests'
 #   VERSION    package and version of the hypervisor
 #
@@ -37,7 +38,8 @@ libnl-3-200 libnl-route-3-200 liblzo2-2 libbz2-1.0 libfdt1 libssl3 libext2fs2 li
 '
 
 complete() {
-    [ -s "$xen/VERSION" ] && [ -s "$xen/xen" ] && [ -s "$xen/vmlinux" ] && [ -d "$xen/root/" ]
+    [ -s "$xen/VERSION" ] && [ -s "$xen/xen" ] && [ -s "$xen/vmlinux" ] &&
+        [ -s "$xen/xen.deb" ] && [ -d "$xen/root/" ]
 }
 
 # ---- Packages ----------------------------------------------------------------
@@ -113,6 +115,7 @@ main() {
     rm -rf "$xen/root" "$apt"
     mv tree "$xen/root"
     mv hypervisor "$xen/xen"
+    mv xen-hypervisor-*.deb "$xen/xen.deb"
     mv vmlinux "$xen/vmlinux"
     # Last: when VERSION is there, all the rest is complete.
     mv VERSION "$xen/VERSION"

@@ -132,7 +132,7 @@ void twin_attach_exit(void);
 
 /* ---- poison.c ---- */
 
-/* "PLACE VALUE": see poison.c. A number of aborts that it caused, or a negative errno. */
+/* "PLACE VALUE": see poison.c. 0 if the driver inside Xen was aborted; a negative errno. */
 int twin_poison(const char *words);
 
 /* ---- vif.c ---- */

@@ -36,13 +36,22 @@ start_guest() {
     follower=$!
 }
 
-# finish_guest N SECONDS: waits for its end.
+# How often a step of guest N succeeded.
+steps_of() {
+    grep -c "^@ok $2 " "$(console_of "$1")"
+}
+
+# finish_guest N SECONDS: waits for its end; all of its traffic must have been right.
 finish_guest() {
     await "$2" "guest$1/ended" grep -q '^@done' "$(console_of "$1")" || {
         echo "the end of guest$1's console:"
         tail -n 30 "$(console_of "$1")"
         xl destroy "guest$1"
     }
+    rounds=$(option rounds)
+    [ "$(steps_of "$1" fetch)" = "$rounds" ] && [ "$(steps_of "$1" send)" = "$rounds" ] &&
+        ! grep -q '^@fail' "$(console_of "$1")"
+    step "guest$1/complete" $? "fetched $(steps_of "$1" fetch) and sent $(steps_of "$1" send) times of $rounds"
     await 20 "guest$1/gone" sh -c "! xl list guest$1"
     kill "$follower"
 }
