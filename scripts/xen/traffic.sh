@@ -7,7 +7,7 @@ peer=10.0.2.100
 network() {
     ip link set "$1" up
     ip addr add "$2/24" dev "$1"
-    await 20 carrier grep -q 1 "/sys/class/net/$1/carrier"
+    await 60 carrier grep -q 1 "/sys/class/net/$1/carrier"
 }
 
 # Pings without loss. Replies may be late, that is the emulator.

@@ -27,14 +27,14 @@ native() {
 }
 
 load_modules() {
-    must 20 twin_dom0 insmod /twin_dom0.ko
-    must 20 twin_hot insmod /twin_hot.ko
+    must 60 twin_dom0 insmod /twin_dom0.ko
+    must 60 twin_hot insmod /twin_hot.ko
 }
 
 # Only once no guest has an interface of theirs.
 unload_modules() {
-    try 20 rmmod-hot rmmod twin_hot
-    try 20 rmmod-dom0 rmmod twin_dom0
+    try 60 rmmod-hot rmmod twin_hot
+    try 60 rmmod-dom0 rmmod twin_dom0
 }
 
 # ---- dom0's addresses, the payload ----------------------------------------------
