@@ -63,13 +63,17 @@ static const struct twin_platform_ops ops = {
 
 /* ---- The instance ----------------------------------------------------------- */
 
-/* What the window shows, so that reports have dom0's addresses. */
+/* What the window shows, so that reports have dom0's addresses. Stacks first: each entry
+ * looks for its own. */
 static int add_ranges(void)
 {
 	const uint32_t *slots = xen_alias_slots();
 	struct twin_range other;
 	uint32_t i;
 
+	for (i = 0; i < TWIN_XEN_CPUS; i++)
+		if (twin_window_add_stack(&xen_instance, xen_block_context(i), &other))
+			return -XEN_EINVAL;
 	for (i = 0; i < XEN_WINDOW_SLOTS; i++) {
 		const struct twin_range range = {
 			XEN_SLOT(slots[i]), 1ull << XEN_SLOT_SHIFT, 0,
@@ -78,9 +82,6 @@ static int add_ranges(void)
 		if (slots[i] && twin_window_add(&xen_instance, &range, &other))
 			return -XEN_EINVAL;
 	}
-	for (i = 0; i < TWIN_XEN_CPUS; i++)
-		if (twin_window_add_stack(&xen_instance, xen_block_context(i), &other))
-			return -XEN_EINVAL;
 	return 0;
 }
 
