@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{cc, completions, explain, man, rewrite, run, stats, verify};
+use crate::commands::{cc, completions, explain, man, payload, rewrite, run, stats, verify};
 use command_line::failure::Failure;
 
 const EXAMPLES: &str = "\
@@ -42,6 +42,8 @@ pub enum Command {
     Explain(explain::Opts),
     /// Compile C and rewrite the result
     Cc(cc::Opts),
+    /// Make a rewritten driver a file that a stock Xen loads
+    Payload(payload::Opts),
     /// Run the e1000 driver in the testbed and measure what packets cost
     Run(run::Opts),
     /// Print a completion script for a shell
@@ -59,6 +61,7 @@ impl Command {
             Command::Stats(opts) => opts.run(),
             Command::Explain(opts) => opts.run(),
             Command::Cc(opts) => opts.run(),
+            Command::Payload(opts) => opts.run(),
             Command::Run(_) => run::run(),
             Command::Completions(opts) => opts.run(),
             Command::Man(opts) => opts.run(),

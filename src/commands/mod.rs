@@ -4,6 +4,7 @@ pub mod cc;
 pub mod completions;
 pub mod explain;
 pub mod man;
+pub mod payload;
 pub mod rewrite;
 pub mod run;
 pub mod stats;

@@ -75,6 +75,8 @@ pub enum AnyCode {
     Refusal(svm_rewrite::RefusalCode),
     /// A rule that an object breaks.
     Violation(svm_verify::ViolationCode),
+    /// A reason why no payload is made.
+    Payload(payload::PayloadCode),
     /// Anything else.
     Command(CommandCode),
 }
@@ -82,6 +84,12 @@ pub enum AnyCode {
 impl From<elf_loader::ReaderCode> for AnyCode {
     fn from(code: elf_loader::ReaderCode) -> AnyCode {
         AnyCode::Reader(code)
+    }
+}
+
+impl From<payload::PayloadCode> for AnyCode {
+    fn from(code: payload::PayloadCode) -> AnyCode {
+        AnyCode::Payload(code)
     }
 }
 
@@ -100,7 +108,7 @@ pub struct Origin {
 }
 
 /// Where codes come from, in the order in which a driver meets them.
-pub const ORIGINS: [Origin; 4] = [
+pub const ORIGINS: [Origin; 5] = [
     Origin {
         title: "Files that cannot be read",
         codes: || all(&elf_loader::ReaderCode::ALL, AnyCode::Reader),
@@ -112,6 +120,10 @@ pub const ORIGINS: [Origin; 4] = [
     Origin {
         title: "Violations that `twin verify` finds",
         codes: || all(&svm_verify::ViolationCode::ALL, AnyCode::Violation),
+    },
+    Origin {
+        title: "Refusals of `twin payload`",
+        codes: || all(&payload::PayloadCode::ALL, AnyCode::Payload),
     },
     Origin {
         title: "Everything else",
@@ -141,6 +153,7 @@ impl AnyCode {
             AnyCode::Reader(code) => code.as_str(),
             AnyCode::Refusal(code) => code.as_str(),
             AnyCode::Violation(code) => code.as_str(),
+            AnyCode::Payload(code) => code.as_str(),
             AnyCode::Command(code) => code.as_str(),
         }
     }
@@ -151,6 +164,7 @@ impl AnyCode {
             AnyCode::Reader(code) => code.explanation(),
             AnyCode::Refusal(code) => code.explanation(),
             AnyCode::Violation(code) => code.explanation(),
+            AnyCode::Payload(code) => code.explanation(),
             AnyCode::Command(code) => code.explanation(),
         }
     }

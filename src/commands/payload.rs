@@ -1,0 +1,274 @@
+//! `twin payload`: a rewritten driver becomes a file that a stock Xen loads.
+//!
+//! ```text
+//! read ──> payload::build ──> rename
+//! ```
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use ::payload::{Dom0, Inputs, Kallsyms, Part, Payload, PayloadError, Refusal, Rewritten, Table};
+use clap::Args;
+use command_line::failure::Failure;
+use command_line::input::{self, Input, describe};
+use command_line::output::{self, Destination, Pending};
+use command_line::text::count;
+
+const EXAMPLES: &str = "\
+Examples:
+  twin rewrite --scheme window e1000.ko -o e1000.twin.o
+  twin rewrite --scheme window twin_hot.ko -o twin_hot.twin.o
+  twin payload e1000.twin.o twin_hot.twin.o xen.o -o e1000.livepatch \\
+      --table xen-4.17.table --kallsyms /proc/kallsyms --sections /sys/module
+  twin payload e1000.twin.o twin_hot.twin.o xen.o -o e1000.livepatch \\
+      --table xen-4.17.table --build-id $(cat /sys/hypervisor/properties/buildid) \\
+      --kallsyms dom0/kallsyms --sections dom0/sections
+  xen-livepatch load e1000 e1000.livepatch
+
+The code must be rewritten from the very modules that dom0 has loaded, and the
+addresses copied as root while they are: the payload has them as constants, and
+is good until one of the modules is unloaded or dom0 is started anew.
+
+xen.o is the runtime with its platform for Xen. TABLE has what the payload needs
+to know of one build of Xen; scripts/xen-table.sh makes it out of the package.
+In DIR, section S of module M is the file M/S, or M/sections/S as in
+/sys/module, and holds its address.
+
+The driver and the hot routines are verified first. The payload is verified
+again as it lies in the file, with dom0's addresses filled in. The same inputs
+give the same bytes.
+
+Exit status:
+  0  done
+  1  an input was refused, or a violation was found; an existing output is unchanged
+  2  wrong usage, or a file that cannot be read or written";
+
+/// The objects may be two or three, which clap's own line does not say.
+const USAGE: &str = "twin payload [OPTIONS] --output <OUT> --table <TABLE> --kallsyms <FILE> \
+    --sections <DIR> <DRIVER.o> [HOT.o] <RUNTIME.o>";
+
+/// Options of `twin payload`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, override_usage = USAGE)]
+pub struct Opts {
+    /// The rewritten driver, the rewritten hot routines (they may be left out), and the
+    /// runtime's object.
+    #[arg(value_names = ["DRIVER.o", "HOT.o", "RUNTIME.o"], num_args = 2..=3, required = true)]
+    objects: Vec<PathBuf>,
+    /// Write the payload there; `-` is standard output.
+    #[arg(short, long, value_name = "OUT")]
+    output: PathBuf,
+    /// What is known of this build of Xen.
+    #[arg(long, value_name = "TABLE")]
+    table: PathBuf,
+    /// Build-id of the hypervisor that runs, to be compared with the table's.
+    #[arg(long, value_name = "ID")]
+    build_id: Option<String>,
+    /// The text of dom0's /proc/kallsyms.
+    #[arg(long, value_name = "FILE")]
+    kallsyms: PathBuf,
+    /// The addresses of the modules' sections.
+    #[arg(long, value_name = "DIR")]
+    sections: PathBuf,
+    /// The driver's name in dom0 [default: that of its file, up to the first dot].
+    #[arg(long, value_name = "MODULE")]
+    driver_module: Option<String>,
+    /// The same of the hot routines.
+    #[arg(long, value_name = "MODULE")]
+    hot_module: Option<String>,
+}
+
+/// What the inputs are called in messages.
+struct Names {
+    driver: String,
+    hot: String,
+    runtime: String,
+    table: String,
+    kallsyms: String,
+    sections: String,
+    output: String,
+}
+
+impl Opts {
+    /// Makes the payload.
+    pub fn run(self) -> Result<(), Failure> {
+        let (driver, hot, runtime) = match &self.objects[..] {
+            [driver, hot, runtime] => (driver, Some(hot), runtime),
+            [driver, runtime] => (driver, None, runtime),
+            _ => unreachable!("clap takes two or three"),
+        };
+        let names = Names {
+            driver: input::name(driver),
+            hot: hot.map_or(String::new(), |hot| input::name(hot)),
+            runtime: input::name(runtime),
+            table: input::name(&self.table),
+            kallsyms: input::name(&self.kallsyms),
+            sections: input::name(&self.sections),
+            output: input::name(&self.output),
+        };
+        let refused = |refusal: Refusal| names.failure(refusal);
+        let table = Table::parse(&text(&self.table)?).map_err(refused)?;
+        if let Some(id) = &self.build_id {
+            table.is_of(id).map_err(refused)?;
+        }
+        let kallsyms = text(&self.kallsyms)?;
+        let hot_module = hot.map(|hot| module(self.hot_module.as_deref(), hot));
+        let driver_module = module(self.driver_module.as_deref(), driver);
+        let mut dom0 = Dom0 {
+            symbols: Kallsyms::parse(&kallsyms).map_err(refused)?,
+            sections: BTreeMap::new(),
+        };
+        for module in [Some(&driver_module), hot_module.as_ref()]
+            .into_iter()
+            .flatten()
+        {
+            sections(&self.sections, module, &mut dom0.sections)?;
+        }
+        let (driver, runtime) = (Input::read(driver)?, Input::read(runtime)?);
+        let hot = hot.map(|hot| Input::read(hot)).transpose()?;
+        let (driver, runtime) = (driver.object()?, runtime.object()?);
+        let hot = hot.as_ref().map(Input::object).transpose()?;
+        let hot = hot.as_ref().zip(hot_module.as_deref());
+        let built = ::payload::build(&Inputs {
+            driver: Rewritten {
+                object: &driver,
+                module: &driver_module,
+            },
+            hot: hot.map(|(object, module)| Rewritten { object, module }),
+            runtime: &runtime,
+            table: &table,
+            dom0: &dom0,
+        });
+        let built = built.map_err(|error| names.error(error))?;
+        let destination = Destination::new(self.output);
+        Pending::create(&destination)?.finish_with(&built.bytes)?;
+        say(&destination, &built, &table)
+    }
+}
+
+impl Names {
+    fn of(&self, part: Part) -> &str {
+        match part {
+            Part::Driver => &self.driver,
+            Part::Hot => &self.hot,
+            Part::Runtime => &self.runtime,
+            Part::Table => &self.table,
+            Part::Kallsyms => &self.kallsyms,
+            Part::Sections => &self.sections,
+            Part::Output => &self.output,
+        }
+    }
+
+    fn failure(&self, refusal: Refusal) -> Failure {
+        Failure::refused(self.of(refusal.part), refusal.code, &refusal.why)
+    }
+
+    fn error(&self, error: PayloadError) -> Failure {
+        match error {
+            PayloadError::Refused(refusal) => self.failure(refusal),
+            PayloadError::Violated { part, violations } => Failure::Violated {
+                file: self.of(part).to_owned(),
+                made_here: part == Part::Output,
+                violations,
+            },
+        }
+    }
+}
+
+/// A line about a payload that was written.
+fn say(to: &Destination, payload: &Payload, table: &Table) -> Result<(), Failure> {
+    // Standard output is the payload's.
+    if *to == Destination::Stdout {
+        return Ok(());
+    }
+    let proof = &payload.proof;
+    let parts = [
+        (proof.instructions, "instruction"),
+        (proof.functions, "function"),
+        (proof.accesses.window, "window access"),
+        (proof.codemap, "entry point"),
+        (payload.imports.len(), "import"),
+    ];
+    let parts: Vec<String> = parts
+        .iter()
+        .map(|(n, what)| count(*n as u64, what))
+        .collect();
+    output::text(
+        format!(
+            "{}: {} bytes for Xen {}; verified: confined ({})\n",
+            to.name(),
+            payload.bytes.len(),
+            table.version(),
+            parts.join(", ")
+        )
+        .as_bytes(),
+    )
+}
+
+/// A module's name: as it is given, or that of its file.
+fn module(given: Option<&str>, path: &Path) -> String {
+    let file = || {
+        path.file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned()
+    };
+    match given {
+        Some(name) => name.to_owned(),
+        // Modules have `_` where their files may have `-`.
+        None => file()
+            .split('.')
+            .next()
+            .unwrap_or_default()
+            .replace('-', "_"),
+    }
+}
+
+fn text(path: &Path) -> Result<String, Failure> {
+    let bytes = Input::plain(path)?;
+    String::from_utf8(bytes).map_err(|_| Failure::input(input::name(path), "this is not text"))
+}
+
+/// The addresses of a module's sections.
+fn sections(
+    dir: &Path,
+    module: &str,
+    found: &mut BTreeMap<(String, String), u64>,
+) -> Result<(), Failure> {
+    let own = dir.join(module);
+    let dir = match own.join("sections") {
+        inner if inner.is_dir() => inner,
+        _ => own,
+    };
+    let failed = |error: &std::io::Error| Failure::access(input::name(&dir), describe(error));
+    for entry in std::fs::read_dir(&dir).map_err(|error| failed(&error))? {
+        let entry = entry.map_err(|error| failed(&error))?;
+        let (path, name) = (entry.path(), entry.file_name());
+        let address = address(&path)?;
+        found.insert((module.to_owned(), name_of(&name)), address);
+    }
+    Ok(())
+}
+
+fn name_of(name: &OsStr) -> String {
+    name.to_string_lossy().into_owned()
+}
+
+/// The address that a file of /sys/module/M/sections holds.
+fn address(path: &Path) -> Result<u64, Failure> {
+    let text = text(path)?;
+    let digits = text.trim();
+    let digits = digits.strip_prefix("0x").unwrap_or(digits);
+    match u64::from_str_radix(digits, 16) {
+        Ok(address) if address != 0 => Ok(address),
+        _ => Err(Failure::refused(
+            input::name(path),
+            ::payload::PayloadCode::Dom0,
+            format!(
+                "`{}` is no address; copy the sections as root, who sees them",
+                text.trim().escape_debug()
+            ),
+        )),
+    }
+}
