@@ -220,7 +220,7 @@ scenario() {
 }
 
 scenarios_of() {
-    echo baseline modules
+    echo baseline modules attach faults
 }
 
 main() {
