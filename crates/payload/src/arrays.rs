@@ -110,7 +110,7 @@ fn array<const N: usize>(
 
 fn codemap(output: &mut Output, mut rows: Vec<Row>) -> Result<(), Refusal> {
     rows.sort();
-    if let Some(same) = rows.array_windows::<2>().find(|[a, b]| a.vm == b.vm) {
+    if let Some(same) = rows.windows(2).find(|pair| pair[0].vm == pair[1].vm) {
         let why = format!(
             "two places of the code are for {:#x} in dom0: sections of its modules overlap; copy \
              the addresses of the modules that are loaded",

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! ffffffff81a00000 T kfree
-//! ffffffffc0123000 t e1000_clean	[e1000]
+//! ffffffffc0123000 t e1000_clean    [e1000]
 //! ```
 //!
 //! Exported symbols are global, which is an upper-case type. So static functions of the same

@@ -216,7 +216,7 @@ impl Table {
             return fail("it is the last symbol, and so its size is not known");
         };
         match head.len() {
-            n if n < JUMP || n > EXPECTED => fail("its head has not 5 to 31 bytes"),
+            n if !(JUMP..=EXPECTED).contains(&n) => fail("its head has not 5 to 31 bytes"),
             n if n as u64 > size => fail("its head is longer than the function"),
             _ => Ok((head, size)),
         }
