@@ -34,6 +34,8 @@ pub enum Before {
     Frame(i32),
     /// At most this.
     AtMost(u8),
+    /// Less than the window of 42 bits.
+    Place,
     /// The count of a string instruction: no more than the translations of its pointers
     /// cover.
     Count,
@@ -55,6 +57,8 @@ pub struct After {
     pub at_most: Option<u8>,
     /// Its upper half is zero.
     pub clear: bool,
+    /// It is less than the window of 42 bits.
+    pub place: bool,
     /// It holds the number that the instruction itself names; all registers with this set
     /// hold the same number.
     pub named: bool,
@@ -135,7 +139,7 @@ pub fn of(bytes: &[u8], scheme: Scheme, backward: bool) -> Option<Belief> {
         ..insn
     };
     let fields = decoder.get_constant_offsets(&i);
-    let before = before(&insn);
+    let before = before(&insn, rules);
     let mut state = facts(&insn, &before, rules, backward);
     let rsp = state.rsp();
     let step = Step {
@@ -177,7 +181,7 @@ fn address_in(r: u8) -> Name {
     Name::of(u32::from(r) + 17)
 }
 
-fn before(insn: &Insn) -> [Before; 16] {
+fn before(insn: &Insn, rules: &Rules) -> [Before; 16] {
     let mut before = [Before::Any; 16];
     before[usize::from(Gpr::RSP.0)] = Before::Frame(0);
     let m = &insn.memory;
@@ -193,6 +197,9 @@ fn before(insn: &Insn) -> [Before; 16] {
         }
         Op::BitAt { r, bits } if by_registers => {
             before[usize::from(r.0)] = Before::AtMost(bits - 1)
+        }
+        Op::And { s, .. } if rules.named_memory == NamedMemory::WideWindow && s != Gpr::RSP => {
+            before[usize::from(s.0)] = Before::Place;
         }
         Op::Leave => before[usize::from(Gpr::RBP.0)] = Before::Frame(64),
         _ => {}
@@ -222,6 +229,7 @@ fn facts(insn: &Insn, before: &[Before; 16], rules: &Rules, backward: bool) -> S
             Before::Pointer => Form::Translated(Some(address_in(n))),
             Before::Frame(by) => Form::Stack(state.rsp() + by),
             Before::AtMost(most) => Form::Below(most),
+            Before::Place => Form::Place,
             Before::Count => counted(insn.op, state.direction),
         };
         let name = Some(name_of(n));
@@ -259,6 +267,7 @@ fn after(value: Value, rsp: i32) -> After {
         Form::Page(name) => after.page = held_by(name),
         Form::Below(most) => after.at_most = Some(most),
         Form::LowHalf => after.clear = true,
+        Form::Place => after.place = true,
         // Of names that no register has here, or of addresses that are made up.
         Form::Any
         | Form::Aligned(_)
@@ -277,8 +286,7 @@ fn after(value: Value, rsp: i32) -> After {
         | Form::Count(..)
         | Form::WindowStart
         | Form::WindowPointer
-        | Form::WidePointer
-        | Form::Place => {}
+        | Form::WidePointer => {}
     }
     after
 }

@@ -264,6 +264,13 @@ pext twin_window_mask, %rdi, %rax
 mov %gs:(%rax), %eax
 ret
 
+### the mask at an absolute address, anded to
+# refuse: P2-relocation
+# from: docs/spec/object.md
+and twin_window_mask, %rdi
+mov %gs:(%rdi), %eax
+ret
+
 ### eight bytes after the mask
 # refuse: P2-relocation
 # from: SDM vol. 2, 2.2.1.6
@@ -305,11 +312,179 @@ ret
 mov %rdi, twin_window_mask(%rip)
 ret
 
-### the mask is read otherwise
-# refuse: P1-operand
-# from: docs/spec/window.md
+### a base that the mask is anded to
+# accept
+# from: SDM vol. 2, AND: no more than either operand
 and twin_window_mask(%rip), %rdi
 mov %gs:(%rdi), %eax
+ret
+
+### the mask in a register, with a base anded to it
+# accept
+# from: SDM vol. 2, AND
+mov twin_window_mask(%rip), %rax
+and %rdi, %rax
+mov %gs:(%rax), %eax
+ret
+
+### a register that a place is anded to
+# accept
+# from: SDM vol. 2, AND
+pext twin_window_mask(%rip), %rdi, %rax
+and %rax, %rsi
+mov %gs:(%rsi), %eax
+ret
+
+### the mask itself is a place, too
+# accept
+# from: docs/spec/window.md
+mov twin_window_mask(%rip), %rax
+mov %gs:-8(%rax), %eax
+ret
+
+### two registers anded, neither of them cut
+# refuse: P1-operand
+# from: SDM vol. 2, AND
+and %rsi, %rdi
+mov %gs:(%rdi), %eax
+ret
+
+### the register that was anded to it, not the result
+# refuse: P1-operand
+# from: SDM vol. 2, AND
+mov twin_window_mask(%rip), %rax
+and %rdi, %rax
+mov %gs:(%rdi), %eax
+ret
+
+### the upper half of the base anded away: 16 bits
+# refuse: P1-operand
+# from: SDM vol. 1, 3.4.1.1: the rest of the register stays
+mov twin_window_mask(%rip), %rax
+and %ax, %di
+mov %gs:(%rdi), %eax
+ret
+
+### 16 bits of the mask are anded
+# refuse: P1-operand
+# from: docs/spec/window.md
+and twin_window_mask(%rip), %di
+mov %gs:(%rdi), %eax
+ret
+
+### 32 bits of the mask are anded
+# refuse: P1-operand
+# from: docs/spec/window.md
+and twin_window_mask(%rip), %edi
+mov %gs:(%rdi), %eax
+ret
+
+### 32 bits of the mask are loaded
+# refuse: P1-operand
+# from: docs/spec/window.md
+mov twin_window_mask(%rip), %eax
+ret
+
+### the second half of the mask is anded
+# refuse: P2-relocation
+# from: SDM vol. 2, AND
+and twin_window_mask+4(%rip), %rdi
+ret
+
+### the mask is anded with a base register in its address
+# refuse: P1-operand
+# from: SDM vol. 1, 3.7.5
+and twin_window_mask(%rsi), %rdi
+mov %gs:(%rdi), %eax
+ret
+
+### the mask in a segment is anded
+# refuse: P1-operand
+# from: SDM vol. 1, 3.7.4
+and %gs:twin_window_mask(%rip), %rdi
+mov %gs:(%rdi), %eax
+ret
+
+### the mask is anded to: it is written
+# refuse: P1-operand
+# from: SDM vol. 2, AND
+and %rdi, twin_window_mask(%rip)
+ret
+
+### something else anded at the mask's place in the code
+# refuse: P1-operand
+# from: docs/spec/window.md
+and 0x1000, %rdi
+mov %gs:(%rdi), %eax
+ret
+
+### the mask is ored
+# refuse: P1-operand
+# from: SDM vol. 2, OR
+or twin_window_mask(%rip), %rdi
+mov %gs:(%rdi), %eax
+ret
+
+### the mask is added
+# refuse: P1-operand
+# from: SDM vol. 2, ADD
+add twin_window_mask(%rip), %rdi
+ret
+
+### the mask is tested: nothing is cut
+# refuse: P1-operand
+# from: SDM vol. 2, TEST
+test %rdi, twin_window_mask(%rip)
+mov %gs:(%rdi), %eax
+ret
+
+### anded with the inverse
+# refuse: P1-operand
+# from: SDM vol. 2, ANDN
+mov twin_window_mask(%rip), %rax
+andn %rdi, %rax, %rdi
+mov %gs:(%rdi), %eax
+ret
+
+### ored after it was anded
+# refuse: P1-operand
+# from: SDM vol. 2, OR
+and twin_window_mask(%rip), %rdi
+or %rsi, %rdi
+mov %gs:(%rdi), %eax
+ret
+
+### anded on one of two paths
+# refuse: P1-operand
+# from: SDM vol. 2, Jcc
+test %rsi, %rsi
+je 1f
+and twin_window_mask(%rip), %rdi
+1: mov %gs:(%rdi), %eax
+ret
+
+### anded, and over a call in a register that callees keep
+# refuse: P1-operand
+# from: psABI 3.2.1: the callee is not trusted
+push %rbx
+mov %rdi, %rbx
+and twin_window_mask(%rip), %rbx
+call kfree
+mov %gs:(%rbx), %eax
+pop %rbx
+ret
+
+### the stack pointer anded with a place
+# refuse: P4-rsp
+# from: docs/proof/window.md
+mov twin_window_mask(%rip), %rax
+and %rax, %rsp
+ret
+
+### the stack pointer cut
+# refuse: P4-rsp
+# from: docs/proof/window.md
+and twin_window_mask(%rip), %rsp
 ret
 
 ### the address of the mask
@@ -325,11 +500,104 @@ movabs $twin_window_mask, %rax
 ret
 
 ### shifted out and in again
-# refuse: P1-operand
-# from: docs/spec/window.md: shifts are not followed
+# accept
+# from: SDM vol. 2, SHL/SHR: zeros come in
 shl $22, %rdi
 shr $22, %rdi
 mov %gs:(%rdi), %eax
+ret
+
+### shifted by as much as there is
+# accept
+# from: SDM vol. 2, SHR
+shr $63, %rdi
+mov %gs:(%rdi), %eax
+ret
+
+### shifted by one too few
+# refuse: P1-operand
+# from: SDM vol. 2, SHR
+shl $21, %rdi
+shr $21, %rdi
+mov %gs:(%rdi), %eax
+ret
+
+### a count of which the processor takes the low six bits
+# refuse: P1-operand
+# from: SDM vol. 2, SHR: 86 is 22, and it is not followed
+shr $86, %rdi
+mov %gs:(%rdi), %eax
+ret
+
+### a count that is a whole turn
+# refuse: P1-operand
+# from: SDM vol. 2, SHR: 64 is 0
+shr $64, %rdi
+mov %gs:(%rdi), %eax
+ret
+
+### shifted by a register
+# refuse: P1-operand
+# from: SDM vol. 2, SHR
+mov $22, %ecx
+shr %cl, %rdi
+mov %gs:(%rdi), %eax
+ret
+
+### shifted with the sign
+# refuse: P1-operand
+# from: SDM vol. 2, SAR
+sar $22, %rdi
+mov %gs:(%rdi), %eax
+ret
+
+### turned round
+# refuse: P1-operand
+# from: SDM vol. 2, ROR
+ror $22, %rdi
+mov %gs:(%rdi), %eax
+ret
+
+### shifted out, not in again
+# refuse: P1-operand
+# from: SDM vol. 2, SHL
+shl $22, %rdi
+mov %gs:(%rdi), %eax
+ret
+
+### bits shifted in from another register
+# refuse: P1-operand
+# from: SDM vol. 2, SHRD
+shrd $22, %rsi, %rdi
+mov %gs:(%rdi), %eax
+ret
+
+### 16 bits shifted
+# refuse: P1-operand
+# from: SDM vol. 1, 3.4.1.1
+shr $22, %di
+mov %gs:(%rdi), %eax
+ret
+
+### shifted up after it was shifted down
+# refuse: P1-operand
+# from: SDM vol. 2, SHL
+shr $22, %rdi
+shl $1, %rdi
+mov %gs:(%rdi), %eax
+ret
+
+### another register is shifted
+# refuse: P1-operand
+# from: SDM vol. 2, SHR
+shr $22, %rsi
+mov %gs:(%rdi), %eax
+ret
+
+### the stack pointer shifted
+# refuse: P4-rsp
+# from: docs/proof/window.md
+shr $22, %rsp
 ret
 
 ### a displacement alone

@@ -297,3 +297,8 @@ mov %rsp, %rdi; mov %rax, %gs:(%edi); ret
 # refuse: P1-operand
 # from: docs/spec/stack.md
 mov %rax, -0x8000(%rsp); ret
+
+### a base cut to 42 bits is no place here
+# refuse: P1-operand
+# from: docs/spec/window.md
+shl $22, %rdi; shr $22, %rdi; mov %gs:8(%rdi), %eax; ret

@@ -2,6 +2,7 @@
 
 use process_lab::random::{Random, mix};
 use svm_verify::belief::{Before, Belief, Leaves};
+use twin_abi::window::wide;
 
 use super::STATES;
 use super::aim;
@@ -154,6 +155,7 @@ impl State {
                 Before::Any | Before::Pointer => {}
                 Before::Frame(by) => *register = rsp.wrapping_add_signed(by.into()),
                 Before::AtMost(most) => *register = random.below(u64::from(most) + 1),
+                Before::Place => *register &= wide::MASK,
                 Before::Count => *register = count,
             }
         }
@@ -258,6 +260,9 @@ fn registers(belief: &Belief, before: &[u64; 16], after: &[u64; 16]) -> Result<(
             ));
         }
         if known.at_most.is_some_and(|most| is > u64::from(most)) {
+            return Err(format!("register {n} is {is:#x}: {known:?}"));
+        }
+        if known.place && is > wide::MASK {
             return Err(format!("register {n} is {is:#x}: {known:?}"));
         }
         if known.named {

@@ -79,16 +79,21 @@ impl fmt::Display for BeliefReport {
 
 /// The schemes, and what encodings begin with: all operands in the window have the prefixes
 /// 65 and 67.
-const RUNS: [(Scheme, &[u8]); 3] = [
+const RUNS: [(Scheme, &[u8]); 4] = [
     (Scheme::Stlb, &[]),
     (Scheme::Window32, &[]),
     (Scheme::Window32, &[0x65, 0x67]),
+    (Scheme::Window, &[]),
 ];
 
 /// Whether a belief is another one than in the runs before.
 fn is_new(belief: &Belief, scheme: Scheme, first: &[u8]) -> bool {
+    let cuts = belief.after.iter().any(|after| after.place);
     let clears = belief.after.iter().any(|after| after.clear);
-    scheme == Scheme::Stlb || !first.is_empty() || clears || belief.elements.is_some()
+    match scheme {
+        Scheme::Window => cuts,
+        _ => scheme == Scheme::Stlb || !first.is_empty() || clears || belief.elements.is_some(),
+    }
 }
 
 /// Executes one in `share` of all encodings. For a process that does nothing else
@@ -212,6 +217,10 @@ const SPOILT: &[Spoilt] = &[
             b.after[0].clear = true;
         },
     ),
+    ("a place", Scheme::Window, &[0x48, 0xc1, 0xe8, 0x15], |b| {
+        // shr $21,%rax
+        b.after[0].place = true;
+    }),
     (
         "an index",
         Scheme::Window32,

@@ -206,8 +206,10 @@ pub enum Op {
     Constant { d: Gpr, small: Option<u8> },
     /// `movabs $twin_window, %d` (schemes with a window).
     WindowStart { d: Gpr },
-    /// `pext twin_window_mask(%rip), %s, %d` (scheme `window`).
+    /// `pext twin_window_mask(%rip), %s, %d`, `and` or `mov` of it to `%d` (scheme `window`).
     Cut { d: Gpr },
+    /// `and %s, %d` of 64 bits.
+    And { d: Gpr, s: Gpr },
     /// `lea`.
     Lea { d: Gpr, inputs: GprSet, sum: Sum },
     /// Arithmetic on `%d` with an immediate that is not relocated, on 64 bits

@@ -135,6 +135,7 @@ impl Step<'_> {
             }
             Op::WindowStart { d } => self.set(d, Value::of(Form::WindowStart)).map(fall),
             Op::Cut { d } => self.set(d, Value::of(Form::Place)).map(fall),
+            Op::And { d, s } => self.and(d, s).map(fall),
             Op::Lea { d, inputs, sum } => self.lea(d, inputs, sum).map(fall),
             Op::Alu { op, d, imm, wide } => self.arithmetic(op, d, imm, wide).map(fall),
             Op::Compare { left, right } => {

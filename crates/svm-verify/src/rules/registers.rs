@@ -111,6 +111,17 @@ impl Step<'_> {
         }
     }
 
+    //      mov twin_window_mask(%rip), %v
+    //      and %rdi, %v        # no more than either
+    pub(super) fn and(&mut self, d: Gpr, s: Gpr) -> Result<(), Broken> {
+        let place = |r| self.scheme.is_place(self.state.get(r).form);
+        let form = match place(d) || place(s) {
+            true => Form::Place,
+            false => Form::Any,
+        };
+        self.set(d, Value::of(form))
+    }
+
     //      mov %edi, %edi
     //      not %edi
     //      and $63, %edi       # known better already
@@ -143,6 +154,7 @@ impl Step<'_> {
         }
         let form = match op {
             Alu::And => mask(before, imm, wide),
+            Alu::Shr if wide && self.scheme.is_shifted_out(imm) => Form::Place,
             Alu::Shr => shift(before, imm, wide),
             Alu::Xor => covered_forward(before.form, imm),
             Alu::Add => plus(before.form, imm, wide),

@@ -82,6 +82,11 @@ pub trait SchemeRules: Sync {
         false
     }
 
+    /// Whether a number of 64 bits that is shifted right by so much is a place.
+    fn is_shifted_out(&self, _by: i32) -> bool {
+        false
+    }
+
     /// The form of what string instructions reach, if that is a window.
     fn pointer(&self) -> Option<Form> {
         None

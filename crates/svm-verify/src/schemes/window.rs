@@ -37,6 +37,9 @@ const MOST_BYTES: u64 = 64;
 /// No displacement is more than this below its base, nor as much above it.
 const DISPLACEMENT: u64 = 1 << 31;
 
+/// Bits of a number that are not of a place.
+const UPPER_BITS: i32 = wide::MASK.leading_zeros() as i32;
+
 const _: () = assert!(
     wide::SIZE >= window::SIZE && wide::MASK == wide::SIZE - 1 && wide::SIZE.is_power_of_two(),
     "an address of 32 bits, and one that is cut, are places in the window"
@@ -54,6 +57,12 @@ impl SchemeRules for Window {
     //      mov %gs:8(%v), %eax
     fn is_place(&self, form: Form) -> bool {
         form == Form::Place || form.is_low_half()
+    }
+
+    //      shl $22, %v
+    //      shr $22, %v
+    fn is_shifted_out(&self, by: i32) -> bool {
+        (UPPER_BITS..64).contains(&by)
     }
 
     fn pointer(&self) -> Option<Form> {

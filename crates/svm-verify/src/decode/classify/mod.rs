@@ -121,6 +121,7 @@ fn known_writes(op: Op) -> Option<GprSet> {
         | Op::Constant { d, .. }
         | Op::WindowStart { d }
         | Op::Cut { d }
+        | Op::And { d, .. }
         | Op::Lea { d, .. }
         | Op::MoveIfAbove { d, .. }
         | Op::Alu { d, .. } => Some(d.set()),
@@ -170,7 +171,7 @@ fn addressed(
 }
 
 /// Why a reference to the mask is refused.
-const MASK: &str = "the window's mask is read by pext of 64 bits alone";
+const MASK: &str = "the window's mask is read by pext, and, mov of 64 bits alone";
 
 /// Why a relocation of the type R_X86_64_32 is refused.
 const NOT_IN_WINDOW: &str = "half an address fits only an operand in the window";

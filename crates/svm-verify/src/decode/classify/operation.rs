@@ -33,7 +33,7 @@ pub(super) fn operation(i: &Instruction, field: OperandField) -> Op {
         Mov if field == OperandField::WindowStart => {
             gpr64(i.op0_register()).map_or(Op::Stop, |d| Op::WindowStart { d })
         }
-        Pext if field == OperandField::WindowMask => cut(i).unwrap_or(Op::Plain),
+        Pext | And | Mov if field == OperandField::WindowMask => cut(i).unwrap_or(Op::Plain),
         Mov => mov(i, field),
         Lea => lea(i, field),
         Bt | Bts | Btr | Btc => bit_at(i).unwrap_or(Op::Plain),
@@ -132,10 +132,15 @@ fn mov(i: &Instruction, field: OperandField) -> Op {
     }
 }
 
-/// `pext twin_window_mask(%rip), %s, %d` of 64 bits.
+/// `pext twin_window_mask(%rip), %s, %d`, or `and` or `mov` of 64 bits with the mask: what
+/// is in `%d` is the mask or less.
 fn cut(i: &Instruction) -> Option<Op> {
-    let form = i.code() == Code::VEX_Pext_r64_r64_rm64
-        && i.op2_kind() == OpKind::Memory
+    let mask = match i.code() {
+        Code::VEX_Pext_r64_r64_rm64 => i.op2_kind(),
+        Code::And_r64_rm64 | Code::Mov_r64_rm64 => i.op1_kind(),
+        _ => return None,
+    };
+    let form = mask == OpKind::Memory
         && i.memory_base() == Register::RIP
         && i.segment_prefix() == Register::None;
     form.then_some(())?;
@@ -188,6 +193,9 @@ fn arithmetic(i: &Instruction, field: OperandField) -> Op {
     }
     if let (Mnemonic::Cmp, Some((left, right))) = (i.mnemonic(), two_registers(i)) {
         return Op::Compare { left, right };
+    }
+    if let (Mnemonic::And, Some((d, s))) = (i.mnemonic(), two_registers(i)) {
+        return Op::And { d, s };
     }
     if let (Mnemonic::Cmp, OpKind::Memory, OpKind::Register) =
         (i.mnemonic(), i.op0_kind(), i.op1_kind())

@@ -35,6 +35,7 @@ fn is_known(op: Op) -> bool {
             | Op::Constant { .. }
             | Op::WindowStart { .. }
             | Op::Cut { .. }
+            | Op::And { .. }
             | Op::Lea { .. }
             | Op::Alu { .. }
             | Op::Compare { .. }

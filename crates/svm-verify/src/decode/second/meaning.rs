@@ -14,7 +14,10 @@ pub(super) fn does(op: Op, i: &Instruction, second: &Second) -> bool {
         Op::Plain | Op::Nop => !is_special(opcode),
         Op::Copy { d, s } => opcode == Opcode::MOV && registers(second, d, s, 8),
         Op::Copy32 { d, s } => opcode == Opcode::MOV && registers(second, d, s, 4),
-        Op::Cut { d } => opcode == Opcode::PEXT && register(second, 0, d, 8),
+        Op::Cut { d } => {
+            matches!(opcode, Opcode::PEXT | Opcode::AND | Opcode::MOV) && register(second, 0, d, 8)
+        }
+        Op::And { d, s } => opcode == Opcode::AND && registers(second, d, s, 8),
         Op::WindowStart { d } => opcode == Opcode::MOV && register(second, 0, d, 8),
         Op::Constant { d, .. } => {
             // Of 32 bits, one decoder extends the constant and one does not.
