@@ -58,7 +58,7 @@ pub enum Scheme {
     /// prefixes 65 67 cut each address to its low 32 bits.
     Window32 = 2,
     /// No table: the window has 4 TiB ([`window::wide`]). An address is cut to its low 42
-    /// bits in a register, by `pext`, and reached with the prefix 65.
+    /// bits in a register, by `pext` or `and`, and reached with the prefix 65.
     Window = 3,
 }
 
@@ -345,7 +345,7 @@ pub mod names {
     /// [`super::window::SIZE`]. Taken by `movabs` alone.
     pub const STACK_VIEW: &str = "twin_stack_view";
     /// Scheme `window`: [`super::window::wide::MASK`], 8 bytes that are never written, less
-    /// than 2 GiB from the code. Read by `pext` alone, relative to `rip`.
+    /// than 2 GiB from the code. Read by `pext`, `and` and `mov` alone, relative to `rip`.
     pub const WINDOW_MASK: &str = "twin_window_mask";
     /// Every name of the runtime begins with this; a driver's own imports may not.
     pub const RUNTIME_PREFIX: &str = "twin_";

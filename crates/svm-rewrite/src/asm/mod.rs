@@ -284,8 +284,13 @@ impl Assembler {
 
     /// `lea referent(%rip), %to`
     pub fn lea_relative(&mut self, to: Reg, referent: Referent) {
+        self.relative(Form::LEA, to, referent);
+    }
+
+    /// `op referent(%rip), %to`
+    pub fn relative(&mut self, form: Form, to: Reg, referent: Referent) {
         let start = self.here();
-        encode::relative(&mut self.bytes, Form::LEA, to);
+        encode::relative(&mut self.bytes, form, to);
         let offset = self.here().offset - start.offset - 4;
         self.refer(
             start,

@@ -35,7 +35,7 @@ use crate::asm::{
 use crate::encode::apply::InstLabels;
 use crate::lift::{CodeIdx, InstIdx, Lifted};
 use crate::plan::returns::begins_own;
-use crate::plan::{Flags, InstPlan};
+use crate::plan::{CutBy, Flags, InstPlan};
 use crate::registers::reg64;
 use crate::schemes::{self, Cut, Row, Table};
 
@@ -364,7 +364,7 @@ impl<'a> Emitter<'a> {
     /// address's place, which [`Emitter::translated`] counts from the window's start.
     fn check(&mut self, inst: InstIdx, address: Address, v: Reg, others: &[Reg]) {
         if self.cuts_in_registers() {
-            return self.cut_address(&address, v);
+            return self.cut_address(&address, v, CutBy::Pext);
         }
         let slow = self.labels.fresh();
         self.check_or_skip(&address, v, others, slow);

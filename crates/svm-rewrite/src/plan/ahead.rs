@@ -9,6 +9,7 @@ use crate::analyse::survey::Survey;
 use crate::lift::{Destination, Inst, InstIdx, Lifted};
 use crate::plan::numbering::Motion;
 use crate::plan::reuse::{self, Access, Step};
+use crate::schemes::Row;
 
 /// Facts that a search for later uses needs of each instruction that it passes. There
 /// are many searches, so these facts are computed once and stored together.
@@ -36,11 +37,12 @@ pub fn look_ahead(
     surveys: &[Survey],
     classes: &[Class],
     live_before: &[LocSet],
+    scheme: &Row,
 ) -> Vec<Lookahead> {
     let judged = surveys.iter().zip(classes).zip(live_before);
     let all = lifted.insts.iter().zip(judged);
     all.map(|(inst, ((survey, class), live))| Lookahead {
-        operand: Access::of(inst, *class),
+        operand: Access::of(inst, *class, scheme),
         motion: Motion::of(inst, survey),
         writes: survey.written,
         live: *live,
@@ -84,10 +86,11 @@ impl Planner<'_> {
         self.known.get(i.0 as usize)?.operand
     }
 
-    /// Registers that can carry this translation to the place of its next use.
-    pub(super) fn result_registers(&self, i: InstIdx, operand: &Access) -> LocSet {
+    /// Registers that can carry this translation to the place of its next use. Those in
+    /// `own` need not be dead.
+    pub(super) fn result_registers(&self, i: InstIdx, operand: &Access, own: LocSet) -> LocSet {
         let (reach, way) = (self.scheme.reach, self.way_from(i));
-        reuse::result_registers(operand, reach, &self.available.values, way)
+        reuse::result_registers(operand, reach, &self.available.values, own, way)
     }
 
     /// Gives up a translation that serves no access on the likely path from `i` on.

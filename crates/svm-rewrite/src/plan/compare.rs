@@ -39,8 +39,19 @@ impl Planner<'_> {
             && self.lifted.inst(compare).immediate.is_none()
             && !live.intersects(LocSet::flags().minus(compare_sets(iced)));
         let operands = self.registers_of(compare);
-        let unchanged = (compare.0 + 1..i.0).all(|k| !self.writes(InstIdx(k)).intersects(operands));
+        let mut between = (compare.0 + 1..i.0).map(InstIdx);
+        let unchanged =
+            between.all(|k| !self.writes(k).intersects(operands) && self.keeps_operands(k));
         (repeatable && unchanged && !operands.intersects(LocSet::reg(Reg::RSP))).then_some(compare)
+    }
+
+    /// Whether a sequence between compare and repetition leaves the operands alone, although
+    /// they may be dead there. A check keeps flags that are live, so it repeats the same
+    /// compare and spares its operands. The sequences of a window change no flag, and may
+    /// overwrite what is dead.
+    fn keeps_operands(&self, i: InstIdx) -> bool {
+        self.scheme.has_checks()
+            || matches!(self.class(i), Class::Plain | Class::Stack | Class::Drop)
     }
 
     fn writes_flags(&self, i: InstIdx) -> bool {

@@ -5,6 +5,7 @@ use liveness::{LocSet, Reg};
 
 use crate::analyse::class::Class;
 use crate::lift::InstIdx;
+use crate::plan::borrow::Borrowed;
 use crate::plan::reuse::Reuse;
 
 /// How one instruction is treated. `scratch` has the registers of its sequence; with
@@ -23,6 +24,10 @@ pub struct InstPlan {
     pub reuse: Option<Reuse>,
     /// Registers that are pushed before its sequence and popped after its call.
     pub across: LocSet,
+    /// How it cuts an address, if it does.
+    pub cut: CutBy,
+    /// Registers that its sequence may borrow: it restores them.
+    pub borrowed: Option<Borrowed>,
 }
 
 impl InstPlan {
@@ -43,6 +48,16 @@ impl InstPlan {
         let v = self.roles().next()?;
         (!self.scratch.spilled().contains(&v)).then_some(v)
     }
+}
+
+/// What cuts an address to its place in the window ([`crate::schemes::Cut::Register`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CutBy {
+    /// `pext`: one instruction, three cycles, no flag is changed.
+    Pext,
+    /// `and`: one cycle, but the flags are changed, and a register that keeps its own
+    /// value takes a second instruction.
+    And,
 }
 
 /// Registers that a sequence may overwrite, at most eight. The last ones may be live:

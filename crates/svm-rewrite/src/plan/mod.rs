@@ -9,6 +9,7 @@
 //!   joins       the translations in registers on every path to it
 //!   for each instruction
 //!     reused    an earlier translation serves it: no sequence. Else
+//!     cut       its base may hold the place instead of the address, in a window. Else
 //!     demand    what its class's sequence needs
 //!     leave     r10 and r11 where it goes out of the object
 //!     ahead     which registers could carry its translation to a later access
@@ -18,11 +19,14 @@
 //! ```
 
 mod ahead;
+pub mod borrow;
 mod compare;
+mod cut;
 mod decision;
 mod demand;
 mod joins;
 mod numbering;
+mod numbers;
 pub mod registers;
 pub mod returns;
 mod reuse;
@@ -31,7 +35,6 @@ mod trace;
 mod transfers;
 
 use foldhash::HashSet;
-use iced_x86::{Mnemonic, Register};
 use liveness::{LocSet, Reg};
 
 use crate::analyse::class::Class;
@@ -39,16 +42,17 @@ use crate::analyse::flow::Flow;
 use crate::analyse::survey::Survey;
 use crate::lift::{InstIdx, Lifted};
 use crate::refusal::{MOST_REFUSALS, Refusal, RefusalCode};
-use crate::registers::{register_operands, uses_high_byte};
+use crate::registers::uses_high_byte;
 use crate::schemes::{Cut, Row, Table};
 use numbering::Ids;
 use reuse::{Access, Available};
 
 use ahead::Lookahead;
+use borrow::Borrowed;
 use demand::Demand;
 use joins::Joins;
 
-pub use decision::{Flags, InstPlan, Scratch};
+pub use decision::{CutBy, Flags, InstPlan, Scratch};
 
 /// What a target decides about sequences before there are any.
 pub struct Rules {
@@ -77,6 +81,9 @@ pub struct Planner<'a> {
     available: Available,
     /// Of each instruction; empty if the scheme reuses no translation.
     known: Vec<Lookahead>,
+    /// What is live as a number before each instruction; empty unless addresses are cut in
+    /// registers.
+    needed: Vec<LocSet>,
     ids: Ids,
 }
 
@@ -123,12 +130,17 @@ impl<'a> Planner<'a> {
     ) -> Planner<'a> {
         let mut ids = Ids::default();
         let known = match scheme.reuses {
-            true => ahead::look_ahead(lifted, surveys, classes, live_before),
+            true => ahead::look_ahead(lifted, surveys, classes, live_before, scheme),
             false => Vec::new(),
+        };
+        let needed = match scheme.cut {
+            Some(Cut::Register) => numbers::needed(lifted, flow, classes, scheme),
+            Some(Cut::Prefix) | None => Vec::new(),
         };
         Planner {
             available: Available::nothing(&mut ids),
             known,
+            needed,
             ids,
             lifted,
             surveys,
@@ -185,10 +197,15 @@ impl<'a> Planner<'a> {
 
     fn plan(&mut self, i: InstIdx) -> Result<InstPlan, Refusal> {
         let operand = self.shared_operand(i);
-        let plan = match operand.and_then(|operand| self.reused(i, &operand)) {
+        let mut plan = match operand.and_then(|operand| self.reused(i, &operand)) {
             Some(plan) => plan,
-            None => self.translated(i, operand)?,
+            None => match operand.and_then(|operand| self.cut_in_place(i, &operand)) {
+                Some(plan) => plan,
+                None => self.translated(i, operand)?,
+            },
         };
+        plan.borrowed = self.borrowed(i, &plan);
+        plan.cut = self.cut_by(i, &plan);
         self.advance(i, operand, &plan);
         Ok(plan)
     }
@@ -211,6 +228,8 @@ impl<'a> Planner<'a> {
             live: self.live(i).union(self.available.registers()),
             reuse: None,
             across: LocSet::empty(),
+            cut: CutBy::Pext,
+            borrowed: None,
         }
     }
 
@@ -229,7 +248,7 @@ impl<'a> Planner<'a> {
         let flags_live = self.live(i).intersects(LocSet::flags());
         let keeps_flags = flags_live && !demand.keeps_flags;
         let result_registers = operand.map_or(LocSet::empty(), |operand| {
-            self.result_registers(i, &self.held(operand))
+            self.result_registers(i, &self.held(operand), LocSet::empty())
         });
         loop {
             let mut chosen = InstPlan {
@@ -277,13 +296,16 @@ impl<'a> Planner<'a> {
         else {
             return;
         };
-        if !survives || self.is_borrowing(i) {
+        if !survives {
             self.available.lose(&mut self.ids);
             return;
         }
         // Spilled registers are restored, but the verifier does not track
         // translations through the spill.
         self.available.forget(plan.scratch.set());
+        for register in plan.borrowed.into_iter().flatten() {
+            self.available.forget(LocSet::reg(register));
+        }
         if let Flags::Save(_) = plan.flags {
             // `lahf` overwrites rax. The sequence restores it, but the verifier
             // does not track a translation through that.
@@ -296,18 +318,14 @@ impl<'a> Planner<'a> {
         self.available.pass(motion, writes, &mut self.ids);
     }
 
-    /// Whether its sequence pushes and pops a register that the plan does not know. The verifier
-    /// does not follow what the register held (`encode/window`).
-    fn is_borrowing(&self, i: InstIdx) -> bool {
-        let inst = self.lifted.inst(i);
-        let two_references = inst.displacement.is_some() && inst.immediate.is_some();
-        let is_lea = inst.iced.mnemonic() == Mnemonic::Lea;
-        let on_itself = is_lea && inst.iced.memory_index() == inst.iced.op0_register();
-        let reads_rsp = register_operands(&inst.iced).any(|r| r == Register::RSP);
-        // Of a word of the frame; other pushes of memory end every reuse.
-        let pushes = inst.iced.mnemonic() == Mnemonic::Push && self.class(i) == Class::Stack;
-        let borrows = two_references || on_itself || reads_rsp || pushes;
-        self.scheme.cut == Some(Cut::Register) && borrows
+    /// The registers that the sequence of an instruction may borrow.
+    fn borrowed(&self, i: InstIdx, plan: &InstPlan) -> Option<Borrowed> {
+        self.scheme.cut?;
+        let reused = plan
+            .reuse
+            .map_or(LocSet::empty(), |reuse| LocSet::reg(reuse.register));
+        let taken = self.registers_of(i).union(plan.scratch.set()).union(reused);
+        borrow::borrowed(self.lifted.inst(i), self.class(i), taken)
     }
 
     /// What the register holds after the sequence of an access: the translation of its

@@ -8,6 +8,9 @@
 //!         mov  %gs:sym, %eax            # a displacement alone
 //! ```
 //!
+//! The mask may be anded to a register instead, or be in one that the address is anded to; or
+//! the address is shifted left and right by 22. Each result is below 2^42.
+//!
 //! What is added to a place is less than 2 GiB, up or down. Before the window's start are the
 //! mirror, which has pages of the window, and a guard; after its end is a guard. An address of
 //! 32 bits is in the first 4 GiB of the window.

@@ -41,6 +41,8 @@ impl Form {
     pub const ADD: Form = Form { wide: true, opcode: 0x03 };
     /// `REX.W 2B /r`, `SUB r64, r/m64`
     pub const SUB: Form = Form { wide: true, opcode: 0x2b };
+    /// `REX.W 23 /r`, `AND r64, r/m64`
+    pub const AND: Form = Form { wide: true, opcode: 0x23 };
     /// `REX.W 33 /r`, `XOR r64, r/m64`
     pub const XOR: Form = Form { wide: true, opcode: 0x33 };
     /// `REX.W 3B /r`, `CMP r64, r/m64`
@@ -193,6 +195,7 @@ mod tests {
             (Form::LEA, Code::Lea_r64_m),
             (Form::ADD, Code::Add_r64_rm64),
             (Form::SUB, Code::Sub_r64_rm64),
+            (Form::AND, Code::And_r64_rm64),
             (Form::XOR, Code::Xor_r64_rm64),
             (Form::CMP, Code::Cmp_r64_rm64),
         ];
@@ -204,7 +207,7 @@ mod tests {
         for base in bases {
             for index in indices.clone().chain([Index::None]) {
                 for (n, (form, code)) in forms.into_iter().enumerate() {
-                    let to = Reg::new(n as u8 * 3).expect("a register");
+                    let to = Reg::new(n as u8 * 5 % Reg::COUNT).expect("a register");
                     let none = base == Base::None && index == Index::None;
                     for narrow in [false, true].into_iter().filter(|narrow| !none || !narrow) {
                         for displacement in displacements {

@@ -1,5 +1,6 @@
-//! Accesses through a window of 42 bits: an address is cut in a register by one instruction
-//! that changes no flag, and the operand counts from the window's start.
+//! Accesses through a window of 42 bits: an address is cut in a register, and the operand
+//! counts from the window's start. The sequences below are shown with `pext`, which changes no
+//! flag; where the plan says so, it is `and` ([`CutBy`]).
 //!
 //! ```text
 //!     pext  twin_window_mask(%rip), %base, %v
@@ -14,10 +15,11 @@ use liveness::Reg;
 
 use super::{Emitter, FrameHere, Reached, lowered};
 use crate::analyse::class::{Callee, Class, Space};
+use crate::asm::encode::Form;
 use crate::asm::import::Import;
 use crate::asm::{Address, Base, Field, Index, Jump, Operand, Referent, Segment, Shape, mr, rm};
 use crate::lift::InstIdx;
-use crate::plan::InstPlan;
+use crate::plan::{CutBy, InstPlan};
 use crate::registers::reg64;
 
 impl Emitter<'_> {
@@ -38,10 +40,10 @@ impl Emitter<'_> {
             Class::BitString(space) => self.bit_string(i, plan, space),
             Class::Xlat => self.xlat(i, plan),
             Class::PushMemory(_) if !here.is_data && self.by_itself(i, 0).is_none() => {
-                self.push_cut(i);
+                self.push_cut(i, plan);
             }
             Class::PopMemory(_) if !here.is_data && self.by_itself(i, 1).is_none() => {
-                self.pop_cut(i);
+                self.pop_cut(i, plan);
             }
             Class::CallIndirect(Callee::Memory(space @ Space::PerCpu(_))) => {
                 self.indirect_cut(i, plan, space, Jump::Call);
@@ -66,11 +68,11 @@ impl Emitter<'_> {
             return self.access_at(i, &operand);
         }
         if self.is_on_stack(i) || self.by_itself(i, 0).is_some() {
-            return self.in_window(i);
+            return self.in_window(i, plan);
         }
         self.open(plan);
         let v = Self::roles(plan)[0];
-        let reached = self.cut_operand(i, plan.scratch.spilled().len() as i64, v);
+        let reached = self.cut_operand(i, plan.scratch.spilled().len() as i64, v, plan.cut);
         self.access_reached(i, reached);
         self.close(plan);
     }
@@ -85,7 +87,7 @@ impl Emitter<'_> {
     fn cut_and_load_return_address(&mut self, i: InstIdx, plan: &InstPlan, distance: i64) {
         let simple = self.lifted.inst(i).operand().simple();
         if let (Some((base, _)), None, Some(v)) = (simple, plan.reuse, plan.dead_result()) {
-            self.cut(base, v);
+            self.cut(base, v, plan.cut);
         }
         self.load_return_address(i, distance);
     }
@@ -142,21 +144,16 @@ impl Emitter<'_> {
     /// ```
     fn with_view_cut(&mut self, i: InstIdx, plan: &InstPlan) {
         if self.by_itself(i, 0).is_some() {
-            return self.with_view(i);
+            return self.with_view(i, plan);
         }
         let reached = match plan.reuse {
             Some(reuse) => Reached {
                 operand: self.translated(reuse.register, reuse.displacement.into()),
                 displacement: None,
             },
-            None => self.cut_operand(i, 0, Self::roles(plan)[0]),
+            None => self.cut_operand(i, 0, Self::roles(plan)[0], plan.cut),
         };
-        let (a, b) = self.two_but(i);
-        let t = if reached.operand.base == Base::Register(a) {
-            b
-        } else {
-            a
-        };
+        let [t, _] = Self::borrowed(plan);
         self.push(t);
         self.view(t);
         self.with_register(i, t, Some(reached));
@@ -173,16 +170,16 @@ impl Emitter<'_> {
     ///     lea   d(%base,%index,s), %to
     ///     pext  twin_window_mask(%rip), %to, %to      op  %gs:(%to)
     /// ```
-    pub(super) fn cut_operand(&mut self, i: InstIdx, pushed: i64, to: Reg) -> Reached {
+    pub(super) fn cut_operand(&mut self, i: InstIdx, pushed: i64, to: Reg, by: CutBy) -> Reached {
         let operand = self.lifted.inst(i).operand();
         let displacement = match operand.simple() {
             Some((base, displacement)) => {
-                self.cut(base, to);
+                self.cut(base, to, by);
                 displacement
             }
             None => {
                 let address = self.address(i, Space::Heap, pushed as usize, &[to]);
-                self.cut_address(&address, to);
+                self.cut_address(&address, to, by);
                 0
             }
         };
@@ -193,20 +190,43 @@ impl Emitter<'_> {
     }
 
     /// The place of an address, in `v`.
-    pub(in crate::encode) fn cut_address(&mut self, address: &Address, v: Reg) {
+    pub(in crate::encode) fn cut_address(&mut self, address: &Address, v: Reg, by: CutBy) {
         match address {
-            Address::Copy(from) => self.cut(*from, v),
+            Address::Copy(from) => self.cut(*from, v, by),
             Address::Lea(..) | Address::Symbol(_) | Address::Constant(_) => {
                 address.emit(&mut self.asm, v);
-                self.cut(v, v);
+                self.cut(v, v, by);
             }
         }
     }
 
-    /// `pext twin_window_mask(%rip), %from, %to`: the low 42 bits of `from`, no flag changed (SDM
-    /// volume 2, PEXT: VEX.LZ.F3.0F38.W1 F5 /r). The mask is relative to `rip`, so it lies
-    /// where the code is placed, wherever that is.
-    pub(super) fn cut(&mut self, from: Reg, to: Reg) {
+    /// The low 42 bits of `from` in `to`.
+    ///
+    /// ```text
+    ///     pext  twin_window_mask(%rip), %from, %to
+    /// ```
+    ///
+    /// or, where the flags are dead:
+    ///
+    /// ```text
+    ///     mov   twin_window_mask(%rip), %to ; and %from, %to
+    ///     and   twin_window_mask(%rip), %to              if from is to
+    /// ```
+    pub(super) fn cut(&mut self, from: Reg, to: Reg, by: CutBy) {
+        match by {
+            CutBy::Pext => self.extract(from, to),
+            CutBy::And if from == to => self.with_mask(Form::AND, to),
+            CutBy::And => {
+                self.with_mask(Form::MOV, to);
+                self.asm.registers(Form::AND, to, from);
+            }
+        }
+    }
+
+    /// `pext twin_window_mask(%rip), %from, %to`: no flag is changed (SDM volume 2, PEXT:
+    /// VEX.LZ.F3.0F38.W1 F5 /r). The mask is relative to `rip`, so it lies where the code is
+    /// placed, wherever that is.
+    fn extract(&mut self, from: Reg, to: Reg) {
         const DISPLACEMENT: usize = 5;
         let (from, to) = (from.number(), to.number());
         let start = self.asm.here();
@@ -226,6 +246,12 @@ impl Emitter<'_> {
         self.asm.refer(start, DISPLACEMENT, field, mask);
     }
 
+    /// `op twin_window_mask(%rip), %to`
+    fn with_mask(&mut self, form: Form, to: Reg) {
+        self.asm
+            .relative(form, to, Referent::Import(Import::WindowMask, 0));
+    }
+
     /// The word goes to the control stack, so the register is kept on the data stack, below
     /// what either has:
     ///
@@ -235,10 +261,10 @@ impl Emitter<'_> {
     ///     push  %gs:d(%t)
     ///     mov   %gs:(%esp), %t
     /// ```
-    fn push_cut(&mut self, i: InstIdx) {
-        let t = self.any_but(i);
+    fn push_cut(&mut self, i: InstIdx, plan: &InstPlan) {
+        let [t, _] = Self::borrowed(plan);
         self.keep_below(t, -8);
-        let reached = self.cut_operand(i, 0, t);
+        let reached = self.cut_operand(i, 0, t, CutBy::Pext);
         self.access_reached(i, reached);
         self.restore_kept(t, 0);
     }
@@ -249,10 +275,10 @@ impl Emitter<'_> {
     ///     pop   %gs:d(%t)
     ///     mov   %gs:-16(%esp), %t
     /// ```
-    fn pop_cut(&mut self, i: InstIdx) {
-        let t = self.any_but(i);
+    fn pop_cut(&mut self, i: InstIdx, plan: &InstPlan) {
+        let [t, _] = Self::borrowed(plan);
         self.keep_below(t, -8);
-        let reached = self.cut_operand(i, 0, t);
+        let reached = self.cut_operand(i, 0, t, CutBy::Pext);
         self.access_reached(i, reached);
         self.restore_kept(t, -16);
     }
@@ -279,7 +305,7 @@ impl Emitter<'_> {
             let roles = Self::roles(plan);
             e.open(plan);
             let address = e.address(i, space, plan.scratch.spilled().len(), &roles);
-            e.cut_address(&address, roles[0]);
+            e.cut_address(&address, roles[0], CutBy::Pext);
             let callee = e.translated(roles[0], 0);
             e.emit(&rm(Code::Mov_r64_rm64, reg64(super::TARGET), callee));
             e.close(plan);

@@ -17,8 +17,9 @@ use crate::analyse::class::{Callee, Class, Direction, Space};
 use crate::asm::import::Import;
 use crate::asm::{Base, Field, Index, Jump, Operand, Referent, movabs, rm, rr};
 use crate::lift::InstIdx;
-use crate::plan::InstPlan;
-use crate::registers::{gpr, reg32, reg64, register_operands};
+use crate::plan::borrow::Borrowed;
+use crate::plan::{CutBy, InstPlan};
+use crate::registers::{reg32, reg64};
 
 /// The register in which `twin_stlb_call` takes an address.
 const TARGET: Reg = Reg::R11;
@@ -43,9 +44,11 @@ impl Emitter<'_> {
             return true;
         }
         match plan.class {
-            Class::Plain => self.stack_word(i, here.is_data),
+            Class::Plain => self.stack_word(i, plan, here.is_data),
             // `push d(%rsp)` among them.
-            Class::Stack | Class::PushMemory(_) if here.is_data => self.push_memory_to_data(i),
+            Class::Stack | Class::PushMemory(_) if here.is_data => {
+                self.push_memory_to_data(i, plan)
+            }
             Class::Memory(Space::PerCpu(_))
             | Class::Prefetch(Space::PerCpu(_))
             | Class::BitString(Space::PerCpu(_)) => self.through_segment(i, plan),
@@ -53,12 +56,12 @@ impl Emitter<'_> {
                 let distance = here.return_address.unwrap_or_default();
                 self.load_return_address(i, distance);
             }
-            Class::Stack | Class::Memory(_) if self.reads_rsp(i) => self.with_view(i),
+            Class::Stack | Class::Memory(_) if self.reads_rsp(i) => self.with_view(i, plan),
             Class::Stack | Class::Memory(_) | Class::Prefetch(_) | Class::BitString(_) => {
-                self.in_window(i);
+                self.in_window(i, plan);
             }
-            Class::PopMemory(_) if here.is_data => self.pop_data_to_memory(i),
-            Class::PushMemory(_) | Class::PopMemory(_) => self.in_window(i),
+            Class::PopMemory(_) if here.is_data => self.pop_data_to_memory(i, plan),
+            Class::PushMemory(_) | Class::PopMemory(_) => self.in_window(i, plan),
             Class::FramePointerToStack => {
                 let distance = here.distance.expect("checked before anything was written");
                 self.frame_pointer_to_two_stacks(i, distance, here.is_data);
@@ -96,10 +99,10 @@ impl Emitter<'_> {
     /// ```text
     ///     op    %gs:d(%ebase,%eindex,s)
     /// ```
-    fn in_window(&mut self, i: InstIdx) {
+    fn in_window(&mut self, i: InstIdx, plan: &InstPlan) {
         let inst = self.lifted.inst(i);
         if inst.displacement.is_some() && inst.immediate.is_some() {
-            return self.through_symbol(i, inst.operand().in_window());
+            return self.through_symbol(i, plan, inst.operand().in_window());
         }
         let reached = self.by_itself(i, 0).expect("it needs no register");
         self.access_reached(i, reached);
@@ -116,9 +119,9 @@ impl Emitter<'_> {
     /// ```
     ///
     /// Where addresses are cut in registers, and it is not on the stack, `%t` is.
-    fn through_symbol(&mut self, i: InstIdx, operand: Operand) {
+    fn through_symbol(&mut self, i: InstIdx, plan: &InstPlan, operand: Operand) {
         let inst = self.lifted.inst(i);
-        let t = self.any_but(i);
+        let [t, _] = Self::borrowed(plan);
         self.push(t);
         let symbol = inst
             .displacement
@@ -129,7 +132,7 @@ impl Emitter<'_> {
         let has_registers = operand.base != Base::None || operand.index != Index::None;
         let operand = match self.cuts_in_registers() && !has_registers {
             true => {
-                self.cut(t, t);
+                self.cut(t, t, CutBy::Pext);
                 self.translated(t, 0)
             }
             false => Operand {
@@ -197,7 +200,7 @@ impl Emitter<'_> {
     fn reached(&mut self, i: InstIdx, pushed: i64, to: Reg) -> Reached {
         match self.by_itself(i, pushed) {
             Some(reached) => reached,
-            None => self.cut_operand(i, pushed, to),
+            None => self.cut_operand(i, pushed, to, CutBy::Pext),
         }
     }
 
@@ -248,24 +251,9 @@ impl Emitter<'_> {
             .inst_with(&movabs(to, 0), Some((Field::Abs64, referent)));
     }
 
-    /// A register that the instruction does not name.
-    fn any_but(&self, i: InstIdx) -> Reg {
-        self.two_but(i).0
-    }
-
-    /// Two registers that the instruction does not name.
-    fn two_but(&self, i: InstIdx) -> (Reg, Reg) {
-        let inst = self.lifted.inst(i);
-        let operand = inst.operand();
-        let named = |reg: Reg| {
-            operand.base == Base::Register(reg)
-                || matches!(operand.index, Index::Register(index, _) if index == reg)
-                || register_operands(&inst.iced).any(|r| gpr(r.full_register()) == Some(reg))
-        };
-        let all = [Reg::RAX, Reg::RCX, Reg::RDX, Reg::RSI, Reg::RDI];
-        let mut free = all.into_iter().filter(|r| !named(*r));
-        let few = "an instruction without implied registers names three at most";
-        (free.next().expect(few), free.next().expect(few))
+    /// The registers that the sequence borrows.
+    fn borrowed(plan: &InstPlan) -> Borrowed {
+        plan.borrowed.expect("the plan lends some")
     }
 
     /// ```text

@@ -9,6 +9,7 @@ use super::{Emitter, Reached, lowered};
 use crate::asm::import::Import;
 use crate::asm::{Base, Index, Operand, Segment, mr, rm};
 use crate::lift::InstIdx;
+use crate::plan::InstPlan;
 use crate::registers::{gpr, reg64};
 
 impl Emitter<'_> {
@@ -24,20 +25,20 @@ impl Emitter<'_> {
     }
 
     /// An instruction without an operand in memory, which may use the stack.
-    pub(super) fn stack_word(&mut self, i: InstIdx, is_data: bool) {
+    pub(super) fn stack_word(&mut self, i: InstIdx, plan: &InstPlan, is_data: bool) {
         let iced = self.lifted.inst(i).iced;
         let whole = iced.op1_kind() == OpKind::Register && iced.op1_register() == Register::RSP;
         match iced.mnemonic() {
-            Mnemonic::Push if iced.op0_register() == Register::RSP => self.push_view(),
+            Mnemonic::Push if iced.op0_register() == Register::RSP => self.push_view(plan),
             Mnemonic::Push if is_data => self.push_to_data(i),
             Mnemonic::Pop if is_data => self.pop_from_data(iced.op0_register()),
-            Mnemonic::Mov if whole => self.address_on_stack(i),
+            Mnemonic::Mov if whole => self.address_on_stack(i, plan),
             Mnemonic::Lea
                 if iced.memory_base() == Register::RSP && iced.op0_register() != Register::RSP =>
             {
-                self.address_on_stack(i);
+                self.address_on_stack(i, plan);
             }
-            _ if self.reads_rsp(i) => self.with_view(i),
+            _ if self.reads_rsp(i) => self.with_view(i, plan),
             _ => self.copy_inst(i),
         }
     }
@@ -59,8 +60,8 @@ impl Emitter<'_> {
     ///     add   %t, %reg                    or into the window, as `mov %rsp,8(%rsp)`
     ///     pop   %t
     /// ```
-    pub(super) fn with_view(&mut self, i: InstIdx) {
-        let t = self.any_but(i);
+    pub(super) fn with_view(&mut self, i: InstIdx, plan: &InstPlan) {
+        let [t, _] = Self::borrowed(plan);
         let is_memory = self.lifted.inst(i).iced.op0_kind() == OpKind::Memory;
         self.push(t);
         self.view(t);
@@ -82,18 +83,19 @@ impl Emitter<'_> {
     }
 
     /// ```text
-    ///     push  %rax
-    ///     movabs $twin_stack_view, %rax
-    ///     lea   8(%rsp,%rax), %rax
-    ///     mov   %rax, %gs:(%esp)
-    ///     pop   %rax
+    ///     push  %t
+    ///     movabs $twin_stack_view, %t
+    ///     lea   8(%rsp,%t), %t
+    ///     mov   %t, %gs:(%esp)
+    ///     pop   %t
     ///     lea   -8(%rsp), %rsp
     /// ```
-    fn push_view(&mut self) {
-        self.push(Reg::RAX);
-        self.view(Reg::RAX);
-        self.emit(&mr(Code::Mov_rm64_r64, TOP, Register::RAX));
-        self.pop(Reg::RAX);
+    fn push_view(&mut self, plan: &InstPlan) {
+        let [t, _] = Self::borrowed(plan);
+        self.push(t);
+        self.view(t);
+        self.emit(&mr(Code::Mov_rm64_r64, TOP, reg64(t)));
+        self.pop(t);
         self.lea(&Operand::at(Reg::RSP, -8), Reg::RSP);
     }
 
@@ -145,7 +147,7 @@ impl Emitter<'_> {
     ///     lea   d(%rsp,%reg,s), %reg
     ///     push  %t ; movabs $twin_stack_view, %t ; lea (%reg,%t), %reg ; pop %t
     /// ```
-    fn address_on_stack(&mut self, i: InstIdx) {
+    fn address_on_stack(&mut self, i: InstIdx, plan: &InstPlan) {
         let inst = self.lifted.inst(i);
         let operand = match inst.iced.mnemonic() {
             Mnemonic::Lea => inst.operand(),
@@ -154,7 +156,7 @@ impl Emitter<'_> {
         let to = gpr(inst.iced.op0_register()).expect("a general register");
         match operand.index {
             Index::Register(index, _) if index == to => {
-                let t = if to == Reg::RAX { Reg::RCX } else { Reg::RAX };
+                let [t, _] = Self::borrowed(plan);
                 self.lea(&operand, to);
                 self.push(t);
                 self.constant(Import::StackView, t);
@@ -190,8 +192,8 @@ impl Emitter<'_> {
     ///     pop   %t
     ///     lea   -8(%rsp), %rsp
     /// ```
-    pub(super) fn push_memory_to_data(&mut self, i: InstIdx) {
-        let t = self.any_but(i);
+    pub(super) fn push_memory_to_data(&mut self, i: InstIdx, plan: &InstPlan) {
+        let [t, _] = Self::borrowed(plan);
         self.push(t);
         self.load_operand(i, self.words, t);
         self.emit(&mr(Code::Mov_rm64_r64, TOP, reg64(t)));
@@ -211,8 +213,8 @@ impl Emitter<'_> {
     /// ```
     ///
     /// Another register is pushed before if the operand's address is cut in one.
-    pub(super) fn pop_data_to_memory(&mut self, i: InstIdx) {
-        let (t, u) = self.two_but(i);
+    pub(super) fn pop_data_to_memory(&mut self, i: InstIdx, plan: &InstPlan) {
+        let [t, u] = Self::borrowed(plan);
         let cuts = self.by_itself(i, 0).is_none();
         if cuts {
             self.push(u);

@@ -10,7 +10,7 @@ use crate::analyse::class::{Direction, Repeat, StringOp};
 use crate::asm::import::Import;
 use crate::asm::{Operand, r, rr};
 use crate::lift::InstIdx;
-use crate::plan::InstPlan;
+use crate::plan::{CutBy, InstPlan};
 use crate::registers::{reg32, reg64};
 
 impl Emitter<'_> {
@@ -122,10 +122,10 @@ impl Emitter<'_> {
         }
     }
 
-    /// `mov %edi, %edi`, or `pext twin_window_mask, %rdi, %rdi`.
+    /// `mov %edi, %edi`, or `pext twin_window_mask(%rip), %rdi, %rdi`.
     fn cut_pointer(&mut self, pointer: Reg) {
         match self.cuts_in_registers() {
-            true => self.cut(pointer, pointer),
+            true => self.cut(pointer, pointer, CutBy::Pext),
             false => self.emit(&rr(Code::Mov_r32_rm32, reg32(pointer), reg32(pointer))),
         }
     }

@@ -7,6 +7,7 @@ use liveness::Reg;
 use crate::analyse::class::{Class, Space};
 use crate::lift::Inst;
 use crate::plan::numbering::{NumberedValue, Values};
+use crate::schemes::Row;
 
 /// An access to `displacement(%base)` ([`crate::asm::Operand::simple`]), and its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,10 +18,13 @@ pub struct Access {
 }
 
 impl Access {
-    /// The heap access of an instruction that could share a translation.
-    pub fn of(inst: &Inst, class: Class) -> Option<Access> {
-        if !matches!(class, Class::Memory(Space::Heap)) {
-            return None;
+    /// The heap access of an instruction that could share a translation. A prefetch can
+    /// where no check decides whether it takes place.
+    pub fn of(inst: &Inst, class: Class, scheme: &Row) -> Option<Access> {
+        match class {
+            Class::Memory(Space::Heap) => {}
+            Class::Prefetch(Space::Heap) if !scheme.has_checks() => {}
+            _ => return None,
         }
         let (base, displacement) = inst.operand().simple().filter(|(r, _)| *r != Reg::RSP)?;
         let size = u16::try_from(inst.iced.memory_size().size()).ok()?;
@@ -29,6 +33,11 @@ impl Access {
             displacement: displacement as i32,
             size: NonZeroU16::new(size)?,
         })
+    }
+
+    /// The base.
+    pub fn base(&self) -> Reg {
+        self.base
     }
 
     /// The same through the base alone.

@@ -29,11 +29,13 @@ pub struct Step {
 /// Registers that could hold the translation of `operand`, which the first of `steps`
 /// makes, for the later steps that it serves. Only the registers that reach as many of
 /// these steps as any register can are returned. They are dead all the way there, and
-/// nothing writes them. Empty if the translation serves no later step.
+/// nothing writes them; those in `own` are only not written. Empty if the translation serves
+/// no later step.
 pub fn result_registers(
     operand: &Access,
     reach: Reach,
     values: &Values,
+    own: LocSet,
     steps: impl Iterator<Item = Step>,
 ) -> LocSet {
     let mut free = LocSet::registers();
@@ -44,7 +46,7 @@ pub fn result_registers(
     let mut trace = Trace::of(address.id, values);
     for (n, now) in steps.enumerate() {
         if n > 0 {
-            free = free.minus(now.live);
+            free = free.minus(now.live.minus(own));
             if free.is_empty() {
                 break;
             }
@@ -122,7 +124,13 @@ mod tests {
         let mut ids = Ids::default();
         let values = Values::unknown(&mut ids);
         let steps = (0..3).map(step);
-        let result_registers = result_registers(&operand, Reach::TRANSLATION, &values, steps);
+        let result_registers = result_registers(
+            &operand,
+            Reach::TRANSLATION,
+            &values,
+            LocSet::empty(),
+            steps,
+        );
         assert!(
             !result_registers.intersects(LocSet::reg(Reg::RAX)),
             "written by the first"

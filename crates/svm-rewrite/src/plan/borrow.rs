@@ -1,0 +1,57 @@
+//! Registers that a sequence of a scheme with a window borrows: it pushes and pops them, or
+//! keeps them on the data stack, whatever they hold. Afterwards they hold that again, but
+//! nobody knows any more what it is.
+
+use iced_x86::{Instruction, Mnemonic, OpKind, Register};
+use liveness::{LocSet, Reg};
+
+use crate::analyse::class::Class;
+use crate::lift::Inst;
+
+/// The registers that a sequence may borrow: the first, and the second if it needs two.
+pub type Borrowed = [Reg; 2];
+
+/// In order of preference. No instruction that borrows names more than three, and none has
+/// more than one register for a place.
+const CANDIDATES: [Reg; 6] = [Reg::RAX, Reg::RCX, Reg::RDX, Reg::RSI, Reg::RDI, Reg::R8];
+
+/// The registers that the sequence of an instruction may borrow, other than those `taken`;
+/// `None` if it borrows none.
+pub fn borrowed(inst: &Inst, class: Class, taken: LocSet) -> Option<Borrowed> {
+    borrows(inst, class).then(|| {
+        let mut free = CANDIDATES
+            .into_iter()
+            .filter(|r| !taken.contains(LocSet::reg(*r)));
+        let few = "it names few registers";
+        [free.next().expect(few), free.next().expect(few)]
+    })
+}
+
+fn borrows(inst: &Inst, class: Class) -> bool {
+    let iced = &inst.iced;
+    let two_references = inst.displacement.is_some() && inst.immediate.is_some();
+    let moves_words = match class {
+        Class::PushMemory(_) | Class::PopMemory(_) => true,
+        Class::Stack => iced.mnemonic() == Mnemonic::Push,
+        _ => false,
+    };
+    two_references || moves_words || reads_rsp(iced) || adds_to_itself(iced)
+}
+
+/// Whether it takes `rsp` as a number, and not to copy it to a register: that needs none.
+fn reads_rsp(iced: &Instruction) -> bool {
+    let is_rsp = |n| iced.op_kind(n) == OpKind::Register && iced.op_register(n) == Register::RSP;
+    let copies = iced.mnemonic() == Mnemonic::Mov && iced.op0_kind() == OpKind::Register;
+    match iced.op_count() {
+        1 => iced.mnemonic() == Mnemonic::Push && is_rsp(0),
+        2 => is_rsp(1) && !copies,
+        _ => false,
+    }
+}
+
+/// `lea d(%rsp,%r,s), %r`
+fn adds_to_itself(iced: &Instruction) -> bool {
+    iced.mnemonic() == Mnemonic::Lea
+        && iced.memory_base() == Register::RSP
+        && iced.memory_index() == iced.op0_register()
+}
