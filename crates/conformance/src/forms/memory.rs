@@ -4,6 +4,8 @@
 //! 0x2000_0000  data       random; nothing before or after it
 //! 0x2100_0000  aliases    pages with the table indices of the data's
 //! 0x2404_0000  read-only  one page
+//! FAR          far        random; an address that no window shows whole: a register that holds
+//!                         the place instead of the address holds another number
 //! ```
 
 use std::ffi::c_void;
@@ -24,6 +26,12 @@ pub const ALIASES: u64 = DATA + twin_abi::stlb::ENTRIES * PAGE;
 /// A page that may not be written.
 pub const READ_ONLY: u64 = 0x2404_0000;
 
+/// First address of the far pages: its low 32 and 42 bits are those of nothing else, and it
+/// has higher ones.
+pub const FAR: u64 = 7 << twin_abi::window::wide::BITS | 0x2800_0000;
+/// How many there are.
+pub const FAR_PAGES: u64 = 4;
+
 /// A piece of dom0's address space in the file.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece {
@@ -37,7 +45,7 @@ pub struct Piece {
 }
 
 /// The pieces with that many pages of data.
-pub fn pieces(pages: u64) -> [Piece; 3] {
+pub fn pieces(pages: u64) -> [Piece; 4] {
     let length = pages * PAGE;
     let piece = |start, length, offset, writable| Piece {
         start,
@@ -49,6 +57,7 @@ pub fn pieces(pages: u64) -> [Piece; 3] {
         piece(DATA, length, 0, true),
         piece(ALIASES, length, length, true),
         piece(READ_ONLY, PAGE, 2 * length, false),
+        piece(FAR, FAR_PAGES * PAGE, 2 * length + PAGE, true),
     ]
 }
 
@@ -73,6 +82,8 @@ pub enum Placement {
     NotCanonical,
     /// In the function's own frame.
     OwnStack,
+    /// In the middle of a far page, aligned for any vector.
+    Far,
 }
 
 /// Distances from a page's end.
@@ -118,6 +129,7 @@ impl Placement {
             Placement::ReadOnly => READ_ONLY + random.below(32) * 64,
             Placement::NotCanonical => (0x8000_0000_0000 << random.below(8)) + DATA,
             Placement::OwnStack => FRAME_TOP - 0x100 + random.below(16) * 8,
+            Placement::Far => FAR + random.below(FAR_PAGES) * PAGE + 0x400 + random.below(16) * 64,
         }
     }
 }

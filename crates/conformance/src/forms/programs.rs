@@ -27,7 +27,7 @@ use super::cases::{self, Case, FRAME, Live};
 use super::compare::{agree, describe_state, is_out_of_reach, listing};
 use super::enter::{BLOCK, BLOCK_BYTES};
 use super::image::{self, Rewritten};
-use super::memory::{DATA, Memory, Placement, READ_ONLY};
+use super::memory::{DATA, FAR, FAR_PAGES, Memory, Placement, READ_ONLY};
 use super::native::Native;
 use super::process::{Machine, frame_bytes, in_child, one};
 use super::record::{Ending, Record, Records};
@@ -239,6 +239,7 @@ fn state(seed: u64, number: u64) -> State {
     // Most programs would end at their first accesses if all registers were random.
     let gentle = !number.is_multiple_of(4);
     let value = |random: &mut Random| match gentle && !random.one_in(16) {
+        true if random.one_in(2) => Placement::Far.address(random, PAGES),
         true => Placement::Aligned.address(random, PAGES),
         false => value(random),
     };
@@ -248,6 +249,9 @@ fn state(seed: u64, number: u64) -> State {
     let mut registers = std::array::from_fn(|_| value(&mut random));
     // A count of what fits.
     registers[Register::RCX.number()] = random.below(300);
+    let far: Vec<u8> = (0..FAR_PAGES * PAGE / 8)
+        .flat_map(|_| value(&mut random).to_le_bytes())
+        .collect();
     let tables = [Table::Cold, Table::Warm, Table::Colliding, Table::Shuffled];
     State {
         registers,
@@ -256,7 +260,7 @@ fn state(seed: u64, number: u64) -> State {
         vectors: random.below(VECTOR_IMAGES as u64) as usize,
         table: tables[number as usize / 2 % 4],
         placement: Placement::Middle,
-        patches: vec![(DATA, words)],
+        patches: vec![(DATA, words), (FAR, far)],
         order: random.word(),
     }
 }

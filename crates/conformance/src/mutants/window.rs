@@ -11,6 +11,9 @@
 //!
 //! cut       65 8b 40 08         mov %gs:8(%rax), %eax, scheme `window`: without 65, with 64
 //!           pext twin_window_mask(%rip), %rdi, %rax: of 32 bits; of what follows it
+//!           and twin_window_mask(%rip), %rdi; mov twin_window_mask(%rip), %rax: the same; or
+//!           for and
+//!           and %rdi, %rax, after the latter: or for and
 //!
 //! What is left out is filled up with `nop`. A move of `rsp` matters only where the function
 //! is left after it: functions without `ret` keep theirs.
@@ -60,6 +63,7 @@ pub fn subjects(object: &Object<'_>) -> Vec<Subject> {
             let mut mutants = place.operand();
             if refers_to(object, piece, names::WINDOW_MASK) {
                 mutants.extend(place.cut());
+                mutants.extend(pieces.get(n + 1).and_then(|next| place.masked(next)));
             }
             if returns {
                 mutants.extend(place.stack());
@@ -180,17 +184,44 @@ impl Place<'_> {
             .collect()
     }
 
-    /// Those of the instruction that cuts an address: `c4 RXB W.vvvv f5 ...`.
+    /// Those of an instruction that names the mask: `c4 RXB W.vvvv f5 ...` or `REX.W 23`,
+    /// `REX.W 8b`.
     fn cut(&self) -> Vec<Mutant> {
-        const WIDTH: (usize, u8) = (2, 0x80);
-        let mut narrow = self.piece.bytes.clone();
-        narrow[WIDTH.0] ^= WIDTH.1;
-        let mut unmasked = self.mutant(MutantKind::Register, "no mask", &self.piece.bytes, 0);
-        unmasked.change = Change::Replace(self.piece.bytes.clone(), Vec::new());
-        vec![
-            self.mutant(MutantKind::Register, "of 32 bits", &narrow, 0),
-            unmasked,
-        ]
+        const VEX: u8 = 0xc4;
+        const VEX_WIDTH: (usize, u8) = (2, 0x80);
+        const REX_WIDTH: (usize, u8) = (0, 8);
+        let bytes = &self.piece.bytes;
+        let (at, bit) = match bytes[0] {
+            VEX => VEX_WIDTH,
+            _ => REX_WIDTH,
+        };
+        let mut narrow = bytes.clone();
+        narrow[at] ^= bit;
+        let mut unmasked = self.mutant(MutantKind::Register, "no mask", bytes, 0);
+        unmasked.change = Change::Replace(bytes.clone(), Vec::new());
+        let narrow = self.mutant(MutantKind::Register, "of 32 bits", &narrow, 0);
+        [narrow, unmasked].into_iter().chain(self.ored()).collect()
+    }
+
+    /// `or` for the `and` that follows a load of the mask.
+    fn masked(&self, next: &Piece) -> Option<Mutant> {
+        let loads = self.piece.decoded.code() == Code::Mov_r64_rm64;
+        let same = next.decoded.op0_register() == self.piece.decoded.op0_register();
+        let place = Place {
+            piece: next,
+            ..*self
+        };
+        (loads && same).then(|| place.ored())?
+    }
+
+    /// `or` for `and`.
+    fn ored(&self) -> Option<Mutant> {
+        const AND_TO_OR: u8 = 0x23 ^ 0x0b;
+        let mut bytes = self.piece.bytes.clone();
+        (self.piece.decoded.code() == Code::And_r64_rm64).then(|| {
+            bytes[1] ^= AND_TO_OR;
+            self.mutant(MutantKind::Register, "or for and", &bytes, 0)
+        })
     }
 
     /// Those of a move of `rsp`.
