@@ -12,7 +12,7 @@ load_modules
 # sent before Xen knew its port is dom0's: counting begins when the guest has its carrier.
 run_guest() {
     start_guest "$1" || return
-    await 150 "guest$1/connected" grep -q '^@ok carrier' "$(console_of "$1")"
+    await 240 "guest$1/connected" grep -q '^@ok carrier' "$(console_of "$1")"
     dom0=$(card_interrupts) kicks=$(status_of kicks-in-dom0)
     interrupts=$(status_of interrupts) transmitted=$(status_of transmitted) received=$(status_of received)
     finish_guest "$1" 300
@@ -58,14 +58,19 @@ moved() {
     [ "$(status_of received)" -ge "$1" ]
 }
 
-# A guest's connections outlive it: what is lost meanwhile is sent again.
-if start_guest 3; then
-    await 150 guest3/moving moved $(($(status_of received) + 300))
-    tell 30 guest3/detach detach 1
+# Two guests at once. Their connections outlive it: what is lost meanwhile is sent again.
+if start_guest 3 && start_guest 4; then
+    await 240 guest3/connected grep -q '^@ok carrier' "$(console_of 3)"
+    await 240 guest4/connected grep -q '^@ok carrier' "$(console_of 4)"
+    await 240 both/moving moved $(($(status_of received) + 300))
+    tell 30 both/detach detach 1
     is interface -
-    step guest3/detached $? "interface $(status_of interface)"
-    tell 30 guest3/attach attach eth0
+    step both/detached $? "interface $(status_of interface)"
+    tell 30 both/attach attach eth0
     finish_guest 3 300
+    finish_guest 4 300
+    is state 1
+    step both/alive $? "state $(status_of state), $(status_of aborts) aborts"
 fi
 
 # ---- Detached -----------------------------------------------------------------------

@@ -31,9 +31,9 @@ follow_guest() {
 start_guest() {
     guest_config "$1"
     : >"$(console_of "$1")"
-    try 60 "guest$1/create" xl create "/tmp/guest$1.cfg" || return
+    try 120 "guest$1/create" xl create "/tmp/guest$1.cfg" || return
     follow_guest "$1" &
-    follower=$!
+    eval "follower$1=$!"
 }
 
 # How often a step of guest N succeeded.
@@ -52,8 +52,8 @@ finish_guest() {
     [ "$(steps_of "$1" fetch)" = "$rounds" ] && [ "$(steps_of "$1" send)" = "$rounds" ] &&
         ! grep -q '^@fail' "$(console_of "$1")"
     step "guest$1/complete" $? "fetched $(steps_of "$1" fetch) and sent $(steps_of "$1" send) times of $rounds"
-    await 20 "guest$1/gone" sh -c "! xl list guest$1"
-    kill "$follower"
+    await 60 "guest$1/gone" sh -c "! xl list guest$1"
+    eval "kill \$follower$1"
 }
 
 # The card's interrupts that dom0 has handled, on all processors.
