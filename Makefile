@@ -109,7 +109,7 @@ boot: kernel ## rewritten Ethernet modules in this release's kernel under QEMU, 
 	KERNEL=$(KERNEL) $(CARGO) run --release -p qemu-tests --bin boot -- $(MODULE)
 	$(if $(MODULE),,KERNEL=$(KERNEL) $(CARGO) test --release -p qemu-tests --test stock_kernel -- e1000_on rtl8139cp)
 
-xen: build ## a guest's packets through Debian's stock Xen under QEMU: by dom0, and by the driver inside Xen (half an hour)
+xen: setup build ## a guest's packets through Debian's stock Xen under QEMU: by dom0, and by the driver inside Xen (half an hour)
 	@sh scripts/stock.sh && sh scripts/headers.sh && sh scripts/xen-packages.sh && sh scripts/xen-payload.sh
 	@sh scripts/xen.sh
 
