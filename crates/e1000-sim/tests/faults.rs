@@ -1,5 +1,7 @@
 //! A sample of the fault campaign: `make faults` runs a thousand.
 
+use std::io::Write;
+
 use e1000_sim::inject::campaign::{self, Options};
 use e1000_sim::inject::fault::FaultKind;
 use e1000_sim::inject::tally::{Column, Tally};
@@ -68,6 +70,7 @@ fn nor_through_a_window_of_42_bits() {
 
 fn through_a_window(scheme: Scheme) {
     if !Variant::executable().contains(&Variant::plain(scheme)) {
+        let _ = writeln!(std::io::stderr(), "skipped: {scheme:?}: no BMI2 here");
         return;
     }
     let (pages, faults) = sample(scheme);

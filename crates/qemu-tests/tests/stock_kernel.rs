@@ -226,7 +226,8 @@ fn e1000_on_two_processors() {
 
 /// The driver as a kernel build made it with `twin cc` as its compiler, assembly
 /// text on the way: on one processor, where the kernel takes the `lock` prefixes
-/// out that `.smp_locks` names.
+/// out that `.smp_locks` names. Not a part of `make test`: `make e1000` builds the module
+/// from the kernel's source, and runs this.
 #[test]
 #[ignore = "needs examples/e1000/build.sh: make e1000"]
 fn e1000_compiled_from_source() {

@@ -2,23 +2,22 @@
 //! driver's descriptors pass, one that names foreign memory aborts the invocation, and the
 //! card sees nothing of it.
 
-use std::collections::HashSet;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use e1000_sim::engines::twin::TwinEngine;
 use e1000_sim::hypervisor::instance::{DriverAbort, Stopped};
-use e1000_sim::image::files::Files;
-use e1000_sim::memory::{BAR_SIZE, Machine, Sizes};
+use e1000_sim::memory::BAR_SIZE;
 use e1000_sim::nic::{Register, Ring, RingPlace};
 use e1000_sim::packets::packet_loop::{Card, Engine};
 use e1000_sim::packets::round::{PacketDirection, Runner};
-use e1000_sim::system::{Blueprint, System};
+use e1000_sim::system::System;
 use e1000_sim::traffic::source::Shape;
-use e1000_sim::transport::mailbox::Mailbox;
 use e1000_sim::transport::rendezvous::Limits;
-use process_lab::process;
-use process_lab::program::{Scheme, Variant};
+use process_lab::program::Scheme;
 use process_lab::runtime;
+
+#[path = "system.rs"]
+mod system;
 
 const GUESTS: u32 = 2;
 const PACKETS: u64 = 600;
@@ -34,14 +33,8 @@ fn limits() -> Limits {
 type Guests<'s> = Runner<'s, TwinEngine<'s>>;
 type Test = fn(&System<'_>, &mut Guests<'_>);
 
-/// All tests, each in a process of its own, because a process has one instance.
+/// All tests.
 pub fn run(scheme: Scheme) {
-    if !Variant::executable().contains(&Variant::plain(scheme)) {
-        return;
-    }
-    let files = Files::find().unwrap_or_else(|error| panic!("{error}"));
-    let blueprint = Blueprint::new(&files, Variant::plain(scheme), &HashSet::new())
-        .unwrap_or_else(|error| panic!("{error}"));
     let tests: [(&str, Test); 5] = [
         ("the stock driver", the_stock_drivers_descriptors_pass),
         ("a foreign buffer", a_foreign_buffer_aborts_and_is_not_sent),
@@ -49,26 +42,14 @@ pub fn run(scheme: Scheme) {
         ("a change", a_change_after_the_check_is_not_the_cards),
         ("registers", the_rings_registers_are_not_dom0s_meanwhile),
     ];
-    for (name, test) in tests {
-        let mut child = process::fork(|| {
-            with_guests(&blueprint, test);
-            0
-        })
-        .expect("fork");
-        child.wait();
-        let fate = child.fate();
-        assert_eq!(fate.as_deref(), Some("ended with status 0"), "{name}");
-    }
+    system::each_alone(scheme, limits, &tests, with_guests);
 }
 
-/// A system whose hypervisor instance serves two guests.
-fn with_guests(blueprint: &Blueprint<'_>, test: Test) {
-    let machine = Machine::new(Sizes::default()).expect("memory");
-    let mailbox = Mailbox::new().expect("memory");
-    let system = System::start(blueprint, &machine, mailbox.get(), limits()).expect("dom0");
+/// The hypervisor instance serves two guests.
+fn with_guests(system: &System<'_>, test: Test) {
     let engine = system.twin(limits()).expect("an instance");
     let runner = system.twin_runner(engine, GUESTS, Shape::Frames(1000));
-    test(&system, &mut runner.expect("a card"));
+    test(system, &mut runner.expect("a card"));
 }
 
 /// Thousands of packets each way, more than the rings hold: all are checked, and none is

@@ -1,32 +1,25 @@
 //! The clock stops the driver wherever it is, and the report has the locks that it held.
 
-use std::collections::HashSet;
 use std::time::Duration;
 
 use e1000_sim::engines::twin::TwinEngine;
 use e1000_sim::hypervisor::instance::{DriverAbort, Stopped};
-use e1000_sim::image::files::Files;
-use e1000_sim::memory::{DIRECT_MAP, Machine, Sizes};
+use e1000_sim::memory::{DIRECT_MAP, Sizes};
 use e1000_sim::packets::packet_loop::{Engine, Stop};
 use e1000_sim::packets::rings::Request;
 use e1000_sim::packets::round::sources;
-use e1000_sim::system::{Blueprint, System};
+use e1000_sim::system::System;
 use e1000_sim::traffic::source::Shape;
-use e1000_sim::transport::mailbox::Mailbox;
 use e1000_sim::transport::rendezvous::Limits;
-use process_lab::process;
-use process_lab::program::{Scheme, Variant};
+use process_lab::program::Scheme;
+
+#[path = "system.rs"]
+mod system;
 
 type Test = fn(&System<'_>, &mut TwinEngine<'_>);
 
-/// All tests, each in a process of its own, because a process has one instance.
+/// All tests.
 pub fn run(scheme: Scheme) {
-    if !Variant::executable().contains(&Variant::plain(scheme)) {
-        return;
-    }
-    let files = Files::find().unwrap_or_else(|error| panic!("{error}"));
-    let blueprint = Blueprint::new(&files, Variant::plain(scheme), &HashSet::new())
-        .unwrap_or_else(|error| panic!("{error}"));
     let tests: [(&str, Test); 4] = [
         (
             "a lock that nobody frees",
@@ -36,27 +29,18 @@ pub fn run(scheme: Scheme) {
         ("the driver's lock", the_drivers_lock_is_reported),
         ("the queue's lock", the_queues_lock_is_reported),
     ];
-    for (name, test) in tests {
-        let mut child = process::fork(|| {
-            with_engine(&blueprint, test);
-            0
-        })
-        .expect("fork");
-        child.wait();
-        let fate = child.fate();
-        assert_eq!(fate.as_deref(), Some("ended with status 0"), "{name}");
-    }
+    system::each_alone(scheme, limits, &tests, with_engine);
 }
 
-fn with_engine(blueprint: &Blueprint<'_>, test: Test) {
-    let limits = || Limits::of_seconds(30);
-    let machine = Machine::new(Sizes::default()).expect("memory");
-    let mailbox = Mailbox::new().expect("memory");
-    let system = System::start(blueprint, &machine, mailbox.get(), limits()).expect("dom0");
+fn limits() -> Limits {
+    Limits::of_seconds(30)
+}
+
+fn with_engine(system: &System<'_>, test: Test) {
     let mut engine = system.twin(limits()).expect("an instance");
     let limit = engine.instance.limit_time(Duration::from_millis(20));
     limit.expect("a clock");
-    test(&system, &mut engine);
+    test(system, &mut engine);
 }
 
 fn word(system: &System<'_>, at: u64) -> u64 {

@@ -2,12 +2,14 @@
 //! instance is loaded from.
 
 use std::collections::HashSet;
+use std::io::Write;
 
 use e1000_sim::image::files::Files;
 use e1000_sim::memory::{Machine, Sizes};
 use e1000_sim::system::{Blueprint, System};
 use e1000_sim::transport::mailbox::Mailbox;
 use e1000_sim::transport::rendezvous::Limits;
+use process_lab::process;
 use process_lab::program::{Scheme, Variant};
 
 /// Runs `test` with a system in which the hot routines named in `upcalls` are
@@ -18,20 +20,54 @@ pub fn with_system(upcalls: &HashSet<String>, limits: Limits, test: impl FnOnce(
 }
 
 /// The same with another scheme.
+#[allow(dead_code, reason = "not every test that has this module uses it")]
 pub fn with_scheme(
     scheme: Scheme,
     upcalls: &HashSet<String>,
     limits: Limits,
     test: impl FnOnce(System<'_>),
 ) {
+    with_blueprint(scheme, upcalls, |blueprint| boot(blueprint, limits, test));
+}
+
+/// Each test with a system of its own, in a process of its own, because a process has one
+/// hypervisor instance.
+#[allow(dead_code, reason = "not every test that has this module uses it")]
+pub fn each_alone<T: Copy>(
+    scheme: Scheme,
+    limits: fn() -> Limits,
+    tests: &[(&str, T)],
+    run: fn(&System<'_>, T),
+) {
+    with_blueprint(scheme, &HashSet::new(), |blueprint| {
+        for (name, test) in tests {
+            let mut child = process::fork(|| {
+                boot(blueprint, limits(), |system| run(&system, *test));
+                0
+            })
+            .expect("fork");
+            child.wait();
+            let fate = child.fate();
+            assert_eq!(fate.as_deref(), Some("ended with status 0"), "{name}");
+        }
+    });
+}
+
+/// Nothing is tested where the processor lacks what the scheme's code needs; that is said
+/// past the capture of tests' output.
+fn with_blueprint(scheme: Scheme, upcalls: &HashSet<String>, test: impl FnOnce(&Blueprint<'_>)) {
     if !Variant::executable().contains(&Variant::plain(scheme)) {
+        let _ = writeln!(std::io::stderr(), "skipped: {scheme:?}: no BMI2 here");
         return;
     }
     let files = Files::find().unwrap_or_else(|error| panic!("{error}"));
-    let blueprint = Blueprint::new(&files, Variant::plain(scheme), upcalls)
-        .unwrap_or_else(|error| panic!("{error}"));
+    let blueprint = Blueprint::new(&files, Variant::plain(scheme), upcalls);
+    test(&blueprint.unwrap_or_else(|error| panic!("{error}")));
+}
+
+fn boot(blueprint: &Blueprint<'_>, limits: Limits, test: impl FnOnce(System<'_>)) {
     let machine = Machine::new(Sizes::default()).expect("memory");
     let mailbox = Mailbox::new().expect("memory");
-    let system = System::start(&blueprint, &machine, mailbox.get(), limits);
+    let system = System::start(blueprint, &machine, mailbox.get(), limits);
     test(system.unwrap_or_else(|error| panic!("{error}")));
 }
