@@ -13,7 +13,7 @@
 //! ```
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use elf_loader::consts::{
     R_X86_64_32, R_X86_64_32S, R_X86_64_64, R_X86_64_PC32, R_X86_64_PLT32, STB_LOCAL, STT_FUNC,
@@ -81,7 +81,7 @@ pub struct Code<'a> {
     /// As it was given.
     pub object: &'a Object<'a>,
     /// Its sections in the payload.
-    sections: HashMap<SectionId, SectionId>,
+    sections: BTreeMap<SectionId, SectionId>,
     symbols: HashMap<SymbolId, SymbolId>,
     /// Functions by name, each in the payload; `None` if there are several of the name.
     functions: HashMap<&'a str, Option<SymbolId>>,
@@ -103,7 +103,7 @@ impl<'a> Code<'a> {
             module: rewritten.module,
             scheme,
             object,
-            sections: HashMap::new(),
+            sections: BTreeMap::new(),
             symbols: HashMap::new(),
             functions: HashMap::new(),
             exported: HashMap::new(),
@@ -198,13 +198,7 @@ impl<'a> Code<'a> {
         all: &[Code<'_>],
         stubs: &Stubs,
     ) -> Result<Vec<Row>, Refusal> {
-        let mut ids: Vec<_> = self
-            .sections
-            .iter()
-            .map(|(from, to)| (*from, *to))
-            .collect();
-        ids.sort();
-        for (from, to) in ids {
+        for (&from, &to) in &self.sections {
             for r in &self.object.section(from).relocations {
                 match self.dom0_address(dom0, r)? {
                     Some(value) => self.fill(output, (from, to), r, value)?,

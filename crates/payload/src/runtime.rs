@@ -11,7 +11,7 @@
 //! ```
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use elf_loader::consts::{
     R_X86_64_64, R_X86_64_PC32, R_X86_64_PLT32, SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, STB_LOCAL,
@@ -47,7 +47,7 @@ const PAGE: u64 = twin_abi::stlb::PAGE_SIZE;
 #[derive(Debug)]
 pub struct Runtime<'a> {
     object: &'a Object<'a>,
-    sections: HashMap<SectionId, SectionId>,
+    sections: BTreeMap<SectionId, SectionId>,
     symbols: HashMap<SymbolId, SymbolId>,
     functions: HashMap<&'a str, SymbolId>,
 }
@@ -59,7 +59,7 @@ pub struct Runtime<'a> {
 pub fn place<'a>(output: &mut Output, object: &'a Object<'a>) -> Result<Runtime<'a>, Refusal> {
     let mut runtime = Runtime {
         object,
-        sections: HashMap::new(),
+        sections: BTreeMap::new(),
         symbols: HashMap::new(),
         functions: HashMap::new(),
     };
@@ -202,13 +202,7 @@ impl<'a> Runtime<'a> {
         inputs: &Inputs<'_>,
         code: &[Code<'_>],
     ) -> Result<(), Refusal> {
-        let mut ids: Vec<_> = self
-            .sections
-            .iter()
-            .map(|(from, to)| (*from, *to))
-            .collect();
-        ids.sort();
-        for (from, to) in ids {
+        for (&from, &to) in &self.sections {
             for r in &self.object.section(from).relocations {
                 let symbol = self.tie(output, from, r, inputs, code)?;
                 output.relocate(to, Relocation { symbol, ..*r });
