@@ -12,6 +12,7 @@ mod cli;
 mod commands;
 mod inputs;
 mod mark;
+mod object;
 mod parallel;
 mod report;
 mod signing;

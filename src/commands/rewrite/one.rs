@@ -1,17 +1,16 @@
 //! One input, from reading to the finished file.
 
 use command_line::assembler;
-use command_line::codes::CommandCode;
 use command_line::failure::Failure;
 use command_line::input::Input;
 use command_line::output::{self, Destination, Pending};
 use elf_loader::archive::{self, Member};
-use svm_rewrite::{Refusal, Rewritten, Target};
-use svm_verify::{Violation, Violations};
+use svm_rewrite::Target;
 
 use super::Opts;
 use super::jobs::Job;
 use crate::mark;
+use crate::object;
 use crate::report::Sites;
 use crate::signing::{self, Signer};
 use crate::source;
@@ -41,7 +40,7 @@ pub(super) struct Done {
     pub signed: bool,
 }
 
-/// A rewritten object as it will lie on disk, and what was done.
+/// A rewritten object as it will lie on disk, and what was done, as a report has it.
 struct Made {
     bytes: Vec<u8>,
     sites: Sites,
@@ -122,9 +121,11 @@ impl Work<'_> {
         }
         // Both ways have the same plans, and the report is about the original.
         let sites = match &self.report {
-            Some(report) if module => {
-                Sites::new(file, &self.rewritten(input, target)?.sites, report)
-            }
+            Some(report) if module => Sites::new(
+                file,
+                &object::rewritten(input, self.opts.options(target))?.sites,
+                report,
+            ),
             Some(_) => {
                 let why = "a report of the sites of text is for --target linux; \
                            `twin cc --report` counts those of programs";
@@ -144,39 +145,18 @@ impl Work<'_> {
 
     /// An object: rewritten, marked, serialised, verified.
     fn make(&self, input: &Input) -> Result<Made, Failure> {
-        let (file, target) = (&input.name, self.target());
-        let mut rewritten = self.rewritten(input, target)?;
-        let original = mark::hash(input.contents());
-        mark::put(&mut rewritten.object, self.opts.options(target), &original);
-        let bytes = serialise(file, &rewritten)?;
-        if !self.opts.no_verify {
-            self.verify(file, &bytes, target)?;
-        }
+        let target = self.target();
+        let demanded = (!self.opts.no_verify).then(|| self.opts.contract(target));
+        let made = object::make(input, self.opts.options(target), demanded)?;
         let sites = match &self.report {
-            Some(report) => Sites::new(file, &rewritten.sites, report),
+            Some(report) => Sites::new(&input.name, &made.sites, report),
             None => Sites::default(),
         };
         Ok(Made {
-            bytes,
+            bytes: made.bytes,
             sites,
-            original,
+            original: made.original,
         })
-    }
-
-    fn rewritten(&self, input: &Input, target: Target) -> Result<Rewritten, Failure> {
-        let rewritten = svm_rewrite::rewrite(&input.object()?, self.opts.options(target));
-        rewritten.map_err(|refusals| Failure::Refused {
-            file: input.name.clone(),
-            refusals,
-        })
-    }
-
-    /// Proves what was asked for, of the bytes as they will lie on disk.
-    fn verify(&self, file: &str, bytes: &[u8], target: Target) -> Result<(), Failure> {
-        let object = elf_loader::read(bytes).map_err(|error| internal(file, &error))?;
-        svm_verify::verify(&object, self.opts.contract(target))
-            .map(|_| ())
-            .map_err(|violations| unproved(file, violations))
     }
 
     fn refuse_to_sign(&self, input: &Input, what: &str) -> Result<(), Failure> {
@@ -221,64 +201,4 @@ impl Work<'_> {
             signed: self.signer.is_some(),
         }
     }
-}
-
-fn serialise(file: &str, rewritten: &Rewritten) -> Result<Vec<u8>, Failure> {
-    elf_loader::write(&rewritten.object).map_err(|error| internal(file, &error))
-}
-
-/// The verifier's result for twin's own output. The rewriter leaves it to the verifier
-/// whether a move of `rsp` in a module for a stock kernel can be followed, and whether
-/// the code has become too long; any other violation is a defect of twin.
-fn unproved(file: &str, violations: Violations) -> Failure {
-    let count = |code| violations.list.iter().filter(|v| v.code == code).count();
-    if violations.total == count(svm_verify::ViolationCode::Size)
-        && let Some(too_long) = violations.list.first()
-    {
-        let reason = format!("rewritten, it has {}", too_long.reason);
-        return Failure::Refused {
-            file: file.to_owned(),
-            refusals: vec![Refusal::of_object(
-                svm_rewrite::RefusalCode::TooMany,
-                reason,
-            )],
-        };
-    }
-    if violations.total == count(svm_verify::ViolationCode::StackPointer) {
-        let refused = violations.list.iter().map(unfollowed).collect();
-        return Failure::Refused {
-            file: file.to_owned(),
-            refusals: refused,
-        };
-    }
-    Failure::Violated {
-        file: file.to_owned(),
-        made_here: true,
-        violations,
-    }
-}
-
-/// A move of `rsp` that the verifier cannot follow, as a refusal.
-fn unfollowed(violation: &Violation) -> Refusal {
-    let reason = "the register or word that %rsp comes from cannot be followed to where the frame's address was put into it";
-    Refusal {
-        function: violation.function.clone().unwrap_or_default(),
-        function_offset: violation.function_offset,
-        instruction: violation.instruction.clone(),
-        ..Refusal::at(
-            svm_rewrite::RefusalCode::StackPointer,
-            &violation.section,
-            violation.offset,
-            reason,
-        )
-    }
-}
-
-/// An object that this program made itself and cannot handle.
-fn internal(file: &str, error: &dyn std::fmt::Display) -> Failure {
-    Failure::refused(
-        file,
-        CommandCode::Internal,
-        format!("internal error: the rewritten object is malformed: {error}; please report this"),
-    )
 }

@@ -1,0 +1,122 @@
+//! An object rewritten in memory.
+//!
+//! ```text
+//! Input ──> rewrite ──> mark ──> serialise ──> read again ──> verify
+//! ```
+//!
+//! The verifier sees the bytes as they will be used, unless it is not asked.
+
+use command_line::codes::CommandCode;
+use command_line::failure::Failure;
+use command_line::input::Input;
+use svm_rewrite::{Options, Refusal, RefusalCode, Rewritten, Site};
+use svm_verify::{Contract, Violation, ViolationCode, Violations};
+
+use crate::mark;
+
+/// A rewritten object as it will lie on disk, and what was done.
+pub struct Made {
+    /// The object.
+    pub bytes: Vec<u8>,
+    /// What was done at each site, if the options ask for it.
+    pub sites: Vec<Site>,
+    /// The hash of what it was made from.
+    pub original: String,
+}
+
+/// An object: rewritten, marked, serialised, and verified if a contract is demanded.
+///
+/// # Errors
+/// It is refused, or it does not keep the contract.
+pub fn make(input: &Input, options: Options, demanded: Option<Contract>) -> Result<Made, Failure> {
+    let file = &input.name;
+    let mut rewritten = rewritten(input, options)?;
+    let original = mark::hash(input.contents());
+    mark::put(&mut rewritten.object, options, &original);
+    let bytes = serialise(file, &rewritten)?;
+    if let Some(contract) = demanded {
+        verify(file, &bytes, contract)?;
+    }
+    Ok(Made {
+        bytes,
+        sites: rewritten.sites,
+        original,
+    })
+}
+
+/// The object, rewritten and no more.
+///
+/// # Errors
+/// It is refused.
+pub fn rewritten(input: &Input, options: Options) -> Result<Rewritten, Failure> {
+    let rewritten = svm_rewrite::rewrite(&input.object()?, options);
+    rewritten.map_err(|refusals| Failure::Refused {
+        file: input.name.clone(),
+        refusals,
+    })
+}
+
+/// Proves what was asked for, of the bytes as they will lie on disk.
+fn verify(file: &str, bytes: &[u8], contract: Contract) -> Result<(), Failure> {
+    let object = elf_loader::read(bytes).map_err(|error| internal(file, &error))?;
+    svm_verify::verify(&object, contract)
+        .map(|_| ())
+        .map_err(|violations| unproved(file, violations))
+}
+
+fn serialise(file: &str, rewritten: &Rewritten) -> Result<Vec<u8>, Failure> {
+    elf_loader::write(&rewritten.object).map_err(|error| internal(file, &error))
+}
+
+/// The verifier's result for twin's own output. The rewriter leaves it to the verifier
+/// whether a move of `rsp` in a module for a stock kernel can be followed, and whether
+/// the code has become too long; any other violation is a defect of twin.
+fn unproved(file: &str, violations: Violations) -> Failure {
+    let count = |code| violations.list.iter().filter(|v| v.code == code).count();
+    if violations.total == count(ViolationCode::Size)
+        && let Some(too_long) = violations.list.first()
+    {
+        let reason = format!("rewritten, it has {}", too_long.reason);
+        return Failure::Refused {
+            file: file.to_owned(),
+            refusals: vec![Refusal::of_object(RefusalCode::TooMany, reason)],
+        };
+    }
+    if violations.total == count(ViolationCode::StackPointer) {
+        let refused = violations.list.iter().map(unfollowed).collect();
+        return Failure::Refused {
+            file: file.to_owned(),
+            refusals: refused,
+        };
+    }
+    Failure::Violated {
+        file: file.to_owned(),
+        made_here: true,
+        violations,
+    }
+}
+
+/// A move of `rsp` that the verifier cannot follow, as a refusal.
+fn unfollowed(violation: &Violation) -> Refusal {
+    let reason = "the register or word that %rsp comes from cannot be followed to where the frame's address was put into it";
+    Refusal {
+        function: violation.function.clone().unwrap_or_default(),
+        function_offset: violation.function_offset,
+        instruction: violation.instruction.clone(),
+        ..Refusal::at(
+            RefusalCode::StackPointer,
+            &violation.section,
+            violation.offset,
+            reason,
+        )
+    }
+}
+
+/// An object that this program made itself and cannot handle.
+fn internal(file: &str, error: &dyn std::fmt::Display) -> Failure {
+    Failure::refused(
+        file,
+        CommandCode::Internal,
+        format!("internal error: the rewritten object is malformed: {error}; please report this"),
+    )
+}
