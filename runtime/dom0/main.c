@@ -93,11 +93,27 @@ static int vif_lines(char *text, int at, const struct twin_xen_status *status)
 	return at;
 }
 
+static int entries_line(char *text, int at, const struct twin_xen_status *status)
+{
+	u32 cpu;
+
+	at += sysfs_emit_at(text, at, "entries-by-processor");
+	for (cpu = 0; cpu < TWIN_XEN_CPUS; cpu++)
+		at += sysfs_emit_at(text, at, " %llu", status->processor_entries[cpu]);
+	return at + sysfs_emit_at(text, at, "\n");
+}
+
+static const char *or_dash(const char *words)
+{
+	return *words ? words : "-";
+}
+
 static int xen_lines(char *text, int at, const struct twin_xen_status *status)
 {
 	at += sysfs_emit_at(text, at, "state %u\n", status->state);
 	at += sysfs_emit_at(text, at, "interrupts %llu\nentries %llu\nimports %llu\naborts %llu\n",
 			    status->interrupts, status->entries, status->imports, status->aborts);
+	at = entries_line(text, at, status);
 	at += sysfs_emit_at(text, at, "polls %llu\nrescheduled %llu\ntransmitted %llu\ncompleted %llu\n",
 			    status->polls, status->rescheduled, status->transmitted, status->completed);
 	at += sysfs_emit_at(text, at, "received %llu\nunwanted %llu\nbusy %llu\ndeferred %llu\n",
@@ -107,6 +123,10 @@ static int xen_lines(char *text, int at, const struct twin_xen_status *status)
 			    status->abort_kind, status->abort_reason, status->abort_address);
 	at += sysfs_emit_at(text, at, "abort-rip %llx\nabort-entry %llx\n", status->abort_rip,
 			    status->abort_entry);
+	at += sysfs_emit_at(text, at, "abort-what %s\nabort-at %s\n", or_dash(status->abort_what),
+			    or_dash(status->abort_at));
+	at += sysfs_emit_at(text, at, "abort-entered %s\nabort-import %s\n",
+			    or_dash(status->abort_entered), or_dash(status->abort_import));
 	return vif_lines(text, at, status);
 }
 

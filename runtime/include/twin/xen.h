@@ -24,13 +24,14 @@
 #include <stdint.h>
 #endif
 
-#define TWIN_XEN_VERSION	1
+#define TWIN_XEN_VERSION	2
 /* hypfs_op, which no kernel calls: the payload takes its place. */
 #define TWIN_XEN_HYPERCALL	42
 /* Physical processors that may run the driver: HOT_CPUS of the hot routines. */
 #define TWIN_XEN_CPUS		4
 #define TWIN_XEN_VIFS		8
 #define TWIN_XEN_REASON		128	/* bytes of a reason, its zero included */
+#define TWIN_XEN_PLACE		128	/* bytes of a function's name and an offset, the same */
 
 enum twin_xen_command {
 	TWIN_XEN_INFO = 0x74776e00,	/* struct twin_xen_info, out */
@@ -144,6 +145,12 @@ struct twin_xen_status {
 	uint64_t abort_address;
 	uint64_t abort_rip;		/* address in the payload, */
 	uint64_t abort_entry;		/* and of the function that was entered */
+	/* The same in words; empty before the first abort. */
+	char abort_what[TWIN_XEN_PLACE];	/* the kind */
+	char abort_at[TWIN_XEN_PLACE];		/* FUNCTION+OFFSET/SIZE, as Xen prints symbols */
+	char abort_entered[TWIN_XEN_PLACE];
+	char abort_import[TWIN_XEN_PLACE];	/* the routine, if calling it was the reason */
+	uint64_t processor_entries[TWIN_XEN_CPUS];	/* into driver code, on each */
 	struct twin_xen_vif_status vif[TWIN_XEN_VIFS];
 };
 
@@ -154,6 +161,7 @@ TWIN_XEN_ASSERT(sizeof(struct twin_xen_info) == 144);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_attach) == 112);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_vif) == 48);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_vif_status) == 80);
-TWIN_XEN_ASSERT(sizeof(struct twin_xen_status) == 16 + 14 * 8 + 32 + TWIN_XEN_VIFS * 80);
+TWIN_XEN_ASSERT(sizeof(struct twin_xen_status) == 16 + 14 * 8 + 32 + 4 * TWIN_XEN_PLACE +
+		TWIN_XEN_CPUS * 8 + TWIN_XEN_VIFS * 80);
 
 #endif /* TWIN_XEN_H */

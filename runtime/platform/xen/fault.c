@@ -70,12 +70,37 @@ static const char *const kinds[] = {
 	[TWIN_ABORT_IMPORT] = "an import that is not done here",
 	[TWIN_ABORT_DEAD] = "another invocation was aborted",
 	[TWIN_ABORT_RETURN] = "a return address was overwritten",
+	[TWIN_ABORT_DMA] = "a bad address for the card",
+	[TWIN_ABORT_TIME] = "out of time",
 };
+
+static const char *kind_of(const struct twin_abort_report *report)
+{
+	return report->kind < sizeof(kinds) / sizeof(*kinds) ? kinds[report->kind] : "?";
+}
+
+/* The routine whose call was the reason; empty if none was. */
+static const char *import_of(const struct twin_abort_report *report)
+{
+	const bool is_import = report->kind == TWIN_ABORT_IMPORT &&
+			       report->address < twin_payload_imports_count;
+
+	return is_import ? twin_payload_imports[report->address].name : "";
+}
+
+/* For dom0, which has no symbols of the payload. */
+static void describe(const struct twin_abort_report *report)
+{
+	struct twin_xen_status *counts = &xen_counts;
+
+	snprintf(counts->abort_what, TWIN_XEN_PLACE, "%s", kind_of(report));
+	snprintf(counts->abort_at, TWIN_XEN_PLACE, "%pS", (void *)report->rip);
+	snprintf(counts->abort_entered, TWIN_XEN_PLACE, "%pS", (void *)report->entry_function);
+	snprintf(counts->abort_import, TWIN_XEN_PLACE, "%s", import_of(report));
+}
 
 void xen_report(const struct twin_abort_report *report)
 {
-	uint64_t number;
-
 	if (!report)
 		return;
 	xen_counts.abort_kind = report->kind;
@@ -83,11 +108,10 @@ void xen_report(const struct twin_abort_report *report)
 	xen_counts.abort_address = report->address;
 	xen_counts.abort_rip = report->rip;
 	xen_counts.abort_entry = report->entry_function;
-	printk(XEN_WARNING "twin: aborted: %s (%u), dom0 address %lx, at %pS, entered at %pS\n",
-	       report->kind < sizeof(kinds) / sizeof(*kinds) ? kinds[report->kind] : "?",
-	       report->reason, report->address, (void *)report->rip,
-	       (void *)report->entry_function);
-	number = report->address;
-	if (report->kind == TWIN_ABORT_IMPORT && number < twin_payload_imports_count)
-		printk(XEN_WARNING "twin: the import is %s\n", twin_payload_imports[number].name);
+	describe(report);
+	printk(XEN_WARNING "twin: aborted: %s (%u), dom0 address %lx, at %s, entered at %s\n",
+	       xen_counts.abort_what, report->reason, report->address, xen_counts.abort_at,
+	       xen_counts.abort_entered);
+	if (*xen_counts.abort_import)
+		printk(XEN_WARNING "twin: the import is %s\n", xen_counts.abort_import);
 }

@@ -213,6 +213,9 @@ static inline uint32_t xen_pirq_number(const struct pirq *pirq)
 /* ---- Console ------------------------------------------------------------------ */
 
 void printk(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* At most `size` bytes, the zero included; %pS is a symbol, as printk prints it. */
+int snprintf(char *text, unsigned long size, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 #define XEN_WARNING "<1>"
 #define XEN_INFO "<2>"
 
