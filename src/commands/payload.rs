@@ -22,7 +22,7 @@ Examples:
   twin payload e1000.twin.o twin_hot.twin.o xen.o -o e1000.livepatch \\
       --table xen-4.17.table --kallsyms /proc/kallsyms --sections /sys/module
   twin payload e1000.twin.o twin_hot.twin.o xen.o -o e1000.livepatch \\
-      --table xen-4.17.table --build-id $(cat /sys/hypervisor/properties/buildid) \\
+      --table xen-4.17.table --build-id $(xl info | sed -n 's/^build_id *: //p') \\
       --kallsyms dom0/kallsyms --sections dom0/sections
   xen-livepatch load e1000 e1000.livepatch
 

@@ -69,7 +69,7 @@ fn text(code: PayloadCode) -> Text {
             "The running hypervisor has another build-id than the table.",
             "Each build has its structures and functions elsewhere. Xen's loader would refuse the payload too, by the same number.",
             "Make a table of the package that is running, with scripts/xen-table.sh; after an update reboot first.",
-            "$ twin payload ... --build-id $(cat /sys/hypervisor/properties/buildid)",
+            "$ twin payload ... --build-id $(xl info | sed -n 's/^build_id *: //p')",
         ),
         PayloadCode::NoValue => (
             "The runtime needs a number of the hypervisor's build that the table does not have.",
