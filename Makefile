@@ -6,7 +6,7 @@ STOCK := target/stock/e1000.ko
 HEADERS = $(CURDIR)/target/stock/headers
 TWIN := target/release/twin
 
-.PHONY: help demo simulator programs e1000 test attacks test-exhaustive cost prove test-html corpus boot differential mutations faults bench stock kernel support setup build install uninstall deb test-deb test-bare hashes xen
+.PHONY: help demo simulator programs e1000 test attacks test-exhaustive cost prove test-html corpus boot differential mutations faults bench stock kernel support setup build install install-xen uninstall deb test-deb test-bare hashes xen
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1#\2/p' $(MAKEFILE_LIST) | awk -F'#' '{printf "%-24s%s\n", $$1, $$2}'
@@ -45,9 +45,14 @@ install: support ## install twin, twin-run and what that needs below PREFIX, by 
 	mkdir -p $(PREFIX)/lib/twin
 	install -m 644 target/support/kernel.o target/support/hot.o $(PREFIX)/lib/twin
 
+install-xen: ## install twin and, in a dom0 of Xen, what `twin xen` needs there: below PREFIX
+	$(CARGO) install --path . --locked --root $(PREFIX)
+	sh scripts/xen-install.sh $(PREFIX)/lib/twin/xen
+
 uninstall: ## remove them
-	$(CARGO) uninstall --root $(PREFIX) twin twin-run
+	for program in twin twin-run; do [ ! -e $(PREFIX)/bin/$$program ] || $(CARGO) uninstall --root $(PREFIX) $$program; done
 	rm -f $(PREFIX)/lib/twin/kernel.o $(PREFIX)/lib/twin/hot.o
+	rm -rf $(PREFIX)/lib/twin/xen
 	[ ! -d $(PREFIX)/lib/twin ] || rmdir $(PREFIX)/lib/twin
 
 deb: build simulator ## a Debian package with manual pages and completions, in target/deb

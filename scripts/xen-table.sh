@@ -4,6 +4,7 @@
 #
 #   scripts/xen-table.sh bookworm|trixie    the release's hypervisor, fetched
 #   scripts/xen-table.sh PACKAGE.deb        this package
+#   scripts/xen-table.sh IMAGE.gz           this hypervisor, as it lies in /boot
 #   scripts/xen-table.sh                    both releases
 #
 # Leaves target/xen-tables/BUILD-ID.table, and prints the name of each. Debian has no debug
@@ -45,18 +46,29 @@ fetch() {
     }
 }
 
-# table PACKAGE.deb
-table() {
+# package PACKAGE.deb: its hypervisor, and its version.
+package() {
     rm -rf tree
     dpkg-deb -x "$1" tree
     image=$(find tree/boot -name 'xen-*.gz')
     [ "$(printf '%s\n' "$image" | grep -c .)" = 1 ] || die "$1 has not one /boot/xen-*.gz; is it a hypervisor's package?"
-    gzip -dc "$image" >hypervisor
-    version=$(dpkg-deb -W --showformat='${Version}' "$1")
-    "$program" hypervisor "$version" >table
+    table "$image" "$(dpkg-deb -W --showformat='${Version}' "$1")"
+}
+
+# installed IMAGE.gz: its version is that of the package that it belongs to.
+installed() {
+    owner=$(dpkg-query -S "$1" 2>/dev/null | sed 's/:.*//')
+    version=$([ -z "$owner" ] || dpkg-query -W --showformat='${Version}' "$owner")
+    table "$1" "${version:-of no package}"
+}
+
+# table IMAGE.gz VERSION
+table() {
+    gzip -dc "$1" >hypervisor
+    "$program" hypervisor "$2" >table
     name=$(sed -n 's/^build-id //p' table)
     mv table "$tables/$name.table"
-    echo "Xen $version: target/xen-tables/$name.table"
+    echo "Xen $2: target/xen-tables/$name.table"
 }
 
 for tool in apt-get dpkg-deb gzip cargo; do
@@ -72,18 +84,21 @@ trap 'exit 1' HUP INT TERM
 [ $# -gt 0 ] || set -- bookworm trixie
 for what; do
     case $what in
-    *.deb)
-        deb=$(CDPATH='' cd -- "$(dirname -- "$what")" && pwd)/$(basename -- "$what")
+    *.deb | *.gz)
+        from=$(CDPATH='' cd -- "$(dirname -- "$what")" && pwd)/$(basename -- "$what")
         cd "$work"
         ;;
     *)
         cd "$work"
         rm -f ./*.deb
         fetch "$what"
-        deb=$(find "$work" -maxdepth 1 -name '*.deb')
+        from=$(find "$work" -maxdepth 1 -name '*.deb')
         ;;
     esac
-    [ -f "$deb" ] || die "no package $deb"
-    table "$deb"
+    [ -f "$from" ] || die "no file $from"
+    case $from in
+    *.gz) installed "$from" ;;
+    *) package "$from" ;;
+    esac
     cd "$root"
 done
