@@ -1,0 +1,104 @@
+//! The driver, its interface, and what may be in the way.
+
+use super::{Check, Row};
+use crate::code::XenCode;
+use crate::driver::{DRIVER, Likeness};
+use crate::facts::{Facts, Interface};
+
+pub fn driver(facts: &Facts) -> Check {
+    let row = Row(
+        XenCode::Driver,
+        "driver",
+        "the module e1000, and the very file it came from",
+    );
+    let again = "load the file that is installed: `modprobe -r e1000; modprobe e1000`, or start \
+                 the machine anew";
+    match (&facts.driver.file, facts.driver.loaded) {
+        (_, false) => row.judge(
+            false,
+            format!("{DRIVER} is not loaded as a module"),
+            "load it: `modprobe e1000`; cards of other drivers cannot be used",
+        ),
+        (None, true) => row.judge(
+            false,
+            format!("/lib/modules has no file of {DRIVER} for this kernel"),
+            "install the package of the kernel that runs, or run depmod",
+        ),
+        (Some((file, Likeness::Same)), true) => row.judge(true, file.display().to_string(), ""),
+        (Some((file, Likeness::Other)), true) => row.judge(
+            false,
+            format!(
+                "{} is another build than the one that is loaded",
+                file.display()
+            ),
+            again,
+        ),
+        (Some((file, Likeness::Unknown(why))), true) => {
+            row.judge(false, format!("{}: {why}", file.display()), again)
+        }
+    }
+}
+
+pub fn interface(interface: &Interface) -> Check {
+    let row = Row(
+        XenCode::Interface,
+        "interface",
+        "one of e1000, up, with one queue",
+    );
+    let Interface { name, driver, .. } = interface;
+    let (found, remedy) = match driver.as_deref() {
+        _ if !interface.exists => (
+            format!("there is no {name}"),
+            "give one that `ip link` shows".to_owned(),
+        ),
+        Some(DRIVER) if !interface.up => (
+            format!("{name} is down"),
+            format!("set it up: `ip link set {name} up`"),
+        ),
+        Some(DRIVER) if interface.queues != 1 => (
+            format!("{name} has {} transmit queues", interface.queues),
+            "set it up with one".to_owned(),
+        ),
+        Some(DRIVER) => return row.judge(true, format!("{name}, of {DRIVER}"), ""),
+        Some(other) => (
+            format!("{name} is of the driver {other}"),
+            "give an interface of e1000's".to_owned(),
+        ),
+        None => (
+            format!("{name} is of no device"),
+            "give an interface of e1000's".to_owned(),
+        ),
+    };
+    row.judge(false, found, &remedy)
+}
+
+/// Nothing of ours is in the way.
+pub fn free(facts: &Facts) -> Check {
+    let row = Row(
+        XenCode::InUse,
+        "state",
+        "nothing attached, no payload of twin's in Xen",
+    );
+    let status = match &facts.status {
+        Ok(status) => status,
+        Err(refusal) => return row.judge(false, &refusal.why, "see above"),
+    };
+    let attached = status.as_ref().and_then(|status| status.interface.as_ref());
+    let left = facts.payloads.iter().flatten();
+    let left = left
+        .clone()
+        .any(|payload| payload.name == crate::livepatch::NAME);
+    match (attached, left) {
+        (Some(name), _) => row.judge(
+            false,
+            format!("{name} is driven inside Xen already"),
+            &format!("`twin xen detach {name}` first; there is one at a time"),
+        ),
+        (None, true) => row.judge(
+            false,
+            "Xen has a payload `twin` from before, for other addresses of dom0",
+            "`twin xen detach` takes it out",
+        ),
+        (None, false) => row.judge(true, "nothing attached", ""),
+    }
+}
