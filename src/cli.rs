@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{cc, completions, explain, man, payload, rewrite, run, stats, verify};
+use crate::commands::{cc, completions, explain, man, payload, rewrite, run, stats, verify, xen};
 use command_line::failure::Failure;
 
 const EXAMPLES: &str = "\
@@ -44,6 +44,8 @@ pub enum Command {
     Cc(cc::Opts),
     /// Make a rewritten driver a file that a stock Xen loads
     Payload(payload::Opts),
+    /// Put a driver into the Xen of a running system, and take it out
+    Xen(xen::Opts),
     /// Run the e1000 driver in the testbed and measure what packets cost
     Run(run::Opts),
     /// Print a completion script for a shell
@@ -62,6 +64,7 @@ impl Command {
             Command::Explain(opts) => opts.run(),
             Command::Cc(opts) => opts.run(),
             Command::Payload(opts) => opts.run(),
+            Command::Xen(opts) => opts.run(),
             Command::Run(_) => run::run(),
             Command::Completions(opts) => opts.run(),
             Command::Man(opts) => opts.run(),

@@ -9,3 +9,4 @@ pub mod rewrite;
 pub mod run;
 pub mod stats;
 pub mod verify;
+pub mod xen;

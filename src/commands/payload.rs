@@ -80,14 +80,14 @@ pub struct Opts {
 }
 
 /// What the inputs are called in messages.
-struct Names {
-    driver: String,
-    hot: String,
-    runtime: String,
-    table: String,
-    kallsyms: String,
-    sections: String,
-    output: String,
+pub(super) struct Names {
+    pub driver: String,
+    pub hot: String,
+    pub runtime: String,
+    pub table: String,
+    pub kallsyms: String,
+    pub sections: String,
+    pub output: String,
 }
 
 impl Opts {
@@ -160,11 +160,11 @@ impl Names {
         }
     }
 
-    fn failure(&self, refusal: Refusal) -> Failure {
+    pub fn failure(&self, refusal: Refusal) -> Failure {
         Failure::refused(self.of(refusal.part), refusal.code, &refusal.why)
     }
 
-    fn error(&self, error: PayloadError) -> Failure {
+    pub fn error(&self, error: PayloadError) -> Failure {
         match error {
             PayloadError::Refused(refusal) => self.failure(refusal),
             PayloadError::Violated { part, violations } => Failure::Violated {
@@ -182,6 +182,14 @@ fn say(to: &Destination, payload: &Payload, table: &Table) -> Result<(), Failure
     if *to == Destination::Stdout {
         return Ok(());
     }
+    let (bytes, xen) = (payload.bytes.len(), table.version());
+    let verified = verified(payload);
+    let line = format!("{}: {bytes} bytes for Xen {xen}; {verified}\n", to.name());
+    output::text(line.as_bytes())
+}
+
+/// What was proved of it, in words.
+pub(super) fn verified(payload: &Payload) -> String {
     let proof = &payload.proof;
     let parts = [
         (proof.instructions, "instruction"),
@@ -194,16 +202,7 @@ fn say(to: &Destination, payload: &Payload, table: &Table) -> Result<(), Failure
         .iter()
         .map(|(n, what)| count(*n as u64, what))
         .collect();
-    output::text(
-        format!(
-            "{}: {} bytes for Xen {}; verified: confined ({})\n",
-            to.name(),
-            payload.bytes.len(),
-            table.version(),
-            parts.join(", ")
-        )
-        .as_bytes(),
-    )
+    format!("verified: confined ({})", parts.join(", "))
 }
 
 /// A module's name: as it is given, or that of its file.
@@ -225,13 +224,14 @@ fn module(given: Option<&str>, path: &Path) -> String {
     }
 }
 
-fn text(path: &Path) -> Result<String, Failure> {
+/// A file's text.
+pub(super) fn text(path: &Path) -> Result<String, Failure> {
     let bytes = Input::plain(path)?;
     String::from_utf8(bytes).map_err(|_| Failure::input(input::name(path), "this is not text"))
 }
 
 /// The addresses of a module's sections.
-fn sections(
+pub(super) fn sections(
     dir: &Path,
     module: &str,
     found: &mut BTreeMap<(String, String), u64>,
@@ -256,7 +256,7 @@ fn name_of(name: &OsStr) -> String {
 }
 
 /// The address that a file of /sys/module/M/sections holds.
-fn address(path: &Path) -> Result<u64, Failure> {
+pub(super) fn address(path: &Path) -> Result<u64, Failure> {
     let text = text(path)?;
     let digits = text.trim();
     let digits = digits.strip_prefix("0x").unwrap_or(digits);

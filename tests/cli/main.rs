@@ -11,6 +11,8 @@ mod first_bytes;
 mod html;
 mod kbuild;
 mod macros;
+#[path = "../../crates/xen-host/tests/host/made_up/mod.rs"]
+mod made_up;
 mod outputs;
 mod report;
 mod run;
@@ -26,3 +28,4 @@ mod subcommands;
 mod switches;
 mod text;
 mod trees;
+mod xen;

@@ -77,6 +77,8 @@ pub enum AnyCode {
     Violation(svm_verify::ViolationCode),
     /// A reason why no payload is made.
     Payload(payload::PayloadCode),
+    /// A condition of `twin xen` that does not hold, or a step of it that failed.
+    Xen(xen_host::XenCode),
     /// Anything else.
     Command(CommandCode),
 }
@@ -90,6 +92,12 @@ impl From<elf_loader::ReaderCode> for AnyCode {
 impl From<payload::PayloadCode> for AnyCode {
     fn from(code: payload::PayloadCode) -> AnyCode {
         AnyCode::Payload(code)
+    }
+}
+
+impl From<xen_host::XenCode> for AnyCode {
+    fn from(code: xen_host::XenCode) -> AnyCode {
+        AnyCode::Xen(code)
     }
 }
 
@@ -108,7 +116,7 @@ pub struct Origin {
 }
 
 /// Where codes come from, in the order in which a driver meets them.
-pub const ORIGINS: [Origin; 5] = [
+pub const ORIGINS: [Origin; 6] = [
     Origin {
         title: "Files that cannot be read",
         codes: || all(&elf_loader::ReaderCode::ALL, AnyCode::Reader),
@@ -124,6 +132,10 @@ pub const ORIGINS: [Origin; 5] = [
     Origin {
         title: "Refusals of `twin payload`",
         codes: || all(&payload::PayloadCode::ALL, AnyCode::Payload),
+    },
+    Origin {
+        title: "Checks and refusals of `twin xen`",
+        codes: || all(&xen_host::XenCode::ALL, AnyCode::Xen),
     },
     Origin {
         title: "Everything else",
@@ -154,6 +166,7 @@ impl AnyCode {
             AnyCode::Refusal(code) => code.as_str(),
             AnyCode::Violation(code) => code.as_str(),
             AnyCode::Payload(code) => code.as_str(),
+            AnyCode::Xen(code) => code.as_str(),
             AnyCode::Command(code) => code.as_str(),
         }
     }
@@ -165,6 +178,7 @@ impl AnyCode {
             AnyCode::Refusal(code) => code.explanation(),
             AnyCode::Violation(code) => code.explanation(),
             AnyCode::Payload(code) => code.explanation(),
+            AnyCode::Xen(code) => code.explanation(),
             AnyCode::Command(code) => code.explanation(),
         }
     }

@@ -3,6 +3,7 @@
 //! A shell then has the status 128 + n, and knows that the user stopped it. A signal
 //! that was ignored when the program started (`nohup`, background jobs) stays ignored.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -10,6 +11,14 @@ use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
 use crate::{child, temporary};
+
+/// Held while something may not be left half done.
+static WHOLE: Mutex<()> = Mutex::new(());
+
+/// While the result lives, a signal does not end the program: it does afterwards.
+pub fn postpone() -> MutexGuard<'static, ()> {
+    WHOLE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Waits for these signals on a thread of its own. Where that is impossible, they end
 /// the program at once, as they do without it.
@@ -22,6 +31,8 @@ pub fn watch() {
     };
     let wait = move || {
         if let Some(signal) = signals.forever().next() {
+            // Kept: nothing that may not be left half done begins any more.
+            let _whole = postpone();
             child::end_all(signal);
             temporary::remove_all();
             // It does not return for these signals.

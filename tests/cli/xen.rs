@@ -1,0 +1,184 @@
+//! `twin xen` on a dom0 that is made up, with a small driver in the place of e1000: rewritten,
+//! made a payload, loaded, attached, detached.
+
+use std::process::Output;
+
+use crate::made_up::{self, MadeUp};
+use crate::sandbox::{DRIVER, Sandbox, privileged};
+
+const HOT: &str = ".text\n.globl hot_poll\n.type hot_poll, @function\nhot_poll:\n\
+    mov (%rdi), %rax\nret\n.size hot_poll, .-hot_poll\n";
+/// What `twin payload` wants of a runtime, and no more.
+const RUNTIME: &str = "
+        .globl twin_window, twin_stack_view, twin_window_mask, twin_import_entry, twin_call_out
+        .set twin_window, 0xffff838000000000
+        .set twin_stack_view, 0x48400000000
+        .section .rodata
+        .balign 8
+twin_window_mask: .quad 0x3ffffffffff
+        .text
+twin_import_entry:
+twin_call_out: ret
+load:   ret
+        .section .livepatch.hooks.load, \"a\"
+        .quad load
+";
+
+struct Dom0 {
+    made: MadeUp,
+    sandbox: Sandbox,
+}
+
+impl Dom0 {
+    fn with_driver(driver: &str) -> Dom0 {
+        let made = MadeUp::with_modules(driver, ".text\nf: ret\n", HOT);
+        made.write("kit/twin-xen.o", filetests::assemble(RUNTIME, &["--64"]));
+        let sandbox = Sandbox::new();
+        std::fs::create_dir(sandbox.path("tmp")).expect("a directory");
+        Dom0 { made, sandbox }
+    }
+
+    fn twin(&self, words: &[&str]) -> Output {
+        let mut command = self.sandbox.twin(&["xen"]);
+        command.args(words).arg("--root").arg(self.made.root());
+        command
+            .env("TWIN_XEN", self.made.kit())
+            .env("TMPDIR", self.sandbox.path("tmp"));
+        let output = command.output().expect("twin runs");
+        let left = std::fs::read_dir(self.sandbox.path("tmp")).expect("a directory");
+        assert_eq!(left.count(), 0, "temporary files of {words:?}");
+        output
+    }
+
+    /// Standard output of a command that succeeds.
+    fn says(&self, words: &[&str]) -> String {
+        let output = self.twin(words);
+        let [out, err] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+        assert!(output.status.success(), "{words:?}: {out}{err}");
+        out.into_owned()
+    }
+
+    /// Standard error of one that is refused.
+    fn refuses(&self, words: &[&str]) -> String {
+        let output = self.twin(words);
+        assert_eq!(output.status.code(), Some(1), "{words:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    }
+}
+
+#[test]
+fn a_driver_goes_into_xen_and_out_of_it() {
+    let dom0 = Dom0::with_driver(DRIVER);
+    let before = dom0.made.picture();
+    let check = dom0.says(&["check", "eth0"]);
+    assert!(
+        check.ends_with("eth0 can be driven inside this Xen\n"),
+        "{check}"
+    );
+    assert_eq!(dom0.made.picture(), before);
+    let attached = dom0.says(&["attach", "eth0"]);
+    assert!(
+        attached.starts_with("eth0: driven inside Xen 4.17.7: a payload of "),
+        "{attached}"
+    );
+    assert!(attached.contains("verified: confined ("), "{attached}");
+    let again = dom0.refuses(&["attach", "eth0"]);
+    assert!(
+        again.contains("eth0 is driven inside Xen already"),
+        "{again}"
+    );
+    let status = dom0.says(&["status"]);
+    assert!(
+        status.contains("2,006 sent, 3,308 received (12 of them for no guest)"),
+        "{status}"
+    );
+    assert!(
+        status.contains("4,000 on processor 0, 321 on processor 1"),
+        "{status}"
+    );
+    let json = dom0.says(&["status", "--format", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["interface"], "eth0");
+    assert_eq!(json["xen"]["state"], "attached");
+    assert_eq!(json["xen"]["interfaces"][0]["received_bytes"], 4_989_144);
+    dom0.says(&["restart", "eth0"]);
+    let detached = dom0.says(&["detach", "eth0"]);
+    assert!(detached.contains("nothing of twin's is left"), "{detached}");
+    assert_eq!(dom0.made.picture(), before);
+}
+
+#[test]
+fn an_abort_is_named() {
+    let dom0 = Dom0::with_driver(DRIVER);
+    let dead = made_up::ATTACHED
+        .replace("state 1", "state 2")
+        .replace("aborts 0", "aborts 1")
+        .replace("abort-what -", "abort-what a fault")
+        .replace("abort-reason 0", "abort-reason 14")
+        .replace("abort-at -", "abort-at e1000:e1000_intr+0x20/0x1c0 [twin]");
+    dom0.made.write("root/sys/kernel/twin/status", dead);
+    let status = dom0.says(&["status"]);
+    let first = status.lines().next().expect("a line");
+    assert_eq!(
+        first,
+        "eth0: ABORTED, nothing moves: a fault (14) at e1000:e1000_intr+0x20/0x1c0 [twin], \
+         dom0's address 0, entered at -"
+    );
+    assert!(status.contains("`twin xen restart eth0`"), "{status}");
+}
+
+#[test]
+fn a_driver_that_is_refused_changes_nothing() {
+    let dom0 = Dom0::with_driver(&privileged(1));
+    let before = dom0.made.picture();
+    let refused = dom0.refuses(&["attach", "eth0"]);
+    assert!(
+        refused.contains("e1000.ko: .text+0x0: in evil"),
+        "{refused}"
+    );
+    assert_eq!(dom0.made.picture(), before);
+}
+
+/// dom0 lacks a symbol that the driver calls: known only once the modules are loaded.
+#[test]
+fn a_payload_that_cannot_be_made_leaves_nothing() {
+    let dom0 = Dom0::with_driver(DRIVER);
+    dom0.made
+        .write("root/proc/kallsyms", "ffffffff81a00000 T startup_64\n");
+    let before = dom0.made.picture();
+    let refused = dom0.refuses(&["attach", "eth0"]);
+    assert!(refused.contains("napi_schedule"), "{refused}");
+    assert!(refused.contains("[payload-address]"), "{refused}");
+    assert_eq!(dom0.made.picture(), before);
+}
+
+#[test]
+fn every_condition_that_fails_is_named_at_once() {
+    let dom0 = Dom0::with_driver(DRIVER);
+    dom0.made.write("root/proc/cpuinfo", "flags : fpu\n");
+    dom0.made.write(
+        "root/state/xl-dmesg",
+        "(XEN) Enabling Indirect Branch Tracking\n",
+    );
+    let refused = dom0.refuses(&["attach", "eth1"]);
+    let codes: Vec<&str> = refused
+        .lines()
+        .filter_map(|line| {
+            line.rsplit_once('[')
+                .map(|(_, code)| code.trim_end_matches(']'))
+        })
+        .collect();
+    assert_eq!(
+        codes,
+        ["xen-processor", "xen-cet", "xen-interface"],
+        "{refused}"
+    );
+    let json = dom0.twin(&["check", "eth1", "--format", "json"]);
+    assert_eq!(json.status.code(), Some(1));
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");
+    assert_eq!(json["works"], false);
+    let checks = json["checks"].as_array().expect("checks").iter();
+    let fails = checks.filter(|check| check["verdict"] == "fails");
+    assert!(fails.clone().all(|check| check["remedy"].is_string()));
+    assert_eq!(fails.count(), 3);
+}
