@@ -1,4 +1,4 @@
-//! `twin man`: manual pages, one for `twin` and one for each subcommand.
+//! `twin man`: manual pages, one for `twin` and one for each subcommand, and theirs.
 
 use std::path::{Path, PathBuf};
 
@@ -33,10 +33,15 @@ impl Opts {
         create_dir(&self.dir)?;
         let mut twin = Cli::command().disable_help_subcommand(true);
         twin.build();
-        page(&self.dir, &twin)?;
-        twin.get_subcommands()
-            .try_for_each(|subcommand| page(&self.dir, subcommand))
+        pages(&self.dir, &twin)
     }
+}
+
+/// The page of a command, and those of the commands in it.
+fn pages(dir: &Path, command: &Command) -> Result<(), Failure> {
+    page(dir, command)?;
+    let mut inner = command.get_subcommands();
+    inner.try_for_each(|subcommand| pages(dir, subcommand))
 }
 
 fn page(dir: &Path, command: &Command) -> Result<(), Failure> {

@@ -150,7 +150,7 @@ fn manual_pages_for_every_subcommand() {
     let sandbox = Sandbox::new();
     sandbox.run(&["man", "man1"]).ok();
     let pages = [
-        "", "-rewrite", "-verify", "-stats", "-explain", "-completions", "-man",
+        "", "-rewrite", "-verify", "-stats", "-explain", "-completions", "-man", "-xen",
     ];
     for page in pages {
         let text = sandbox.read(&format!("man1/twin{page}.1"));
@@ -159,5 +159,14 @@ fn manual_pages_for_every_subcommand() {
             text.contains(".TH") && text.contains("Exit status"),
             "{page}"
         );
+    }
+    // Those of a subcommand's own are named in its page.
+    let text = String::from_utf8(sandbox.read("man1/twin-xen.1")).expect("text");
+    for action in ["check", "attach", "status", "detach", "restart"] {
+        assert!(
+            text.contains(&format!("twin\\-xen\\-{action}(1)")),
+            "{action}"
+        );
+        sandbox.read(&format!("man1/twin-xen-{action}.1"));
     }
 }

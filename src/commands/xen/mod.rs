@@ -48,7 +48,7 @@ Exit status:
 
 /// Options of `twin xen`.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, disable_help_subcommand = true)]
 pub struct Opts {
     #[command(subcommand)]
     action: Action,
