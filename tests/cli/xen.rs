@@ -1,7 +1,8 @@
 //! `twin xen` on a dom0 that is made up, with a small driver in the place of e1000: rewritten,
 //! made a payload, loaded, attached, detached.
 
-use std::process::Output;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Output, Stdio};
 
 use crate::made_up::{self, MadeUp};
 use crate::sandbox::{DRIVER, Sandbox, privileged};
@@ -38,16 +39,24 @@ impl Dom0 {
         Dom0 { made, sandbox }
     }
 
-    fn twin(&self, words: &[&str]) -> Output {
+    fn command(&self, words: &[&str]) -> Command {
         let mut command = self.sandbox.twin(&["xen"]);
         command.args(words).arg("--root").arg(self.made.root());
         command
             .env("TWIN_XEN", self.made.kit())
             .env("TMPDIR", self.sandbox.path("tmp"));
-        let output = command.output().expect("twin runs");
-        let left = std::fs::read_dir(self.sandbox.path("tmp")).expect("a directory");
-        assert_eq!(left.count(), 0, "temporary files of {words:?}");
+        command
+    }
+
+    fn twin(&self, words: &[&str]) -> Output {
+        let output = self.command(words).output().expect("twin runs");
+        self.no_temporary_files();
         output
+    }
+
+    fn no_temporary_files(&self) {
+        let left = std::fs::read_dir(self.sandbox.path("tmp")).expect("a directory");
+        assert_eq!(left.count(), 0, "temporary files");
     }
 
     /// Standard output of a command that succeeds.
@@ -149,6 +158,41 @@ fn a_payload_that_cannot_be_made_leaves_nothing() {
     let refused = dom0.refuses(&["attach", "eth0"]);
     assert!(refused.contains("napi_schedule"), "{refused}");
     assert!(refused.contains("[payload-address]"), "{refused}");
+    assert_eq!(dom0.made.picture(), before);
+}
+
+/// The signal comes while dom0's module is being loaded: it ends twin when all is done.
+#[test]
+fn a_signal_waits_until_the_system_is_whole() {
+    const TERM: i32 = 15;
+    let dom0 = Dom0::with_driver(DRIVER);
+    let before = dom0.made.picture();
+    let pipe = dom0.made.path("root/state/wait");
+    let made = Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.expect("mkfifo").success());
+    // These tests may have been started with the signal ignored.
+    let attach = dom0.command(&["attach", "eth0"]);
+    let mut twin = Command::new("env");
+    let environment = attach
+        .get_envs()
+        .filter_map(|(name, value)| Some((name, value?)));
+    twin.arg("--default-signal=TERM").envs(environment);
+    twin.arg(attach.get_program()).args(attach.get_args());
+    let mut twin = twin.stdout(Stdio::null()).spawn().expect("twin runs");
+    // Who has opened it knows that insmod waits at its other end.
+    let end = std::fs::File::options().write(true).open(&pipe);
+    let end = end.expect("insmod waits");
+    std::fs::remove_file(&pipe).expect("a pipe");
+    let kill = Command::new("kill").arg(twin.id().to_string()).status();
+    assert!(kill.expect("kill").success());
+    drop(end);
+    assert_eq!(twin.wait().expect("it ends").signal(), Some(TERM));
+    dom0.no_temporary_files();
+    assert!(
+        dom0.says(&["status"])
+            .starts_with("eth0: driven inside Xen")
+    );
+    dom0.says(&["detach", "eth0"]);
     assert_eq!(dom0.made.picture(), before);
 }
 

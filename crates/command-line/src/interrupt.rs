@@ -3,6 +3,7 @@
 //! A shell then has the status 128 + n, and knows that the user stopped it. A signal
 //! that was ignored when the program started (`nohup`, background jobs) stays ignored.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
@@ -14,10 +15,29 @@ use crate::{child, temporary};
 
 /// Held while something may not be left half done.
 static WHOLE: Mutex<()> = Mutex::new(());
+/// Whether a signal has come that will end the program.
+static COMING: AtomicBool = AtomicBool::new(false);
 
-/// While the result lives, a signal does not end the program: it does afterwards.
-pub fn postpone() -> MutexGuard<'static, ()> {
+/// Something that is not left half done: while this lives, a signal does not end the program.
+pub struct Postponed(Option<MutexGuard<'static, ()>>);
+
+/// From now on signals wait.
+pub fn postpone() -> Postponed {
+    Postponed(Some(whole()))
+}
+
+fn whole() -> MutexGuard<'static, ()> {
     WHOLE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Drop for Postponed {
+    /// A signal that has come meanwhile ends the program here, and no later.
+    fn drop(&mut self) {
+        drop(self.0.take());
+        while COMING.load(Ordering::Acquire) {
+            thread::park();
+        }
+    }
 }
 
 /// Waits for these signals on a thread of its own. Where that is impossible, they end
@@ -32,7 +52,8 @@ pub fn watch() {
     let wait = move || {
         if let Some(signal) = signals.forever().next() {
             // Kept: nothing that may not be left half done begins any more.
-            let _whole = postpone();
+            COMING.store(true, Ordering::Release);
+            let _whole = whole();
             child::end_all(signal);
             temporary::remove_all();
             // It does not return for these signals.

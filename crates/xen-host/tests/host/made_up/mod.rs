@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! root/                 what is read; programs in usr/sbin; `kernel` answers controls
-//! root/state/           what the programs keep; fail-STEP makes a step fail, with its text
+//! root/state/           what the programs keep; fail-STEP makes a step fail, with its text;
+//!                       a pipe `wait` makes insmod wait for its end
 //! kit/                  what is installed for twin
 //! ```
 //!
@@ -52,6 +53,7 @@ const INSMOD: &str = r#"name=${1##*/} name=${name%.ko}
     echo "insmod: ERROR: could not insert module $1: Invalid module format" >&2
     exit 1
 }
+[ ! -p "$ROOT/state/wait" ] || cat "$ROOT/state/wait"
 mkdir -p "$ROOT/sys/module/$name/notes" "$ROOT/sys/module/$name/sections"
 echo live >"$ROOT/sys/module/$name/initstate"
 echo 0xffffffffc0500000 >"$ROOT/sys/module/$name/sections/.text"
