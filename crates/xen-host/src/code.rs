@@ -146,9 +146,9 @@ fn text(code: XenCode) -> Text {
             "$ head -n 1 /proc/kallsyms\n0000000000000000 T startup_64",
         ),
         XenCode::Netback => (
-            "xen-netback is loaded.",
+            "xen-netback was loaded before dom0's module of twin's.",
             "Of the two backends the one that is loaded first has the guests' interfaces, and their packets then go through dom0.",
-            "Shut down guests that have interfaces, `modprobe -r xen-netback`, and attach before they are started again.",
+            "Shut down guests that have interfaces, `modprobe -r xen-netback`, and attach before they are started again. udev loads it when a guest's interface appears: `blacklist xen-netback` in /etc/modprobe.d keeps it away.",
             "$ ls /sys/bus/xen-backend/drivers\nvbd  vif",
         ),
         XenCode::Driver => (

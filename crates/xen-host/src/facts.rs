@@ -32,7 +32,8 @@ pub struct Facts {
     pub modules: Result<(), Vec<String>>,
     /// What makes the kernel refuse modules that are not signed.
     pub signatures: Option<&'static str>,
-    /// Whether xen-netback is loaded, which would have the guests' interfaces.
+    /// Whether xen-netback is loaded, and dom0's module is not: the first one has the guests'
+    /// interfaces. udev loads it when a guest's interface appears, whoever has that.
     pub netback: bool,
     /// Whether the kernel's addresses are shown.
     pub addresses: bool,
@@ -91,7 +92,8 @@ impl Facts {
             platform: platform(kit),
             modules: modules(kit, release.as_deref()),
             signatures: signatures(system),
-            netback: driver::is_loaded(system, "xen_netback"),
+            netback: driver::is_loaded(system, "xen_netback")
+                && !driver::is_loaded(system, "twin_dom0"),
             addresses: addresses(system),
             bmi2: bmi2(system),
             xl,

@@ -76,9 +76,9 @@ pub fn addresses(facts: &Facts) -> Check {
 }
 
 pub fn netback(facts: &Facts) -> Check {
-    let row = Row(XenCode::Netback, "netback", "xen-netback not loaded");
+    let row = Row(XenCode::Netback, "netback", "xen-netback not in the way");
     match facts.netback {
-        false => row.judge(true, "not loaded", ""),
+        false => row.judge(true, "not in the way", ""),
         true => row.judge(
             false,
             "xen-netback is loaded, and guests' interfaces are its",

@@ -212,6 +212,12 @@ fn the_kernel() {
     fails("xen-addresses", "zeroes", zeroes);
     let netback = text("sys/module/xen_netback/initstate", "live\n");
     fails("xen-netback", "modprobe -r xen-netback", netback);
+    // Not if dom0's module was there first.
+    let made = usual();
+    for module in ["xen_netback", "twin_dom0"] {
+        made.write(&format!("root/sys/module/{module}/initstate"), "live\n");
+    }
+    assert_eq!(others(&judged(&made, Some("eth0"))), []);
 }
 
 #[test]
