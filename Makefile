@@ -77,6 +77,9 @@ test: setup support ## every check and test
 	$(MAKE) -C runtime test
 	$(MAKE) -C runtime/hot test HEADERS=$(HEADERS)
 	$(MAKE) -C runtime/hot test-twin HEADERS=$(HEADERS) TWIN=$(CURDIR)/target/debug/twin
+	sh scripts/xen-packages.sh
+	TWIN=$(CURDIR)/target/debug/twin sh scripts/xen-payload.sh
+	TWIN_XEN_MIB=2 TWIN_XEN_PATIENCE=10 sh scripts/xen.sh sample
 	@sh scripts/setup.sh left-out
 
 test-exhaustive: setup stock prove cost ## every instruction form executed against its rewritten self, every mutant of the checks rejected (an hour)

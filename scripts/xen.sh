@@ -9,7 +9,8 @@
 #   modules    dom0's modules of runtime/dom0, without anything inside Xen
 #   attach     the driver inside Xen: guests, wild pointers, and back
 #   faults     hand-written driver code inside Xen that faults in every way
-# Without arguments: each of them with one processor and with two.
+#   sample     attach in short: one guest, one wild pointer in mid-transfer
+# Without arguments: each but the last with one processor and with two.
 #
 # Needs target/stock, target/xen (scripts/xen-packages.sh, xen-modules.sh, xen-payload.sh) and,
 # without privileges, QEMU and busybox (scripts/setup.sh). Leaves target/xen/run/SCENARIO-PROCESSORS/: console.log (Xen
@@ -19,6 +20,7 @@
 #
 #   TWIN_XEN_MIB    MiB that a guest moves each way, twice over one connection (default 8)
 #   TWIN_XEN_LIMIT  seconds that a scenario may take (default 1800)
+#   TWIN_XEN_PATIENCE  how many times longer every wait inside may take (default 1)
 set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd -P)
@@ -26,6 +28,7 @@ xen=$root/target/xen
 parts=$root/scripts/xen
 mib=${TWIN_XEN_MIB:-8}
 limit=${TWIN_XEN_LIMIT:-1800}
+patience=${TWIN_XEN_PATIENCE:-1}
 
 die() {
     printf 'xen.sh: %s\n' "$*" >&2
@@ -140,7 +143,7 @@ prepare() {
     cp "$parts/dom0-$1.sh" "$2/dom0/scenario.sh"
     case $1 in
     baseline) ;;
-    attach)
+    attach | sample)
         add_modules "$2/dom0"
         add_payload "$2" platform
         ;;
@@ -160,8 +163,8 @@ prepare() {
 boot() (
     cd "$1"
     sum=$(sha256sum <data | cut -d ' ' -f 1)
-    words="twin.sum=$sum twin.rounds=2 twin.guest_memory=256 twin.guest_cpus=$(($2 - 1))"
-    timeout -k 5 "$limit" nice -n 5 qemu-system-x86_64 -accel tcg -cpu qemu64,+bmi1,+bmi2 -smp "$2" \
+    words="twin.sum=$sum twin.rounds=2 twin.patience=$patience twin.guest_memory=256 twin.guest_cpus=$(($2 - 1))"
+    timeout -k 5 "$limit" qemu-system-x86_64 -accel tcg -cpu qemu64,+bmi1,+bmi2 -smp "$2" \
         -m 2048 -nodefaults -no-reboot -display none -monitor none \
         -serial file:console.log -serial file:results.log \
         -netdev "user,id=network,guestfwd=tcp:10.0.2.100:7001-cmd:sh peer.sh down,guestfwd=tcp:10.0.2.100:7002-cmd:sh peer.sh up,guestfwd=tcp:10.0.2.100:7003-cmd:sh peer.sh payload" \
@@ -220,7 +223,7 @@ scenario() {
 }
 
 scenarios_of() {
-    echo baseline modules attach faults
+    echo baseline modules attach faults sample
 }
 
 main() {
@@ -233,7 +236,7 @@ main() {
     modules=$(CDPATH='' cd -P -- "$root/target/stock/modules" && pwd -P) || die "no target/stock/modules: run make stock"
     release=${modules##*/}
     if [ $# = 0 ]; then
-        for name in $(scenarios_of); do
+        for name in baseline modules attach faults; do
             set -- "$@" "$name:1" "$name:2"
         done
     fi

@@ -6,7 +6,10 @@
  *   +----------+-----------------+---------------+
  *   | driver's | the card's      | driver's      |
  *   +----------+-----------------+---------------+
- *               pinned
+ *               pinned, unless held
+ *
+ * dom0's frames of the pool are pinned once, and held while the rings are taken: a
+ * descriptor costs no pin, unless it is of a guest's frame or of one that is dom0's since.
  *
  * shown follows the card's head by the DD bits that it writes, so its head register,
  * which is slow to read, is not needed. The card's descriptors are not written here: a
@@ -41,7 +44,8 @@ uint64_t twin_dma_size(void)
 	return sizeof(struct twin_dma);
 }
 
-void twin_dma_init(struct twin_dma *dma, struct twin_frames *frames, const uint64_t *pool)
+void twin_dma_init(struct twin_dma *dma, struct twin_frames *frames, const uint64_t *pool,
+		   uint64_t *held)
 {
 	uint64_t i;
 
@@ -49,6 +53,7 @@ void twin_dma_init(struct twin_dma *dma, struct twin_frames *frames, const uint6
 		((volatile uint8_t *)dma)[i] = 0;
 	dma->frames = frames;
 	dma->pool = pool;
+	dma->held = held;
 }
 
 static uint32_t after(const struct twin_dma_ring *ring, uint32_t index)
@@ -84,8 +89,13 @@ static struct twin_piece piece_of(uint64_t address, uint32_t length)
 	return (struct twin_piece){ .address = address, .length = length };
 }
 
-/* The piece is not empty and does not wrap. */
-static bool in_pool(const struct twin_dma *dma, const struct twin_piece *piece)
+static bool has(const uint64_t *bits, uint64_t frame)
+{
+	return bits[frame / 64] >> (frame % 64) & 1;
+}
+
+/* Whether all frames of a piece are in a set; it is not empty and does not wrap. */
+static bool is_in(const struct twin_dma *dma, const uint64_t *bits, const struct twin_piece *piece)
 {
 	const uint64_t last = (piece->address + piece->length - 1) >> TWIN_PAGE_SHIFT;
 	uint64_t frame;
@@ -93,14 +103,15 @@ static bool in_pool(const struct twin_dma *dma, const struct twin_piece *piece)
 	if (last >= dma->frames->count)
 		return false;
 	for (frame = piece->address >> TWIN_PAGE_SHIFT; frame <= last; frame++)
-		if (!(dma->pool[frame / 64] >> (frame % 64) & 1))
+		if (!has(bits, frame))
 			return false;
 	return true;
 }
 
 /*
- * Pin a buffer that the card may use. A guest's frame is one only for transmission, and
- * only as long as a packet of that guest's which is being sent pins it.
+ * Pin a buffer that the card may use and that is not held: dom0's since the rings were
+ * taken; a guest's, only for transmission and as long as a packet of that guest's which is
+ * being sent pins it.
  */
 static enum twin_dma_fault pin_buffer(struct twin_dma *dma, uint32_t kind,
 				      const struct twin_piece *piece)
@@ -108,14 +119,30 @@ static enum twin_dma_fault pin_buffer(struct twin_dma *dma, uint32_t kind,
 	const uint32_t owner = twin_frame_owner(dma->frames, piece->address >> TWIN_PAGE_SHIFT);
 	enum twin_admission admission = TWIN_FOREIGN;
 
-	if (piece->address + piece->length - 1 < piece->address)
-		return TWIN_DMA_LENGTH;
-	if (owner == TWIN_OWNER_DOM0 && in_pool(dma, piece))
+	if (owner == TWIN_OWNER_DOM0 && is_in(dma, dma->pool, piece))
 		admission = twin_frames_pin(dma->frames, owner, piece);
 	else if (owner != TWIN_OWNER_DOM0 && owner != TWIN_OWNER_NOBODY &&
 		 kind == TWIN_DMA_TRANSMIT)
 		admission = twin_frames_pin_again(dma->frames, owner, piece);
 	return admission == TWIN_ADMITTED ? TWIN_DMA_FINE : TWIN_DMA_FOREIGN;
+}
+
+/* A buffer that the card may use. slot: where it is, and what is pinned for it. */
+static enum twin_dma_fault admit_buffer(struct twin_dma *dma, uint32_t kind,
+					const struct twin_piece *piece,
+					struct twin_dma_slot *slot)
+{
+	*slot = (struct twin_dma_slot){ piece->address, 0, 0 };
+	if (!piece->length)
+		return TWIN_DMA_FINE;
+	if (piece->address + piece->length - 1 < piece->address)
+		return TWIN_DMA_LENGTH;
+	if (is_in(dma, dma->held, piece))
+		return TWIN_DMA_FINE;
+	if (pin_buffer(dma, kind, piece))
+		return TWIN_DMA_FOREIGN;
+	slot->length = piece->length;
+	return TWIN_DMA_FINE;
 }
 
 static void unpin_slot(struct twin_dma *dma, const struct twin_dma_slot *slot)
@@ -145,7 +172,7 @@ static enum twin_dma_fault transmit_length(uint64_t control, uint32_t *length)
 	return *length <= TWIN_DMA_BUFFER ? TWIN_DMA_FINE : TWIN_DMA_LENGTH;
 }
 
-/* Check the driver's descriptor; pinned, copied and in its slot if it is fine. */
+/* Check the driver's descriptor; copied and in its slot if it is fine. */
 static bool admit(struct twin_dma *dma, struct twin_dma_ring *ring, uint32_t index)
 {
 	volatile struct twin_dma_descriptor *driver = &ring->is.driver[index];
@@ -159,11 +186,10 @@ static bool admit(struct twin_dma *dma, struct twin_dma_ring *ring, uint32_t ind
 	if (fault == TWIN_DMA_FORMAT)
 		return violated(dma, ring, fault, index, seen.control);
 	piece = piece_of(seen.address, length);
-	if (!fault && length)
-		fault = pin_buffer(dma, kind_of(dma, ring), &piece);
+	if (!fault)
+		fault = admit_buffer(dma, kind_of(dma, ring), &piece, &ring->is.slots[index]);
 	if (fault)
 		return violated(dma, ring, fault, index, seen.address);
-	ring->is.slots[index] = (struct twin_dma_slot){ seen.address, length, 0 };
 	ring->is.copy[index].address = seen.address;
 	/* Not yet done, whatever the driver says. */
 	ring->is.copy[index].control = seen.control & ~DONE;
@@ -331,22 +357,20 @@ static bool is_ring_valid(const struct twin_dma_ring *ring)
 	       !(is->base % sizeof(*is->copy)) && is->head < is->count && is->tail < is->count;
 }
 
-static bool pin_ring(struct twin_dma *dma, struct twin_dma_ring *ring)
+static bool may_be_taken(struct twin_dma *dma, const struct twin_dma_ring *ring)
 {
 	const struct twin_piece piece = descriptors_of(ring);
 
-	if (!is_ring_valid(ring) || pin_buffer(dma, TWIN_DMA_RECEIVE, &piece))
-		return violated(dma, ring, TWIN_DMA_RING, 0, ring->is.base);
-	return true;
+	if (is_ring_valid(ring) && piece.address + piece.length - 1 >= piece.address &&
+	    is_in(dma, dma->held, &piece))
+		return true;
+	return violated(dma, ring, TWIN_DMA_RING, 0, ring->is.base);
 }
 
 static void drop_ring(struct twin_dma *dma, struct twin_dma_ring *ring)
 {
-	const struct twin_piece piece = descriptors_of(ring);
-
 	unpin_between(dma, ring, ring->shown, ring->tail);
 	ring->shown = ring->tail;
-	twin_frames_unpin(dma->frames, &piece);
 }
 
 static bool take_ring(struct twin_dma *dma, struct twin_dma_ring *ring,
@@ -354,14 +378,50 @@ static bool take_ring(struct twin_dma *dma, struct twin_dma_ring *ring,
 {
 	*ring = (struct twin_dma_ring){ .is = *config, .shown = config->head,
 					.tail = config->head };
-	if (!pin_ring(dma, ring))
+	if (!may_be_taken(dma, ring) || !admit_up_to(dma, ring, config->tail))
 		return false;
-	if (!admit_up_to(dma, ring, config->tail)) {
-		drop_ring(dma, ring);
-		return false;
-	}
 	*config->tail_register = config->tail;
 	return true;
+}
+
+static struct twin_piece frame_at(uint64_t frame)
+{
+	return piece_of(frame << TWIN_PAGE_SHIFT, 1);
+}
+
+/* Pin dom0's frames of the pool. */
+static void hold_pool(struct twin_dma *dma)
+{
+	uint64_t frame;
+
+	for (frame = 0; frame < dma->frames->count; frame++) {
+		const struct twin_piece piece = frame_at(frame);
+		const uint64_t bit = 1ull << (frame % 64);
+
+		dma->held[frame / 64] &= ~bit;
+		if (has(dma->pool, frame) &&
+		    twin_frames_pin(dma->frames, TWIN_OWNER_DOM0, &piece) == TWIN_ADMITTED)
+			dma->held[frame / 64] |= bit;
+	}
+}
+
+static void release_pool(struct twin_dma *dma)
+{
+	uint64_t frame;
+
+	for (frame = 0; frame < dma->frames->count; frame++)
+		if (has(dma->held, frame)) {
+			const struct twin_piece piece = frame_at(frame);
+
+			twin_frames_unpin(dma->frames, &piece);
+		}
+}
+
+static void drop(struct twin_dma *dma, uint32_t rings)
+{
+	while (rings-- > 0)
+		drop_ring(dma, &dma->ring[rings]);
+	release_pool(dma);
 }
 
 static int take(struct twin_dma *dma, const struct twin_dma_ring_config rings[TWIN_DMA_RINGS])
@@ -370,10 +430,10 @@ static int take(struct twin_dma *dma, const struct twin_dma_ring_config rings[TW
 
 	if (dma->taken)
 		return TWIN_BUSY;
+	hold_pool(dma);
 	for (kind = 0; kind < TWIN_DMA_RINGS; kind++)
 		if (!take_ring(dma, &dma->ring[kind], &rings[kind])) {
-			while (kind-- > 0)
-				drop_ring(dma, &dma->ring[kind]);
+			drop(dma, kind);
 			return TWIN_INVALID;
 		}
 	__atomic_store_n(&dma->taken, 1, __ATOMIC_RELEASE);
@@ -392,13 +452,10 @@ int twin_dma_take(struct twin_dma *dma, const struct twin_dma_ring_config rings[
 
 void twin_dma_give_back(struct twin_dma *dma)
 {
-	uint32_t kind;
-
 	lock(&dma->lock);
 	if (dma->taken) {
 		show(dma);
-		for (kind = 0; kind < TWIN_DMA_RINGS; kind++)
-			drop_ring(dma, &dma->ring[kind]);
+		drop(dma, TWIN_DMA_RINGS);
 		__atomic_store_n(&dma->taken, 0, __ATOMIC_RELEASE);
 	}
 	unlock(&dma->lock);

@@ -26,7 +26,7 @@ enum { TX = TWIN_DMA_TRANSMIT, RX = TWIN_DMA_RECEIVE };
 #define POOL 16
 
 static uint32_t words[FRAMES];
-static uint64_t pool[FRAMES / 64];
+static uint64_t pool[FRAMES / 64], held[FRAMES / 64];
 static struct twin_frames frames;
 static struct twin_dma dma;
 static struct twin_dma_report report;
@@ -54,7 +54,8 @@ static void set_up(void)
 	memset(pool, 0, sizeof(pool));
 	for (i = 8; i < 32; i++)
 		pool[0] |= 1ull << i;
-	twin_dma_init(&dma, &frames, pool);
+	memset(held, 0xff, sizeof(held));
+	twin_dma_init(&dma, &frames, pool, held);
 	for (i = 0; i < 2; i++) {
 		memset((void *)driver[i], 0, sizeof(driver[i]));
 		memset(copy[i], 0xee, sizeof(copy[i]));
@@ -134,8 +135,6 @@ static void what_is_fine_reaches_the_card_and_comes_back(void)
 	CHECK_EQUAL(tail_register[TX], 3);
 	CHECK_EQUAL(copy[TX][0].address, 0x1234);
 	CHECK_EQUAL(copy[TX][2].control, DATA(20));
-	CHECK_EQUAL(twin_frame_pins(&frames, POOL), 2);
-	CHECK_EQUAL(twin_frame_pins(&frames, POOL + 1), 1);
 	CHECK_EQUAL(twin_frame_move(&frames, POOL, TWIN_OWNER_DOM0, TWIN_OWNER_GUEST(ANNA)),
 		    TWIN_BUSY);
 
@@ -145,7 +144,6 @@ static void what_is_fine_reaches_the_card_and_comes_back(void)
 	CHECK(twin_dma_show(&dma, &report));
 	CHECK_EQUAL(driver[TX][2].control, DATA(20) | DD);
 	CHECK_EQUAL(driver[TX][1].control, PART(1000));
-	CHECK_EQUAL(twin_frame_pins(&frames, POOL), 0);
 	twin_dma_events(&dma, &counts, &report);
 	CHECK_EQUAL(counts.doorbells, 1);
 	CHECK_EQUAL(counts.checked, 3);
@@ -407,14 +405,46 @@ static void a_bad_ring_is_not_taken(void)
 	}
 }
 
-static void the_rings_frames_stay_dom0s(void)
+static void the_pools_frames_stay_dom0s(void)
 {
+	uint64_t frame;
+
 	take();
+	for (frame = 0; frame < FRAMES; frame++)
+		CHECK_EQUAL(twin_frame_pins(&frames, frame), frame >= 8 && frame < 32);
 	CHECK_EQUAL(twin_frame_move(&frames, TX_RING, TWIN_OWNER_DOM0, TWIN_OWNER_GUEST(BERT)),
 		    TWIN_BUSY);
 	twin_dma_give_back(&dma);
 	CHECK_EQUAL(twin_frame_move(&frames, TX_RING, TWIN_OWNER_DOM0, TWIN_OWNER_GUEST(BERT)),
 		    TWIN_OK);
+}
+
+static void what_is_dom0s_since_is_pinned_by_itself(void)
+{
+	const uint64_t moved = POOL + 1;
+
+	set_up();
+	CHECK_EQUAL(twin_frame_move(&frames, moved, TWIN_OWNER_DOM0, TWIN_OWNER_GUEST(ANNA)),
+		    TWIN_OK);
+	CHECK_EQUAL(twin_dma_take(&dma, config), TWIN_OK);
+	put(RX, 0, moved * PAGE, 0);
+	CHECK(!ring(RX, 1));
+	CHECK_EQUAL(report.fault, TWIN_DMA_FOREIGN);
+	CHECK_EQUAL(twin_frame_move(&frames, moved, TWIN_OWNER_GUEST(ANNA), TWIN_OWNER_DOM0),
+		    TWIN_OK);
+	CHECK_EQUAL(twin_frame_pins(&frames, moved), 0);
+	CHECK(ring(RX, 1));
+	CHECK_EQUAL(twin_frame_pins(&frames, moved), 1);
+	card_receives(0, 60);
+	CHECK(twin_dma_show(&dma, &report));
+	CHECK_EQUAL(twin_frame_pins(&frames, moved), 0);
+	/* Held and not, in one buffer. */
+	put(RX, 1, moved * PAGE - 10, 0);
+	CHECK(ring(RX, 2));
+	CHECK_EQUAL(twin_frame_pins(&frames, moved - 1), 2);
+	CHECK_EQUAL(twin_frame_pins(&frames, moved), 1);
+	twin_dma_give_back(&dma);
+	CHECK_EQUAL(pins_of_all(), 0);
 }
 
 /* ---- After the check ------------------------------------------------------------ */
@@ -444,6 +474,7 @@ static void a_change_after_the_check_reaches_no_card_and_is_noticed(void)
 }
 
 #define RACES 20000
+#define PATIENCE 20000000
 
 static volatile uint32_t over;
 
@@ -468,8 +499,9 @@ static void a_race_with_the_check_is_lost(void)
 	for (i = 0; i < COUNT; i++)
 		put(TX, i, POOL * PAGE, LEGACY(60));
 	CHECK(!pthread_create(&thread, NULL, changes, NULL));
-	/* However the threads are scheduled: until the check has passed one on, too. */
-	for (i = 0; i < RACES || !passed_on; i++) {
+	/* However the threads are scheduled: until the check has passed one on, too; never for
+	 * ever. */
+	for (i = 0; i < RACES || (!passed_on && i < PATIENCE); i++) {
 		const uint32_t next = (tail + 1) % COUNT;
 
 		if (!ring(TX, next)) {
@@ -489,6 +521,7 @@ static void a_race_with_the_check_is_lost(void)
 	}
 	over = 1;
 	pthread_join(thread, NULL);
+	CHECK(passed_on);
 	twin_dma_give_back(&dma);
 	CHECK_EQUAL(pins_of_all(), 0);
 }
@@ -504,7 +537,8 @@ int main(void)
 	RUN(a_guests_frame_is_sent_only_while_a_packet_pins_it);
 	RUN(a_bad_tail_is_refused);
 	RUN(a_bad_ring_is_not_taken);
-	RUN(the_rings_frames_stay_dom0s);
+	RUN(the_pools_frames_stay_dom0s);
+	RUN(what_is_dom0s_since_is_pinned_by_itself);
 	RUN(a_change_after_the_check_reaches_no_card_and_is_noticed);
 	RUN(a_race_with_the_check_is_lost);
 	return test_summary();

@@ -8,7 +8,7 @@ name = "guest$1"
 type = "pv"
 kernel = "/boot/vmlinux"
 ramdisk = "/boot/guest.cpio"
-extra = "console=hvc0 panic=-1 quiet twin.address=10.0.2.$((14 + $1)) twin.sum=$(option sum) twin.rounds=$(option rounds)"
+extra = "console=hvc0 panic=-1 quiet twin.address=10.0.2.$((14 + $1)) twin.sum=$(option sum) twin.rounds=$(option rounds) twin.patience=$(option patience)"
 memory = $(option guest_memory)
 vcpus = 1
 cpus = "$(option guest_cpus)"

@@ -14,6 +14,11 @@ option() {
     sed -n "s/.*twin\.$1=\([^ ]*\).*/\1/p" /proc/cmdline
 }
 
+# Seconds that a wait of that many may take: more where little of the processor is ours.
+limit() {
+    echo $(($1 * $(option patience)))
+}
+
 # Judges a step by an exit status: `step NAME STATUS TEXT`. Gives the status.
 step() {
     if [ "$2" = 0 ]; then
@@ -26,7 +31,7 @@ step() {
 
 # Runs a command as a step, for at most so many seconds: `try SECONDS NAME COMMAND...`.
 try() {
-    seconds=$1 name=$2
+    seconds=$(limit "$1") name=$2
     shift 2
     output=$(timeout "$seconds" "$@" 2>&1)
     status=$?
@@ -38,7 +43,7 @@ no end within $seconds s"
 
 # Waits until a command succeeds, as a step: `await SECONDS NAME COMMAND...`.
 await() {
-    seconds=$1 name=$2
+    seconds=$(limit "$1") name=$2
     shift 2
     tries=$((seconds * 5))
     until "$@" >/dev/null 2>&1; do

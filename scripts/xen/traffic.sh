@@ -12,7 +12,7 @@ network() {
 
 # Pings without loss. Replies may be late, that is the emulator.
 pings() {
-    output=$(timeout 60 ping -q -c "$2" -i 0.1 -W 10 10.0.2.2 2>&1)
+    output=$(timeout "$(limit 60)" ping -q -c "$2" -i 0.1 -W "$(limit 10)" 10.0.2.2 2>&1)
     echo "$output" | grep -q ' 0% packet loss'
     step "$1ping" $? "$(echo "$output" | grep loss)"
 }
@@ -20,7 +20,7 @@ pings() {
 # fetch PREFIX SECONDS: the host's bytes to /tmp/data.
 fetch() {
     begin=$(uptime_ms)
-    timeout "$2" nc $peer 7001 </dev/null >/tmp/data
+    timeout "$(limit "$2")" nc $peer 7001 </dev/null >/tmp/data
     status=$?
     echo "@value $1fetch-ms $(($(uptime_ms) - begin))"
     sum=$(sha256sum </tmp/data | cut -d ' ' -f 1)
@@ -31,7 +31,7 @@ fetch() {
 # send PREFIX SECONDS: /tmp/data to the host, which answers with the digest of what came.
 send() {
     begin=$(uptime_ms)
-    answer=$(timeout "$2" nc $peer 7002 </tmp/data)
+    answer=$(timeout "$(limit "$2")" nc $peer 7002 </tmp/data)
     status=$?
     echo "@value $1send-ms $(($(uptime_ms) - begin))"
     [ "$status" = 0 ] && [ "${answer%% *}" = "$(option sum)" ]

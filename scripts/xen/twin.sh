@@ -58,7 +58,7 @@ symbols() {
 payload() {
     symbols
     network eth0 10.0.2.9
-    timeout 120 nc $peer 7003 </tmp/symbols.tar >/tmp/twin.livepatch
+    timeout "$(limit 120)" nc $peer 7003 </tmp/symbols.tar >/tmp/twin.livepatch
     ip addr flush dev eth0
     rm -rf /tmp/symbols /tmp/symbols.tar
     [ "$(head -c 4 /tmp/twin.livepatch | tail -c 3)" = ELF ]
@@ -66,16 +66,16 @@ payload() {
 }
 
 # Xen gives its processors 30 ms to meet for applying or reverting, which an emulator on a busy
-# machine does not always let them: again, up to 20 times. `patiently STEP COMMAND...`.
+# machine does not always let them: again, 20 times or more. `patiently STEP COMMAND...`.
 patiently() {
     name=$1 tries=0
     shift
-    until output=$(timeout 60 "$@" 2>&1) || [ $tries -ge 20 ]; do
+    until output=$(timeout "$(limit 60)" "$@" 2>&1) || [ $tries -ge "$(limit 20)" ]; do
         echo "$output"
         tries=$((tries + 1))
         sleep 0.5
     done
-    [ $tries -lt 20 ]
+    [ $tries -lt "$(limit 20)" ]
     step "$name" $? "$(echo "$output" | tail -n 1), $tries times again"
 }
 
@@ -94,4 +94,58 @@ detach_eth0() {
     tell 30 detach detach 1
     patiently revert xen-livepatch revert twin
     try 60 unload xen-livepatch unload twin
+}
+
+# ---- Guests by the driver inside Xen ----------------------------------------------
+
+# Marks what Xen and dom0 have counted. A notification that a guest sent before Xen knew its port
+# is dom0's: guests have their carriers.
+mark_counts() {
+    dom0=$(card_interrupts) kicks=$(status_of kicks-in-dom0)
+    interrupts=$(status_of interrupts) transmitted=$(status_of transmitted) received=$(status_of received)
+}
+
+# judge_counts PREFIX: since the mark, packets went through Xen, and dom0 had nothing of them.
+judge_counts() {
+    cat $twin/status
+    [ "$(card_interrupts)" = "$dom0" ]
+    step "$1/no-card-interrupt-in-dom0" $? "$dom0 before, $(card_interrupts) after"
+    is kicks-in-dom0 "$kicks"
+    step "$1/no-notification-in-dom0" $? "$kicks before, $(status_of kicks-in-dom0) after"
+    [ "$(status_of interrupts)" -gt "$interrupts" ]
+    step "$1/card-interrupts-in-xen" $? "$(($(status_of interrupts) - interrupts))"
+    [ "$(status_of transmitted)" -gt "$transmitted" ] && [ "$(status_of received)" -gt "$received" ]
+    step "$1/packets-in-xen" $? "$(($(status_of transmitted) - transmitted)) sent, $(($(status_of received) - received)) received"
+    is state 1
+    step "$1/alive" $? "state $(status_of state), $(status_of aborts) aborts"
+}
+
+# connected N: guest N has its carrier.
+connected() {
+    await 240 "guest$1/connected" grep -q '^@ok carrier' "$(console_of "$1")"
+}
+
+# moved NUMBER: whether the driver inside Xen has received so many frames.
+moved() {
+    [ "$(status_of received)" -ge "$1" ]
+}
+
+# In the middle of the guests' transfers.
+await_traffic() {
+    await 240 "$1" moved $(($(status_of received) + 300))
+}
+
+# wild VALUE: the driver's pointer to the card's registers becomes that. An abort that Xen names,
+# and a restart.
+wild() {
+    before=$(status_of aborts)
+    tell 20 "wild-$1/aborted" poison "registers $1"
+    is state 2 && is aborts $((before + 1))
+    step "wild-$1/dead" $? "kind $(status_of abort-kind), address $(status_of abort-address), rip $(status_of abort-rip)"
+    xl dmesg -c >/tmp/dmesg
+    grep -q 'twin: aborted: a fault (14), .* at e1000:e1000_' /tmp/dmesg
+    step "wild-$1/named" $? "$(sed -n 's/.*twin: aborted: //p' /tmp/dmesg)"
+    tell 30 "wild-$1/restart" restart 1
+    is state 1
+    step "wild-$1/alive" $? "state $(status_of state)"
 }

@@ -19,7 +19,7 @@ use super::LiveError;
 use super::dom0::{CommandError, Dom0};
 use super::image::{KernelPlan, Missing, Module};
 use super::memory::{
-    BAR, BAR_SIZE, DRIVER_STACK, Machine, PORTS, PORTS_SIZE, Sizes, data_stack, percpu,
+    BAR, BAR_SIZE, DRIVER_STACK, Machine, PORTS, PORTS_SIZE, Shift, Sizes, data_stack, percpu,
 };
 use crate::dom0::host;
 use crate::dom0::interface::{Info, IrqState, Plain, ReceiveMode};
@@ -92,13 +92,24 @@ impl<'f> Blueprint<'f> {
         variant: Variant,
         upcalls: &HashSet<String>,
     ) -> Result<Blueprint<'f>, SystemError> {
-        let plan = plan(files)?;
+        Blueprint::shifted(files, variant, upcalls, Shift::default())
+    }
+
+    /// The same with code at other addresses.
+    pub fn shifted(
+        files: &'f Files,
+        variant: Variant,
+        upcalls: &HashSet<String>,
+        shift: Shift,
+    ) -> Result<Blueprint<'f>, SystemError> {
+        let plan = shifted_plan(files, shift)?;
         let services = SERVICES.map(|(name, _)| name);
         let payload = Payload::new(&Parts {
             plan: &plan,
             variant,
             upcalls,
             services: &services,
+            shift,
         })?;
         Ok(Blueprint { plan, payload })
     }
@@ -111,8 +122,12 @@ impl<'f> Blueprint<'f> {
 
 /// Lays dom0's objects out and links them.
 pub fn plan(files: &Files) -> Result<KernelPlan<'_>, LiveError> {
-    let sizes = Sizes::default();
-    KernelPlan::new(sizes, &files.modules(), &host::address, Missing::Refuse)
+    shifted_plan(files, Shift::default())
+}
+
+fn shifted_plan(files: &Files, shift: Shift) -> Result<KernelPlan<'_>, LiveError> {
+    let (sizes, host) = (Sizes::default(), &host::address);
+    KernelPlan::shifted(sizes, &files.modules(), host, Missing::Refuse, shift)
 }
 
 /// The hot routines that can be upcalls: all but the one that hands packets to the

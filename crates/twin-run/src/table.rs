@@ -255,11 +255,12 @@ fn slowdown(results: &Results, ratios: &Ratios) -> String {
         out,
         "Driver cycles in the paper: {} sent, {} received, on a machine of 2009. Whole paths:\n\
          medians of rounds in which both took turns. The driver alone: recorded packets played\n\
-         again, natively and rewritten by turns, at sixteen places of code and stack, with warm\n\
-         caches, where nothing else disturbed them, the player's own cycles ({} a packet at\n\
-         most) subtracted. That is too much, as a processor works at both at once; with them\n\
-         left in both the figure is the unsubtracted one, and the driver's own is between.\n\
-         A figure only if two halves of the recordings agree within a tenth.",
+         again, natively and rewritten by turns, in several layouts of the code and at sixteen\n\
+         places of player and stack, with warm caches, where nothing else disturbed them, the\n\
+         player's own cycles ({} a packet at most) subtracted. That is too much, as a processor\n\
+         works at both at once; with them left in both the figure is the unsubtracted one, and\n\
+         the driver's own is between. A figure only if two halves of the recordings agree\n\
+         within a tenth.",
         PAPER_SLOWDOWN[0],
         PAPER_SLOWDOWN[1],
         number(most.round() as u64),

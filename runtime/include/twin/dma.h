@@ -21,8 +21,8 @@
  *     way to it, so nothing changes a descriptor between its check and its use.
  *   - Every buffer that the card reads or writes lies in frames that were permitted, and
  *     that stay so until the card is done, because they are pinned (<twin/frames.h>):
- *     dom0's frames of the pool; for transmission also frames of a guest that a packet
- *     being sent pins.
+ *     dom0's frames of the pool (those that it has when the rings are taken: until they are
+ *     given back); for transmission also frames of a guest that a packet being sent pins.
  *   - A tail that is out of the ring, or that would have the card use a descriptor
  *     while it is replaced, is not passed on.
  *
@@ -82,7 +82,7 @@ struct twin_dma_descriptor {
  * reach either. */
 struct twin_dma_slot {
 	uint64_t address;	/* its first word */
-	uint32_t length;	/* bytes that are pinned from there on; 0: none */
+	uint32_t length;	/* bytes that are pinned from there on; 0: none, or held */
 	uint32_t zero;
 };
 
@@ -124,13 +124,14 @@ struct twin_dma_report {
 
 /*
  * The rings of one card. Used by all CPUs, under its lock, which is held for some tens of
- * instructions a descriptor. frames and pool: [setup].
+ * instructions a descriptor. frames, pool and held: [setup].
  */
 struct twin_dma {
 	struct twin_lock lock;
 	uint32_t taken;			/* 1: rings are valid */
 	struct twin_frames *frames;
 	const uint64_t *pool;
+	uint64_t *held;			/* pinned: dom0's of the pool */
 	struct twin_dma_ring ring[TWIN_DMA_RINGS];
 	struct twin_dma_report report;	/* of the last violation */
 	struct twin_dma_statistics statistics;
@@ -141,13 +142,15 @@ uint64_t twin_dma_size(void);
 
 /*
  * No rings yet. Bit f % 64 of pool[f / 64] says that frame f may be used for DMA while it
- * is dom0's; there is a bit for each frame of the table. [setup]
+ * is dom0's. held is as large, and the state's from now on. Both have a bit for each frame
+ * of the table. [setup]
  */
-void twin_dma_init(struct twin_dma *dma, struct twin_frames *frames, const uint64_t *pool);
+void twin_dma_init(struct twin_dma *dma, struct twin_frames *frames, const uint64_t *pool,
+		   uint64_t *held);
 
 /*
- * Take both rings: the ring's frames are pinned, and what the card has already, from head
- * to tail, is checked and copied. The card's base registers may be led to the copies when
+ * Take both rings: dom0's frames of the pool are pinned, the rings' among them, and what
+ * the card has already, from head to tail, is checked and copied. The card's base registers may be led to the copies when
  * this has returned TWIN_OK; it is idle from before the call until then. TWIN_INVALID and
  * a report: a ring or a descriptor breaks a rule, and nothing is taken. TWIN_BUSY: they
  * are taken. [any], on the host's stack; spins on the lock.

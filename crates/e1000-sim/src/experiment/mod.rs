@@ -1,10 +1,10 @@
 //! Experiments: what a packet costs on each path (paper, section 6.2).
 //!
 //! ```text
-//! Setup ─> boot ─> for each load:  warm up
+//! Setup ─> in each layout of code: boot ─> for each load: packets are recorded, and the
+//!                                  driver plays them alone, by turns          its part
+//!       ─> boot ─> for each load:  warm up
 //!                                  rounds: every path and direction in turn   cycles
-//!                                    between them: packets are recorded, and
-//!                                    the driver plays them alone, by turns    its part
 //!                                  single-stepped packets                     instructions
 //!                  ─> Measured, one for each load, path and direction
 //! ```
@@ -16,6 +16,7 @@
 //! and are compared round by round, and so are drivers ([`Measured::against`]).
 
 mod alone;
+mod layouts;
 mod measured;
 mod routines;
 mod spent;
@@ -34,11 +35,9 @@ use std::collections::HashSet;
 
 use super::memory::{Machine, Sizes};
 use super::paths::{self, PacketPath, Paths};
-use super::replay::Turn;
 use super::system::{Blueprint, System, SystemError};
 use crate::dom0::job::Look;
 use crate::image::files::Files;
-use crate::measure::profile::Component;
 use crate::measure::steps;
 use crate::packets::round::{BATCH, PacketDirection};
 use crate::traffic::source::Shape;
@@ -47,17 +46,6 @@ use crate::transport::rendezvous::Limits;
 
 /// Rounds that a path's packets of one direction are divided into.
 pub const ROUNDS: u64 = 20;
-/// Recordings that these are divided among, at most. The cost of a recording's packets
-/// depends on where they lie in rings and pools; that of the rewritten driver, which
-/// needs more of the TLB, depends more on it: single recordings differ by a third. So
-/// medians of four disagreed by more than a tenth in one run out of three.
-const RECORDINGS: u64 = 24;
-/// Counted packets for each recording; a small run has two.
-const PER_RECORDING: u64 = 256;
-/// Packets of a recording, at most: some batches.
-const RECORDED: u64 = 2 * BATCH as u64;
-/// The same, of 64 KiB each.
-const RECORDED_SEGMENTS: u64 = 2;
 /// Most packets of 64 KiB that are single-stepped.
 const STEPPED_SEGMENTS: u64 = 4;
 /// Packets before anything is counted: rings and pools have gone round.
@@ -112,6 +100,11 @@ pub fn run(
 ) -> Result<Vec<Measured>, SystemError> {
     paths::pin().map_err(|_| super::LiveError::last("keeping to one processor"))?;
     paths::hurry();
+    let total = (setup.loads.len() as u64 + 1) * (ROUNDS + 2);
+    // First, because it needs processes of its own, made of one that has no instance yet.
+    let played = layouts::played(files, setup, &mut |done, all| {
+        progress(done * (ROUNDS + 2) / all, total);
+    })?;
     let blueprint = Blueprint::new(files, setup.variant, &setup.upcalls)?;
     let machine = Machine::new(Sizes::default())?;
     let mailbox = Mailbox::new()?;
@@ -119,14 +112,18 @@ pub fn run(
     let shape = setup.loads.first().map_or(Shape::Frames(1514), |l| l.shape);
     let mut paths = Paths::new(system, setup.guests, shape)?;
     let mut all = Vec::new();
-    let total = setup.loads.len() as u64 * (ROUNDS + 2);
     for (number, load) in setup.loads.iter().enumerate() {
-        let start = number as u64 * (ROUNDS + 2);
+        let start = (number as u64 + 1) * (ROUNDS + 2);
         if paths.shape() != load.shape {
             paths.set_shape(load.shape)?;
         }
         let mut tell = |done| progress(start + done, total);
-        all.extend(measure(&mut paths, setup, load, &mut tell)?);
+        let mut measurements = measure(&mut paths, setup, load, &mut tell)?;
+        for measured in &mut measurements {
+            let of_load = played.iter().filter(|played| played.load == number);
+            measured.alone = layouts::alone(of_load, measured);
+        }
+        all.extend(measurements);
     }
     Ok(all)
 }
@@ -145,16 +142,9 @@ fn measure(
     // Everything is warmed up from this point on.
     tell(1);
     let rounds: Vec<u64> = rounds(setup.packets).collect();
-    let recordings = recordings(setup.packets);
-    let mut recorded = 0;
     for (number, packets) in rounds.iter().enumerate() {
         for measured in &mut measurements {
             count_cycles(paths, measured, *packets)?;
-        }
-        // Both halves run over the same time, and over all ages of the pools.
-        while recorded < recordings * (number as u64 + 1) / rounds.len() as u64 {
-            play(paths, setup, &mut measurements, recorded as usize % 2)?;
-            recorded += 1;
         }
         tell(2 + number as u64);
     }
@@ -182,25 +172,24 @@ fn rounds(packets: u64) -> impl Iterator<Item = u64> {
     (0..packets.div_ceil(size)).map(move |round| size.min(packets - round * size))
 }
 
-/// How many recordings a run of that many packets has: two halves of some each.
-fn recordings(packets: u64) -> u64 {
-    (packets / PER_RECORDING).clamp(2, RECORDINGS)
-}
-
 fn warm_up(
     paths: &mut Paths<'_>,
     measured: &mut Measured,
     packets: u64,
 ) -> Result<(), SystemError> {
-    let most = match measured.shape {
-        Shape::Frames(_) => WARM_UP,
-        Shape::Segments(_) => WARM_UP_SEGMENTS,
-    };
-    // A small run is warmed up too, because rings have 256 places.
-    let packets = packets.clamp(WARM_UP_SEGMENTS, most);
+    let packets = warm_up_packets(measured.shape, packets);
     let seen = paths.run(measured.path, measured.work(Look::Cycles, packets))?;
     measured.add(&seen);
     Ok(())
+}
+
+/// A small run is warmed up too, because rings have 256 places.
+fn warm_up_packets(shape: Shape, packets: u64) -> u64 {
+    let most = match shape {
+        Shape::Frames(_) => WARM_UP,
+        Shape::Segments(_) => WARM_UP_SEGMENTS,
+    };
+    packets.clamp(WARM_UP_SEGMENTS, most)
 }
 
 fn count_cycles(
@@ -224,60 +213,6 @@ fn count_cycles(
         *sum += cycles;
     }
     Ok(())
-}
-
-/// Records each direction's packets anew, and lets both drivers play them by turns.
-fn play(
-    paths: &mut Paths<'_>,
-    setup: &Setup,
-    measurements: &mut [Measured],
-    half: usize,
-) -> Result<(), SystemError> {
-    if setup.turns == 0 || !setup.upcalls.is_empty() {
-        return Ok(());
-    }
-    for direction in [PacketDirection::Send, PacketDirection::Receive] {
-        let mut measurements: Vec<&mut Measured> = measurements
-            .iter_mut()
-            .filter(|measured| measured.direction == direction)
-            .collect();
-        let Some(shape) = measurements.first().map(|measured| measured.shape) else {
-            continue;
-        };
-        let rewritten = measurements
-            .iter()
-            .any(|measured| measured.path == PacketPath::Twin);
-        let tape = paths.record(direction, recorded_packets(shape, setup.packets))?;
-        let mut executed = [tape.instructions; 2];
-        if rewritten {
-            executed[1] = paths.count_rewritten(&tape)?.of(Component::Driver);
-        }
-        let mut drivers = [Vec::new(), Vec::new()];
-        for _ in 0..setup.turns.div_ceil(recordings(setup.packets)) {
-            drivers[0].push(paths.play_natively()?);
-            if rewritten {
-                drivers[1].push(paths.play_rewritten(&tape)?);
-            }
-        }
-        for measured in &mut measurements {
-            let driver = usize::from(measured.path == PacketPath::Twin);
-            let alone = measured.alone.get_or_insert_default();
-            alone.executed += executed[driver];
-            alone.packets += tape.packets;
-            alone.halves[half].extend(Turn::undisturbed(&drivers[driver]));
-        }
-    }
-    Ok(())
-}
-
-/// Packets of a recording. Each of their instructions is a signal, so there are few
-/// where few are counted.
-fn recorded_packets(shape: Shape, packets: u64) -> u64 {
-    let most = match shape {
-        Shape::Frames(_) => RECORDED,
-        Shape::Segments(_) => RECORDED_SEGMENTS,
-    };
-    (packets / 8).clamp(1, most)
 }
 
 fn count_steps(
@@ -326,11 +261,6 @@ fn missed(before: &Statistics, after: &Statistics) -> Missed {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn recordings_make_two_halves() {
-        assert_eq!([1, 2000, 10_000].map(recordings), [2, 7, RECORDINGS]);
-    }
 
     #[test]
     fn rounds_are_whole_batches_and_all_packets() {

@@ -31,6 +31,7 @@ use process_lab::runtime::{self, CodemapEntry};
 use twin_abi::names;
 
 use crate::image::{KernelPlan, Module};
+use crate::memory::Shift;
 
 /// Where the rewritten hot routines are.
 pub const HOT: u64 = 0x5000_0000;
@@ -114,6 +115,8 @@ pub struct Parts<'a> {
     pub upcalls: &'a HashSet<String>,
     /// Names of the hypervisor's own services.
     pub services: &'a [&'a str],
+    /// How far from [`HOT`] and [`DRIVER`] the code is.
+    pub shift: Shift,
 }
 
 impl Payload {
@@ -146,10 +149,12 @@ impl Payload {
         let numbers = numbers(&stubs);
         let linker = Linker { parts, numbers };
         let none = Entries::default();
-        let hot = LinkedCode::link_at(HOT, parts.variant, hot, &|name, use_| {
+        let base = parts.shift.moved(HOT, 3);
+        let hot = LinkedCode::link_at(base, parts.variant, hot, &|name, use_| {
             linker.resolve(Module::Hot, &none, name, use_)
         })?;
-        let driver = LinkedCode::link_at(DRIVER, parts.variant, driver, &|name, use_| {
+        let base = parts.shift.moved(DRIVER, 7);
+        let driver = LinkedCode::link_at(base, parts.variant, driver, &|name, use_| {
             linker.resolve(Module::Driver, &hot.entries, name, use_)
         })?;
         let mut codemap = [hot.entries.codemap(), driver.entries.codemap()].concat();

@@ -30,7 +30,7 @@ use elf_loader::{Object, Place, Section, SectionId};
 use super::error::LiveError;
 use super::memory::{
     self, CANARY, CPUS, DIRECT_MAP, DRIVER, FAR, HOT, IMAGE_ROOM, KERNEL, Machine, PERCPU_LINK,
-    PERCPU_SIZE, Sizes, Space, VMEMMAP,
+    PERCPU_SIZE, Shift, Sizes, Space, VMEMMAP,
 };
 use crate::image::bugs::{Warning, warnings};
 use crate::image::names::Names;
@@ -50,11 +50,11 @@ pub enum Module {
 
 impl Module {
     /// Where it is linked.
-    pub fn base(self) -> u64 {
+    fn base(self, shift: Shift) -> u64 {
         match self {
             Module::Driver => DRIVER,
-            Module::Hot => HOT,
-            Module::Kernel => KERNEL,
+            Module::Hot => shift.moved(HOT, 3),
+            Module::Kernel => shift.moved(KERNEL, 5),
         }
     }
 }
@@ -116,7 +116,21 @@ impl<'f> KernelPlan<'f> {
         host: Host<'_>,
         missing: Missing,
     ) -> Result<KernelPlan<'f>, LiveError> {
-        let mut images = place(files)?;
+        KernelPlan::shifted(sizes, files, host, missing, Shift::default())
+    }
+
+    /// The same at other addresses.
+    ///
+    /// # Errors
+    /// As [`KernelPlan::new`].
+    pub fn shifted(
+        sizes: Sizes,
+        files: &[(Module, &'f [u8])],
+        host: Host<'_>,
+        missing: Missing,
+        shift: Shift,
+    ) -> Result<KernelPlan<'f>, LiveError> {
+        let mut images = place(files, shift)?;
         let globals = Globals::new(&images)?;
         let far = Far::new(&images, &globals, host);
         if missing == Missing::Refuse && !far.missing.is_empty() {
@@ -301,11 +315,11 @@ fn is_percpu(section: &Section<'_>) -> bool {
     section.name.starts_with(".data..percpu")
 }
 
-fn place<'f>(files: &[(Module, &'f [u8])]) -> Result<Vec<Image<'f>>, LiveError> {
+fn place<'f>(files: &[(Module, &'f [u8])], shift: Shift) -> Result<Vec<Image<'f>>, LiveError> {
     let mut percpu_end = PERCPU_LINK;
     let mut images = Vec::new();
     for (module, bytes) in files {
-        images.push(place_one(*module, bytes, &mut percpu_end)?);
+        images.push(place_one(*module, bytes, shift, &mut percpu_end)?);
     }
     if percpu_end > PERCPU_SIZE {
         return Err(LiveError::NoRoom {
@@ -320,12 +334,15 @@ fn place<'f>(files: &[(Module, &'f [u8])]) -> Result<Vec<Image<'f>>, LiveError> 
 fn place_one<'f>(
     module: Module,
     bytes: &'f [u8],
+    shift: Shift,
     percpu_end: &mut u64,
 ) -> Result<Image<'f>, LiveError> {
     let object = elf_loader::read(bytes).map_err(|source| LiveError::Read { module, source })?;
-    let far = layout(&object, module.base(), |_, section| !is_percpu(section))
-        .map_err(|source| in_module(module, source))?;
-    let size = far.span().end.saturating_sub(module.base());
+    let far = layout(&object, module.base(shift), |_, section| {
+        !is_percpu(section)
+    })
+    .map_err(|source| in_module(module, source))?;
+    let size = (far.span().end).saturating_sub(module.base(Shift::default()));
     if size > IMAGE_ROOM {
         return Err(LiveError::NoRoom {
             what: module.to_string(),

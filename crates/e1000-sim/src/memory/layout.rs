@@ -16,6 +16,28 @@ use std::ops::Range;
 
 use process_lab::program::STACK_VIEW;
 
+/// By how many pages code lies above its usual addresses.
+///
+/// Branches of several objects get into each other's way in the processor, as their distances
+/// have it. With the hot routines a page higher the native driver takes 30 cycles for a
+/// received packet instead of 60, the rewritten one as many as before (Intel family 6,
+/// model 167). So the driver's cost is measured in several layouts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shift(u64);
+
+impl Shift {
+    /// So many of them; the first moves nothing.
+    pub fn first(count: u64) -> impl Iterator<Item = Shift> {
+        (0..count).map(Shift)
+    }
+
+    /// The address of an object that is at `usual` without it; `step` tells objects apart, so
+    /// that their distances change.
+    pub fn moved(self, usual: u64, step: u64) -> u64 {
+        usual + self.0 * step * PAGE
+    }
+}
+
 /// Page size in bytes.
 pub const PAGE: u64 = twin_abi::stlb::PAGE_SIZE;
 /// Where `e1000.ko` is linked.

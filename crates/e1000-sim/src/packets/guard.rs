@@ -32,7 +32,7 @@ pub struct Guard<'m> {
     tails: [AtomicU32; 2],
     off: Cell<bool>,
     /// Kept because the state points to them.
-    _memory: [Box<[u64]>; 2],
+    _memory: [Box<[u64]>; 3],
     _slots: [Box<[DmaSlot]>; 2],
 }
 
@@ -49,8 +49,10 @@ impl<'m> Guard<'m> {
         let words = unsafe { runtime::twin_dma_size() }.div_ceil(8) as usize;
         let mut memory = vec![0u64; words].into_boxed_slice();
         let state: *mut Dma = memory.as_mut_ptr().cast();
-        // SAFETY: as large as said and aligned; frames and pool outlive the state.
-        unsafe { runtime::twin_dma_init(state, machine.frames().raw(), allowed.as_ptr()) };
+        let mut held = vec![0u64; allowed.len()].into_boxed_slice();
+        let bits = (allowed.as_ptr(), held.as_mut_ptr());
+        // SAFETY: as large as said and aligned; frames and bits outlive the state.
+        unsafe { runtime::twin_dma_init(state, machine.frames().raw(), bits.0, bits.1) };
         let mut slots = RINGS.map(|_| vec![DmaSlot::default(); DESCRIPTORS].into_boxed_slice());
         Guard {
             machine,
@@ -58,7 +60,7 @@ impl<'m> Guard<'m> {
             slots: slots.each_mut().map(|slots| slots.as_mut_ptr()),
             tails: [AtomicU32::new(0), AtomicU32::new(0)],
             off: Cell::new(false),
-            _memory: [memory, allowed],
+            _memory: [memory, allowed, held],
             _slots: slots,
         }
     }

@@ -35,6 +35,8 @@ pub(crate) mod tape;
 
 pub use tape::{Tape, TapeSlot};
 
+use serde::{Deserialize, Serialize};
+
 use crate::measure::profile::{Component, enter_phase};
 use crate::measure::steps::{self, Steps};
 use player::{Ground, Player, PlayerPlace};
@@ -46,7 +48,7 @@ const WARM_UP: usize = 3;
 
 /// The cost of a turn of one driver: a tenth of its plays cost less.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Turn {
     /// Cycles a packet, the player's own subtracted.
     pub cycles: f64,

@@ -184,8 +184,8 @@ pub(super) fn slowdown(runs: &Runs) -> Chart {
     let mut series: Vec<Series> = Vec::new();
     let mut notes = format!(
         "The driver alone, with warm caches: recorded packets played again, natively and \
-         rewritten by turns, at sixteen places of code and stack, where nothing else disturbed \
-         them, in {} runs, schemes by turns; medians of recordings, lines from their 10th to their 90th percentile. A figure \
+         rewritten by turns, in several layouts of the code and at sixteen places of player and \
+         stack, where nothing else disturbed them, in {} runs, schemes by turns; medians of recordings, lines from their 10th to their 90th percentile. A figure \
          only where two halves of the recordings of each run, and all runs, agree within a \
          tenth. The player's own cycles are subtracted, which is too much, as a processor works \
          at both at once; unsubtracted is too little.",

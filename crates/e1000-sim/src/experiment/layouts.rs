@@ -1,0 +1,228 @@
+//! The driver alone ([`crate::replay`]), with its code, the hot routines' and the kernel's at
+//! several distances of each other: what it costs depends on them ([`Shift`]).
+//!
+//! ```text
+//! for each layout, in a process of its own:  boot ─> warm up ─> record, play by turns
+//!                                                                     └─ pipe ─> Played
+//! ```
+//!
+//! A process has one hypervisor instance, so a layout has a process.
+
+use std::io::{self, Read};
+
+use process_lab::process;
+use serde::{Deserialize, Serialize};
+
+use super::alone::Alone;
+use super::measured::Measured;
+use super::{Load, Setup, warm_up_packets};
+use crate::dom0::job::Look;
+use crate::error::LiveError;
+use crate::image::files::Files;
+use crate::measure::profile::Component;
+use crate::memory::{Machine, Shift, Sizes};
+use crate::packets::packet_loop::Stop;
+use crate::packets::round::{BATCH, PacketDirection};
+use crate::paths::{PacketPath, Paths, Work};
+use crate::replay::Turn;
+use crate::system::{Blueprint, Stopped, System, SystemError};
+use crate::traffic::source::Shape;
+use crate::transport::mailbox::Mailbox;
+use crate::transport::rendezvous::Limits;
+
+/// Recordings of a load and a direction, at most. The cost of a recording's packets
+/// depends on where they lie in rings and pools; that of the rewritten driver, which
+/// needs more of the TLB, depends more on it: single recordings differ by a third.
+const RECORDINGS: u64 = 24;
+/// Counted packets for each recording; a small run has two.
+const PER_RECORDING: u64 = 256;
+/// Layouts that these are divided among, at most: two recordings for each.
+const LAYOUTS: u64 = 12;
+/// Packets of a recording, at most: some batches.
+const RECORDED: u64 = 2 * BATCH as u64;
+/// The same, of 64 KiB each.
+const RECORDED_SEGMENTS: u64 = 2;
+
+/// What a recording cost both drivers.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Played {
+    /// The load's number in the setup.
+    pub(super) load: usize,
+    sent: bool,
+    /// The half that it belongs to ([`super::Twice`]).
+    half: usize,
+    packets: u64,
+    /// Instructions, natively and rewritten.
+    executed: [u64; 2],
+    /// The same order; none without turns.
+    turns: [Option<Turn>; 2],
+}
+
+/// Recordings of all loads, if the driver is to play alone. This process has no instance yet.
+///
+/// # Errors
+/// [`SystemError`] of one of the processes.
+pub(super) fn played(
+    files: &Files,
+    setup: &Setup,
+    tell: &mut dyn FnMut(u64, u64),
+) -> Result<Vec<Played>, SystemError> {
+    if setup.turns == 0 || !setup.upcalls.is_empty() {
+        return Ok(Vec::new());
+    }
+    let layouts = layouts(setup.packets);
+    let mut all = Vec::new();
+    for (number, shift) in Shift::first(layouts).enumerate() {
+        all.extend(in_a_process(|| in_layout(files, setup, shift, number))?);
+        tell(1 + number as u64, layouts);
+    }
+    Ok(all)
+}
+
+/// The cost of the driver that moves the packets of a measurement.
+pub(super) fn alone<'p>(
+    played: impl Iterator<Item = &'p Played>,
+    measured: &Measured,
+) -> Option<Alone> {
+    let driver = usize::from(measured.path == PacketPath::Twin);
+    let sent = measured.direction == PacketDirection::Send;
+    let mut alone = None;
+    for played in played.filter(|played| played.sent == sent) {
+        let alone: &mut Alone = alone.get_or_insert_default();
+        alone.executed += played.executed[driver];
+        alone.packets += played.packets;
+        alone.halves[played.half].extend(played.turns[driver]);
+    }
+    alone
+}
+
+/// How many recordings a run of that many packets has: two halves of some each.
+fn recordings(packets: u64) -> u64 {
+    (packets / PER_RECORDING).clamp(2, RECORDINGS)
+}
+
+fn layouts(packets: u64) -> u64 {
+    recordings(packets).div_ceil(2).min(LAYOUTS)
+}
+
+/// What `work` gives, done by a child.
+fn in_a_process(
+    work: impl FnOnce() -> Result<Vec<Played>, SystemError>,
+) -> Result<Vec<Played>, SystemError> {
+    let failed = |error| LiveError::system("a process for a layout")(error);
+    let (mut reader, writer) = io::pipe().map_err(failed)?;
+    let mut child = process::fork(|| {
+        let result = work().map_err(|error| error.to_string());
+        i32::from(serde_json::to_writer(&writer, &result).is_err())
+    })
+    .map_err(failed)?;
+    drop(writer);
+    let mut text = String::new();
+    reader.read_to_string(&mut text).map_err(failed)?;
+    child.wait();
+    let said = serde_json::from_str::<Result<Vec<Played>, String>>(&text);
+    let result = said.unwrap_or_else(|_| Err(child.fate().unwrap_or_default()));
+    result.map_err(|why| Stopped(Stop::Driver(why)).into())
+}
+
+/// All loads, in the layout of that number.
+fn in_layout(
+    files: &Files,
+    setup: &Setup,
+    shift: Shift,
+    number: usize,
+) -> Result<Vec<Played>, SystemError> {
+    let blueprint = Blueprint::shifted(files, setup.variant, &setup.upcalls, shift)?;
+    let machine = Machine::new(Sizes::default())?;
+    let mailbox = Mailbox::new()?;
+    let system = System::start(&blueprint, &machine, mailbox.get(), Limits::default())?;
+    let shape = setup.loads.first().map_or(Shape::Frames(1514), |l| l.shape);
+    let mut paths = Paths::new(system, setup.guests, shape)?;
+    let here = recordings(setup.packets).div_ceil(layouts(setup.packets)) as usize;
+    let mut all = Vec::new();
+    for (load, what) in setup.loads.iter().enumerate() {
+        if paths.shape() != what.shape {
+            paths.set_shape(what.shape)?;
+        }
+        warm_up(&mut paths, setup, what)?;
+        for recording in 0..here {
+            for direction in &what.directions {
+                let mut played = play(&mut paths, setup, what, *direction)?;
+                (played.load, played.half) = (load, (number + recording) % 2);
+                all.push(played);
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Whether the rewritten driver plays too.
+fn has_rewritten(setup: &Setup) -> bool {
+    setup.paths.contains(&PacketPath::Twin)
+}
+
+fn warm_up(paths: &mut Paths<'_>, setup: &Setup, load: &Load) -> Result<(), SystemError> {
+    for direction in &load.directions {
+        for path in [PacketPath::Native, PacketPath::Twin] {
+            if path == PacketPath::Native || has_rewritten(setup) {
+                let work = Work {
+                    direction: *direction,
+                    packets: warm_up_packets(load.shape, setup.packets),
+                    look: Look::Cycles,
+                };
+                paths.run(path, work)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Records packets anew, and lets both drivers play them by turns.
+fn play(
+    paths: &mut Paths<'_>,
+    setup: &Setup,
+    load: &Load,
+    direction: PacketDirection,
+) -> Result<Played, SystemError> {
+    let tape = paths.record(direction, recorded_packets(load.shape, setup.packets))?;
+    let mut executed = [tape.instructions; 2];
+    if has_rewritten(setup) {
+        executed[1] = paths.count_rewritten(&tape)?.of(Component::Driver);
+    }
+    let mut drivers = [Vec::new(), Vec::new()];
+    for _ in 0..setup.turns.div_ceil(recordings(setup.packets)) {
+        drivers[0].push(paths.play_natively()?);
+        if has_rewritten(setup) {
+            drivers[1].push(paths.play_rewritten(&tape)?);
+        }
+    }
+    Ok(Played {
+        load: 0,
+        sent: direction == PacketDirection::Send,
+        half: 0,
+        packets: tape.packets,
+        executed,
+        turns: drivers.map(|turns| Turn::undisturbed(&turns)),
+    })
+}
+
+/// Packets of a recording. Each of their instructions is a signal, so there are few
+/// where few are counted.
+fn recorded_packets(shape: Shape, packets: u64) -> u64 {
+    let most = match shape {
+        Shape::Frames(_) => RECORDED,
+        Shape::Segments(_) => RECORDED_SEGMENTS,
+    };
+    (packets / 8).clamp(1, most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recordings_make_two_halves_in_each_layout() {
+        assert_eq!([1, 2000, 10_000].map(recordings), [2, 7, RECORDINGS]);
+        assert_eq!([1, 2000, 10_000].map(layouts), [1, 4, LAYOUTS]);
+    }
+}

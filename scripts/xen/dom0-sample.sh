@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# The short form of attach, a part of `make test`: one guest, whose transfers outlive a wild
+# pointer of the driver and its restart; then the driver is dom0's again.
+. /twin.sh
+
+native native-before/
+load_modules
+attach_eth0
+if start_guest 1; then
+    connected 1
+    await_traffic guest1/moving
+    wild 10
+    mark_counts
+    finish_guest 1 300
+    judge_counts guest1
+fi
+detach_eth0
+native native-after/
+unload_modules
