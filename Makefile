@@ -119,6 +119,7 @@ boot: kernel ## rewritten Ethernet modules in this release's kernel under QEMU, 
 
 xen: setup build ## a guest's packets through Debian's stock Xen under QEMU: by dom0, and by the driver inside Xen (half an hour)
 	@sh scripts/stock.sh && sh scripts/headers.sh && sh scripts/xen-packages.sh && sh scripts/xen-payload.sh
+	@sh scripts/xen-install.sh target/xen/kit --headers target/stock/headers --xen target/xen/xen.deb
 	@sh scripts/xen.sh
 
 programs: setup ## every compiler; programs, DKMS packages and gcc's torture programs through `twin cc`, against the unrewritten builds (two hours)

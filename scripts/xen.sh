@@ -9,12 +9,14 @@
 #   modules    dom0's modules of runtime/dom0, without anything inside Xen
 #   attach     the driver inside Xen: guests, wild pointers, and back
 #   faults     hand-written driver code inside Xen that faults in every way
+#   command    the same as attach by `twin xen`: refusals, undone attachments, guests, back
 #   sample     attach in short: one guest, one wild pointer in mid-transfer
 # Without arguments: each but the last with one processor and with two.
 #
-# Needs target/stock, target/xen (scripts/xen-packages.sh, xen-modules.sh, xen-payload.sh) and,
-# without privileges, QEMU and busybox (scripts/setup.sh). Leaves target/xen/run/SCENARIO-PROCESSORS/: console.log (Xen
-# and dom0), results.log (the lines), the initramfs. The last line is
+# Needs target/stock, target/xen (scripts/xen-packages.sh, xen-modules.sh, xen-payload.sh, and
+# xen-install.sh for `command`) and, without privileges, QEMU and busybox (scripts/setup.sh).
+# Leaves target/xen/run/SCENARIO-PROCESSORS/: console.log (Xen and dom0), results.log (the
+# lines), the initramfs. The last line is
 #   xen: N scenarios, M steps, K failed
 # and the status is 0 only if every scenario came to its end and no step failed.
 #
@@ -130,6 +132,25 @@ add_payload() {
     [ "$2" = platform ] || mv "$1/$2.o" "$1/platform.o"
 }
 
+# add_command FOLDER: `twin` as it is, with this system's libraries, which may be newer than
+# dom0's, and what it needs installed.
+add_command() {
+    [ -d "$xen/kit" ] || die "no target/xen/kit: run make xen, or scripts/xen-install.sh target/xen/kit --headers target/stock/headers --xen target/xen/xen.deb"
+    mkdir -p "$1/twin/lib"
+    strip -o "$1/twin/twin" "$xen/payload/twin"
+    ldd "$xen/payload/twin" | sed -n 's|.*[[:space:]]\(/[^ ]*\) (.*|\1|p' | while read -r library; do
+        cp -L "$library" "$1/twin/lib/"
+    done
+    cp -r "$xen/kit" "$1/twin/kit"
+    cp "$xen/kit/vif-twin" "$1/etc/xen/scripts/"
+    cat >"$1/bin/twin" <<'RUN'
+#!/bin/sh
+export TWIN_XEN="${TWIN_XEN:-/twin/kit}"
+exec /twin/lib/ld-linux-x86-64.so.2 --library-path /twin/lib /twin/twin "$@"
+RUN
+    chmod +x "$1/bin/twin"
+}
+
 # prepare SCENARIO FOLDER: everything that QEMU and the host's end need.
 prepare() {
     rm -rf "$2"
@@ -147,6 +168,7 @@ prepare() {
         add_modules "$2/dom0"
         add_payload "$2" platform
         ;;
+    command) add_command "$2/dom0" ;;
     faults)
         add_modules "$2/dom0" xen_faults.ko
         add_payload "$2" platform-test
@@ -223,20 +245,20 @@ scenario() {
 }
 
 scenarios_of() {
-    echo baseline modules attach faults sample
+    echo baseline modules attach command faults sample
 }
 
 main() {
     # depmod is in a folder that only the PATH of root has.
     PATH=$PATH:/usr/sbin:/sbin
-    for tool in qemu-system-x86_64 busybox depmod sha256sum timeout readelf; do
+    for tool in qemu-system-x86_64 busybox depmod sha256sum timeout readelf strip ldd; do
         command -v "$tool" >/dev/null || die "no $tool: run scripts/setup.sh"
     done
     [ -s "$xen/VERSION" ] || die "no target/xen/VERSION: run make xen, or scripts/xen-packages.sh"
     modules=$(CDPATH='' cd -P -- "$root/target/stock/modules" && pwd -P) || die "no target/stock/modules: run make stock"
     release=${modules##*/}
     if [ $# = 0 ]; then
-        for name in baseline modules attach faults; do
+        for name in baseline modules attach command faults; do
             set -- "$@" "$name:1" "$name:2"
         done
     fi

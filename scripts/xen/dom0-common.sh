@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # What the scenarios of dom0 share; sourced after lines.sh.
 
+# What xl runs for guests' interfaces.
+vif_script=vif-script
+
 # guest_config N: a PV guest named guestN.
 guest_config() {
     cat >"/tmp/guest$1.cfg" <<CFG
@@ -12,7 +15,7 @@ extra = "console=hvc0 panic=-1 quiet twin.address=10.0.2.$((14 + $1)) twin.sum=$
 memory = $(option guest_memory)
 vcpus = 1
 cpus = "$(option guest_cpus)"
-vif = ['mac=00:16:3e:00:00:0$1,script=vif-script']
+vif = ['mac=00:16:3e:00:00:0$1,script=$vif_script']
 on_poweroff = "destroy"
 on_crash = "destroy"
 CFG

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# The administrator's command: `twin xen` in dom0, with what scripts/xen-install.sh installs.
+# Refusals first, and an attachment that is undone; then a guest's traffic, a wild pointer in
+# the middle, and back.
+. /twin.sh
+vif_script=vif-twin
+
+# says STATUS STEP WORDS COMMAND...: a command that ends like that and prints these words.
+says() {
+    wanted=$1 name=$2 words=$3
+    shift 3
+    output=$(timeout "$(limit 300)" "$@" 2>&1)
+    status=$?
+    echo "$output"
+    [ "$status" = "$wanted" ] && echo "$output" | grep -qF "$words"
+    step "$name" $? "status $status: $(echo "$output" | grep -F "$words" | head -n 1)"
+}
+
+loaded() {
+    [ -e "/sys/module/$1" ]
+}
+
+in_xen() {
+    xen-livepatch list | grep -q '^twin '
+}
+
+# untouched STEP: nothing of twin's is in Xen or in the kernel.
+untouched() {
+    ! loaded twin_dom0 && ! loaded twin_hot && ! in_xen && [ -z "$(ls -d /tmp/twin-xen-* 2>/dev/null)" ]
+    step "$1/untouched" $? "$(lsmod | grep -c '^twin_') modules, $(xen-livepatch list | grep -c '^twin ') payloads"
+}
+
+# An insmod that lets nobody go on while /tmp/hold is there, once it has loaded the second module.
+mkdir /tmp/bin
+cat >/tmp/bin/insmod <<'RUN'
+#!/bin/sh
+/bin/insmod "$@" || exit
+case $1 in
+*/twin_hot.ko)
+    : >/tmp/held
+    while [ -e /tmp/hold ]; do sleep 0.1; done
+    ;;
+esac
+RUN
+chmod +x /tmp/bin/insmod
+
+# hold STEP: an attachment in its middle: dom0's modules are loaded, the payload is not.
+hold() {
+    rm -f /tmp/held
+    : >/tmp/hold
+    PATH=/tmp/bin:$PATH twin xen attach eth0 >/tmp/middle 2>&1 &
+    attaching=$!
+    await 240 "$1/begun" test -e /tmp/held
+}
+
+# It goes on, if it can, to its end.
+let_go() {
+    rm /tmp/hold
+    wait $attaching
+    status=$?
+    cat /tmp/middle
+}
+
+native native-before/
+
+# ---- Refusals: nothing is changed ----------------------------------------------------
+
+says 1 check/nothing-installed xen-platform env TWIN_XEN=/nowhere twin xen check eth0
+says 1 check/no-interface 'there is no eth7' twin xen check eth7
+says 1 attach/no-interface 'there is no eth7' twin xen attach eth7
+says 1 attach/no-card 'lo is of no device' twin xen attach lo
+mv /twin/kit/tables /twin/tables
+says 1 attach/no-table 'there is no table of the build' twin xen attach eth0
+mv /twin/tables /twin/kit/tables
+ip link set eth0 down
+says 1 attach/down 'eth0 is down' twin xen attach eth0
+ip link set eth0 up
+says 1 detach/nothing 'eth0 is not driven inside Xen' twin xen detach eth0
+says 0 status/nothing 'nothing is attached' twin xen status
+untouched refused
+says 0 check 'eth0 can be driven inside this Xen' twin xen check eth0
+says 0 check/json '"works": true' twin xen check eth0 --format json
+
+# ---- Attachments that do not come to their end -----------------------------------------
+
+# The kernel refuses it after all was checked and loaded: its own reason, and all is undone.
+hold kernel
+ip link set eth0 down
+let_go
+[ "$status" = 1 ] && grep -q "dom0's kernel: eth0 is not up" /tmp/middle
+step kernel/refused $? "status $status: $(tail -n 1 /tmp/middle)"
+ip link set eth0 up
+untouched kernel
+
+# Killed half way: its modules stay. The next one uses them, is refused by the control at its last
+# step, and takes its payload out again. What is left `detach` takes away.
+hold killed
+kill -KILL $attaching
+let_go
+loaded twin_hot && [ "$status" = 137 ]
+step killed/half $? "status $status, $(lsmod | grep -c '^twin_') modules"
+if mount --bind /dev/full $twin/attach; then
+    says 1 attach/last-step 'No space left on device' twin xen attach eth0
+    umount $twin/attach
+fi
+! in_xen && is interface -
+step attach/last-step/undone $? "interface $(status_of interface), $(xen-livepatch list | grep -c '^twin ') payloads"
+says 0 detach/half "nothing of twin's is left" twin xen detach eth0
+rm -rf /tmp/twin-xen-*
+untouched killed
+
+# Ended by the user: the attachment is finished first.
+hold ended
+kill -TERM $attaching
+let_go
+[ "$status" = 143 ] && is state 1 && is interface eth0
+step ended/whole $? "status $status, state $(status_of state)"
+says 0 detach/after-signal "nothing of twin's is left" twin xen detach eth0
+untouched ended
+
+# ---- Attached ----------------------------------------------------------------------------
+
+begin=$(uptime_ms)
+says 0 attach 'eth0: driven inside Xen 4.17' twin xen attach eth0
+echo "@value attach-ms $(($(uptime_ms) - begin))"
+says 1 attach/again 'eth0 is driven inside Xen already' twin xen attach eth0
+says 1 check/attached 'xen-in-use' twin xen check eth0
+says 1 detach/other 'eth0 is; give that' twin xen detach eth1
+says 0 status/attached 'eth0: driven inside Xen' twin xen status
+
+if start_guest 1; then
+    connected 1
+    await_traffic guest1/moving
+    tell 20 poison poison 'registers 10'
+    says 0 status/aborted 'ABORTED, nothing moves: a fault (14) at e1000:e1000_' twin xen status
+    says 0 status/aborted-json '"state": "aborted"' twin xen status --format json
+    says 0 restart 'eth0: driven inside Xen' twin xen restart eth0
+    mark_counts
+    says 0 status/guest 'vif1.0' twin xen status
+    finish_guest 1 300
+    judge_counts guest1
+fi
+
+# ---- And back ------------------------------------------------------------------------------
+
+# A guest's interface is still there: the driver goes, dom0's modules stay.
+if start_guest 2; then
+    await 240 guest2/pinged grep -q '^@ok ping' "$(console_of 2)"
+    says 0 detach/guest 'shut these guests down' twin xen detach eth0
+    ! in_xen && loaded twin_dom0
+    step detach/guest/modules-stay $? "$(xen-livepatch list | grep -c '^twin ') payloads"
+    says 0 attach/guest 'eth0: driven inside Xen' twin xen attach eth0
+    finish_guest 2 300
+fi
+says 0 detach "nothing of twin's is left" twin xen detach eth0
+untouched detached
+native native-after/
