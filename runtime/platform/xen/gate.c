@@ -124,6 +124,7 @@ static int enter(uint64_t function, const uint64_t args[6], uint64_t *result)
 {
 	const uint32_t processor = xen_processor();
 	struct twin_cpu *cpu;
+	int status;
 
 	/* One more than at attach has come. */
 	if (processor >= TWIN_XEN_CPUS)
@@ -131,7 +132,10 @@ static int enter(uint64_t function, const uint64_t args[6], uint64_t *result)
 	xen_alias_ready();
 	cpu = xen_block_context(processor);
 	cpu->gs_base = xen_device.given.gs_base[processor];
-	return twin_enter(cpu, &xen_instance, function, args, result);
+	xen_clock_enter(processor);
+	status = twin_enter(cpu, &xen_instance, function, args, result);
+	xen_clock_leave(processor);
+	return status;
 }
 
 int xen_run(const void *function, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t *result)
