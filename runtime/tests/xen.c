@@ -437,6 +437,29 @@ static void a_kick_is_not_lost(void)
 	xen_unlock();
 }
 
+/* ---- The clock ------------------------------------------------------------------ */
+
+static void a_turn_that_does_not_end_is_seen(void)
+{
+	struct xen_watch watch = { 0, 0 };
+	uint32_t i;
+
+	/* Nothing runs, for ever. */
+	for (i = 0; i < 3 * XEN_WATCH_LIMIT; i++)
+		CHECK(!xen_watch(&watch, 4));
+	/* Each tick another one. */
+	for (i = 0; i < 3 * XEN_WATCH_LIMIT; i++)
+		CHECK(!xen_watch(&watch, 5 + 2 * i));
+	CHECK(!xen_watch(&watch, 1001));
+	for (i = 1; i < XEN_WATCH_LIMIT; i++)
+		CHECK(!xen_watch(&watch, 1001));
+	/* Again each tick until it has ended. */
+	CHECK(xen_watch(&watch, 1001));
+	CHECK(xen_watch(&watch, 1001));
+	CHECK(!xen_watch(&watch, 1002));
+	CHECK(!xen_watch(&watch, 1003));
+}
+
 int main(void)
 {
 	RUN(slots_of_a_stock_dom0);
@@ -457,5 +480,6 @@ int main(void)
 	RUN(a_domain_is_kept_until_it_is_disconnected);
 	RUN(rings_go_on_after_a_reconnection);
 	RUN(a_kick_is_not_lost);
+	RUN(a_turn_that_does_not_end_is_seen);
 	return test_summary();
 }

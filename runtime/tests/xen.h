@@ -12,6 +12,7 @@
 
 #include <twin/guest.h>
 
+#include "../platform/xen/clock.h"
 #include "../platform/xen/netif.h"
 #include "../platform/xen/platform.h"
 #include "test.h"

@@ -28,7 +28,7 @@ aborts() {
     tell 30 "$1/restart" restart 1
 }
 
-# Kinds: 5 a stack, 6 a fault. Reasons: the processor's exceptions.
+# Kinds: 5 a stack, 6 a fault, 12 the time. Reasons: the processor's exceptions.
 returns entry 0
 aborts divide 1 divide 6 0
 aborts invalid-instruction 2 invalid 6 6
@@ -47,6 +47,11 @@ aborts xen-stack 6 touch 6 14 ffff837cc001fff8
 aborts null 6 touch 6 14 0
 aborts xen-memory 6 touch 6 14 ffff830000001000
 aborts dom0-page-table 6 touch 6 14 table
+
+# Stopped by another processor, if there is one.
+if [ "$(xl info | sed -n 's/^nr_cpus *: //p')" -gt 1 ]; then
+    aborts endless-loop 7 loop 12 0
+fi
 
 start_guest 1
 finish_guest 1 300

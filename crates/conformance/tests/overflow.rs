@@ -14,7 +14,9 @@ use process_lab::program::Variant;
 fn compiled() -> Vec<u8> {
     let source =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/overflow/receive.c");
-    let object = Path::new(env!("CARGO_TARGET_TMPDIR")).join("receive.o");
+    // Tests run at the same time.
+    let folder = tempfile::tempdir().expect("a folder");
+    let object = folder.path().join("receive.o");
     let flags = "-O2 -ffreestanding -fno-builtin -fno-stack-protector -fno-pic -mcmodel=kernel \
                  -mno-red-zone -mgeneral-regs-only -fcf-protection=none \
                  -fno-asynchronous-unwind-tables -fno-tree-loop-distribute-patterns -c -o";

@@ -9,7 +9,7 @@
  *                                     guests are disconnected: nothing new is sent
  *                                     packets on their way are waited for
  *   (6) attached = 1                  attached = 0: faults, events, interrupts go by
- *   (5) tasklet                       tasklet killed, a swallowed interrupt ended
+ *   (5) tasklet, clock                tasklet killed, a swallowed interrupt ended; clock off
  *   (4) transmit buffers              freed
  *   (3) handler, by the codemap
  *   (2) instance
@@ -142,6 +142,7 @@ long xen_attach_finish(void)
 		return status;
 	}
 	xen_interrupt_start(xen_processor());
+	xen_clock_start();
 	xen_refuse(0, "");
 	__atomic_store_n(&xen_device.attached, 1, __ATOMIC_RELEASE);
 	printk(XEN_INFO "twin: attached, interrupt %u, %u processors\n", xen_device.given.pirq,
@@ -178,6 +179,7 @@ long xen_detach_begin(void)
 		return -XEN_EAGAIN;
 	}
 	xen_interrupt_stop();
+	xen_clock_stop();
 	return 0;
 }
 

@@ -70,8 +70,8 @@ static const char *const kinds[] = {
 	[TWIN_ABORT_IMPORT] = "an import that is not done here",
 	[TWIN_ABORT_DEAD] = "another invocation was aborted",
 	[TWIN_ABORT_RETURN] = "a return address was overwritten",
-	[TWIN_ABORT_DMA] = "a bad address for the card",
-	[TWIN_ABORT_TIME] = "out of time",
+	[TWIN_ABORT_DMA] = "a descriptor for the card",
+	[TWIN_ABORT_TIME] = "it took too long",
 };
 
 static const char *kind_of(const struct twin_abort_report *report)

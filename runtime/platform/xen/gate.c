@@ -132,7 +132,9 @@ static int enter(uint64_t function, const uint64_t args[6], uint64_t *result)
 	xen_alias_ready();
 	cpu = xen_block_context(processor);
 	cpu->gs_base = xen_device.given.gs_base[processor];
+	xen_clock_enter(processor);
 	status = twin_enter(cpu, &xen_instance, function, args, result);
+	xen_clock_leave(processor);
 	/* As the core counts them. Interrupts are off: nobody else writes this one. */
 	if (status == TWIN_OK || status == TWIN_ABORTED)
 		xen_counts.processor_entries[processor]++;

@@ -155,6 +155,14 @@ int xen_instance_create(void);
 int xen_run(const void *function, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t *result);
 extern struct twin_instance xen_instance;
 
+/* ---- clock.c --------------------------------------------------------------------- */
+
+void xen_clock_start(void);	/* [idle] */
+void xen_clock_stop(void);	/* [dom0], not served; no driver code runs any more */
+/* Around driver code. [off], on that processor. */
+void xen_clock_enter(uint32_t processor);
+void xen_clock_leave(uint32_t processor);
+
 /* ---- import.c --------------------------------------------------------------------- */
 
 int xen_import(struct twin_instance *instance, struct twin_call_frame *frame);

@@ -55,6 +55,10 @@ FUNCTION xen_test_touch
 	xorl	%eax, %eax
 	ret
 
+FUNCTION xen_test_loop			/* it never ends, and calls nobody */
+	pause
+	jmp	xen_test_loop
+
 	.globl	xen_test_end
 	.hidden	xen_test_end
 xen_test_end:

@@ -7,7 +7,7 @@
 
 extern const char xen_test_start[], xen_test_end[];
 extern const char xen_test_return[], xen_test_divide[], xen_test_invalid[], xen_test_protection[],
-	xen_test_fetch[], xen_test_recurse[], xen_test_touch[];
+	xen_test_fetch[], xen_test_recurse[], xen_test_touch[], xen_test_loop[];
 
 #define FIRST 0x74776f00u
 
@@ -15,7 +15,7 @@ static const char *function_of(unsigned int number)
 {
 	const char *const functions[] = {
 		xen_test_return, xen_test_divide, xen_test_invalid, xen_test_protection,
-		xen_test_fetch, xen_test_recurse, xen_test_touch,
+		xen_test_fetch, xen_test_recurse, xen_test_touch, xen_test_loop,
 	};
 
 	return number - FIRST < sizeof(functions) / sizeof(*functions) ?
