@@ -4,14 +4,14 @@
 # What xl runs for guests' interfaces.
 vif_script=vif-script
 
-# guest_config N: a PV guest named guestN.
+# guest_config N [ROLE]: a PV guest named guestN, and what it does (guest-init).
 guest_config() {
     cat >"/tmp/guest$1.cfg" <<CFG
 name = "guest$1"
 type = "pv"
 kernel = "/boot/vmlinux"
 ramdisk = "/boot/guest.cpio"
-extra = "console=hvc0 panic=-1 quiet twin.address=10.0.2.$((14 + $1)) twin.sum=$(option sum) twin.rounds=$(option rounds) twin.patience=$(option patience)"
+extra = "console=hvc0 panic=-1 quiet twin.address=10.0.2.$((14 + $1)) twin.sum=$(option sum) twin.rounds=$(option rounds) twin.patience=$(option patience) twin.role=${2-host}"
 memory = $(option guest_memory)
 vcpus = 1
 cpus = "$(option guest_cpus)"
@@ -31,8 +31,9 @@ follow_guest() {
         sed -n "s/\r//g; s|^@\(ok\|fail\|value\) |@\1 guest$1/|p"
 }
 
+# start_guest N [ROLE]
 start_guest() {
-    guest_config "$1"
+    guest_config "$@"
     : >"$(console_of "$1")"
     try 120 "guest$1/create" xl create "/tmp/guest$1.cfg" || return
     follow_guest "$1" &
@@ -44,19 +45,29 @@ steps_of() {
     grep -c "^@ok $2 " "$(console_of "$1")"
 }
 
-# finish_guest N SECONDS: waits for its end; all of its traffic must have been right.
-finish_guest() {
+# end_guest N SECONDS: waits for its end; each of its steps must have succeeded.
+end_guest() {
     await "$2" "guest$1/ended" grep -q '^@done' "$(console_of "$1")" || {
         echo "the end of guest$1's console:"
         tail -n 30 "$(console_of "$1")"
         xl destroy "guest$1"
     }
-    rounds=$(option rounds)
-    [ "$(steps_of "$1" fetch)" = "$rounds" ] && [ "$(steps_of "$1" send)" = "$rounds" ] &&
-        ! grep -q '^@fail' "$(console_of "$1")"
-    step "guest$1/complete" $? "fetched $(steps_of "$1" fetch) and sent $(steps_of "$1" send) times of $rounds"
+    ! grep -q '^@fail' "$(console_of "$1")"
+    step "guest$1/no-failure" $? ""
+    gone "$1"
+}
+
+gone() {
     await 60 "guest$1/gone" sh -c "! xl list guest$1"
     eval "kill \$follower$1"
+}
+
+# finish_guest N SECONDS: the same of a guest that talks with the host.
+finish_guest() {
+    end_guest "$@"
+    rounds=$(option rounds)
+    [ "$(steps_of "$1" fetch)" = "$rounds" ] && [ "$(steps_of "$1" send)" = "$rounds" ]
+    step "guest$1/complete" $? "fetched $(steps_of "$1" fetch) and sent $(steps_of "$1" send) times of $rounds"
 }
 
 # The card's interrupts that dom0 has handled, on all processors.

@@ -37,3 +37,27 @@ send() {
     [ "$status" = 0 ] && [ "${answer%% *}" = "$(option sum)" ]
     step "$1send" $? "$(wc -c </tmp/data) bytes, digest at the host ${answer%% *}"
 }
+
+# ---- Between two guests --------------------------------------------------------------
+
+# The one that listens: guest 3, by the addresses of dom0-common.sh.
+listener=10.0.2.17
+
+# receive_from_guest SECONDS: one connection's bytes, whose digest must be that of the host's. nc
+# would pass the end of its standard input on, and the other end would stop: this one has none.
+receive_from_guest() {
+    timeout "$(limit "$1")" nc -l -p 7005 >/tmp/data </dev/hvc0
+    status=$?
+    sum=$(sha256sum </tmp/data | cut -d ' ' -f 1)
+    [ "$status" = 0 ] && [ "$sum" = "$(option sum)" ]
+    step received-from-guest $? "$(wc -c </tmp/data) bytes, digest $sum"
+}
+
+# send_to_guest SECONDS: /tmp/data to the guest that listens.
+send_to_guest() {
+    begin=$(uptime_ms)
+    timeout "$(limit "$1")" nc $listener 7005 </tmp/data
+    status=$?
+    echo "@value to-guest-ms $(($(uptime_ms) - begin))"
+    step sent-to-guest $status "$(wc -c </tmp/data) bytes"
+}

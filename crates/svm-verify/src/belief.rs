@@ -304,10 +304,15 @@ fn operand(insn: &Insn, i: &Instruction, displacement_at: usize) -> Option<Opera
     let in_window = m.origin == Origin::Window;
     let number = |r: Register| (r != Register::None).then(|| r.number() as u8);
     let scale = i.memory_index_scale() as u8;
+    // The address is computed after `rsp` has moved (SDM volume 2, POP).
+    let moved = match (insn.op, i.memory_base()) {
+        (Op::PopMemory, Register::ESP) => i.stack_pointer_increment(),
+        _ => 0,
+    };
     (m.access != Access::None).then_some(Operand {
         base: number(i.memory_base()),
         index: number(i.memory_index()).map(|index| (index, scale)),
-        displacement: m.disp,
+        displacement: m.disp.wrapping_add(moved),
         displacement_at,
         bit: match insn.op {
             Op::BitAt { r, bits } if in_window => Some((r.0, bits)),

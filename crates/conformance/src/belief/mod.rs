@@ -239,6 +239,18 @@ const SPOILT: &[Spoilt] = &[
             b.operand = b.operand.map(|o| belief::Operand { bit: None, ..o });
         },
     ),
+    (
+        "where pop writes",
+        Scheme::Window32,
+        &[0x65, 0x67, 0x8f, 0x44, 0x24, 0x10],
+        |b| {
+            // pop %gs:0x10(%esp)
+            b.operand = b.operand.map(|o| belief::Operand {
+                displacement: 0x10,
+                ..o
+            });
+        },
+    ),
     ("a cut to 32 bits", Scheme::Stlb, &[0x48, 0x8b, 0x07], |b| {
         // mov (%rdi),%rax
         b.operand = b.operand.map(|o| belief::Operand {
