@@ -22,6 +22,7 @@
 #include <asm/xen/page.h>
 
 #define TWIN_DETACH_TRIES	500	/* of 10 ms */
+#define TWIN_WATCHDOG		(24 * 3600 * HZ)
 
 static const struct twin_hot *hot;
 static struct twin_card card;
@@ -169,6 +170,28 @@ static int hand_over(void)
 	return error;
 }
 
+/*
+ * dom0's watchdog of transmitters (net/sched/sch_generic.c, dev_watchdog) takes the queue's
+ * lock. A driver that was aborted while it transmits has that lock until it is taken back, so
+ * the watchdog would wait for ever; and it would reset a card that Xen drives. Its period
+ * becomes a day.
+ */
+static void watchdog_away(bool away)
+{
+	struct net_device *dev = card.netdev;
+	static int period;
+
+	if (away == !!period)
+		return;
+	if (away)
+		period = dev->watchdog_timeo;
+	dev->watchdog_timeo = away ? TWIN_WATCHDOG : period;
+	/* Only if it runs: the kernel holds the interface for it then. */
+	mod_timer_pending(&dev->watchdog_timer, jiffies + dev->watchdog_timeo);
+	if (!away)
+		period = 0;
+}
+
 /* What Xen needs of dom0. Whatever it gives, unprepare() undoes it. */
 static int prepare(void)
 {
@@ -179,12 +202,15 @@ static int prepare(void)
 	/* The guests' addresses are not the card's: a bridge would ask for this, too. */
 	if (!error)
 		error = promiscuous(true);
+	if (!error)
+		watchdog_away(true);
 	return error ? error : twin_egress_block(card.netdev);
 }
 
 static void unprepare(void)
 {
 	twin_egress_unblock();
+	watchdog_away(false);
 	promiscuous(false);
 	put_modules();
 	twin_card_put(&card);

@@ -133,6 +133,8 @@ if start_guest 1; then
     await_traffic guest1/moving
     tell 20 poison poison 'registers 10'
     says 0 status/aborted 'ABORTED, nothing moves: a fault (14) at e1000:e1000_' twin xen status
+    # Longer than dom0's watchdog of transmitters waits, which would want the queue's lock.
+    sleep 8
     says 0 restart 'eth0: driven inside Xen' twin xen restart eth0
     mark_counts
     says 0 status/guest 'vif1.0' twin xen status
