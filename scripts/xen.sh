@@ -9,6 +9,7 @@
 #   modules    dom0's modules of runtime/dom0, without anything inside Xen
 #   attach     the driver inside Xen: guests, wild pointers, and back
 #   faults     hand-written driver code inside Xen that faults in every way
+#   again      taken back and given again ten times, in a guest's transfers
 #   busy       the same while dom0 has other work, guests die, and talk with each other
 #   sample     attach in short: one guest, one wild pointer in mid-transfer
 # Without arguments: each but the last with one processor and with two.
@@ -144,7 +145,7 @@ prepare() {
     cp "$parts/dom0-$1.sh" "$2/dom0/scenario.sh"
     case $1 in
     baseline) ;;
-    attach | busy | sample)
+    attach | again | busy | sample)
         add_modules "$2/dom0"
         add_payload "$2" platform
         ;;
@@ -224,7 +225,7 @@ scenario() {
 }
 
 scenarios_of() {
-    echo baseline modules attach faults busy sample
+    echo baseline modules attach again faults busy sample
 }
 
 main() {
@@ -237,7 +238,7 @@ main() {
     modules=$(CDPATH='' cd -P -- "$root/target/stock/modules" && pwd -P) || die "no target/stock/modules: run make stock"
     release=${modules##*/}
     if [ $# = 0 ]; then
-        for name in baseline modules attach faults busy; do
+        for name in baseline modules attach again faults busy; do
             set -- "$@" "$name:1" "$name:2"
         done
     fi
