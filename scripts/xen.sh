@@ -9,6 +9,7 @@
 #   modules    dom0's modules of runtime/dom0, without anything inside Xen
 #   attach     the driver inside Xen: guests, wild pointers, and back
 #   faults     hand-written driver code inside Xen that faults in every way
+#   again      taken back and given again ten times, in a guest's transfers
 #   busy       the same while dom0 has other work, guests die, and talk with each other
 #   command    the same as attach by `twin xen`: refusals, undone attachments, guests, back
 #   sample     attach in short: one guest, one wild pointer in mid-transfer
@@ -165,7 +166,7 @@ prepare() {
     cp "$parts/dom0-$1.sh" "$2/dom0/scenario.sh"
     case $1 in
     baseline) ;;
-    attach | busy | sample)
+    attach | again | busy | sample)
         add_modules "$2/dom0"
         add_payload "$2" platform
         ;;
@@ -246,7 +247,7 @@ scenario() {
 }
 
 scenarios_of() {
-    echo baseline modules attach command faults busy sample
+    echo baseline modules attach again command faults busy sample
 }
 
 main() {
@@ -259,7 +260,7 @@ main() {
     modules=$(CDPATH='' cd -P -- "$root/target/stock/modules" && pwd -P) || die "no target/stock/modules: run make stock"
     release=${modules##*/}
     if [ $# = 0 ]; then
-        for name in baseline modules attach command faults busy; do
+        for name in baseline modules attach again command faults busy; do
             set -- "$@" "$name:1" "$name:2"
         done
     fi

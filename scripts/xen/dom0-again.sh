@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# The driver is taken back and given to Xen again ten times, in the middle of a guest's transfers.
+# Xen's log has nothing to complain of.
+. /twin.sh
+
+load_modules
+attach_eth0
+xl dmesg -c >/dev/null
+
+# transfers NUMBER: whether the guest has fetched and sent so often.
+transfers() {
+    [ $(($(steps_of 1 fetch) + $(steps_of 1 send))) -ge "$1" ]
+}
+
+if start_guest 1 forever; then
+    connected 1
+    n=0
+    while [ $n -lt 10 ]; do
+        await_traffic "again-$n/moving"
+        tell 30 "again-$n/detach" detach 1
+        tell 30 "again-$n/attach" attach eth0
+        n=$((n + 1))
+    done
+    await_traffic again/moving
+    await 300 again/transfers transfers $(($(steps_of 1 fetch) + $(steps_of 1 send) + 2))
+    is state 1 && is aborts 0
+    step again/alive $? "state $(status_of state), $(status_of aborts) aborts"
+    try 60 guest1/destroyed xl destroy guest1
+    gone 1
+    ! grep -q '^@fail' "$(console_of 1)"
+    step guest1/no-failure $? "$(steps_of 1 fetch) fetches and $(steps_of 1 send) sends, all right"
+fi
+xl dmesg >/tmp/dmesg
+grep 'twin:' /tmp/dmesg | grep -v 'twin: attached,\|twin: detached' >/tmp/complaints
+[ ! -s /tmp/complaints ]
+step log-clean $? "$(grep -c 'twin: attached' /tmp/dmesg) times attached; $(head -n 1 /tmp/complaints)"
+
+detach_eth0
+native after/
+unload_modules
