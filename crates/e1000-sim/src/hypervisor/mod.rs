@@ -13,5 +13,5 @@ pub mod instance;
 mod locks;
 pub(crate) mod payload;
 pub(crate) mod stack_mask;
-pub(crate) mod time_limit;
+pub mod time_limit;
 pub mod upcall;

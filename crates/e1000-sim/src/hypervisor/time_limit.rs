@@ -41,10 +41,15 @@ pub struct TimeLimit {
     invocations: UnsafeCell<u64>,
 }
 
+/// The signal of a tick, which a test may send as well.
+pub fn signal() -> c_int {
+    libc::SIGRTMIN() + 1
+}
+
 impl TimeLimit {
     /// Starts it for the calling thread, which runs the driver on `cpu`.
     pub fn start(cpu: *mut Cpu) -> Result<TimeLimit, LiveError> {
-        let signal = libc::SIGRTMIN() + 1;
+        let signal = signal();
         CPU.store(cpu, Ordering::SeqCst);
         signals::handle(signal, on_tick).map_err(|_| LiveError::last("limiting time"))?;
         let timer = ThreadTimer::new(libc::CLOCK_THREAD_CPUTIME_ID, signal)
