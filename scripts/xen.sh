@@ -13,7 +13,8 @@
 #   busy       the same while dom0 has other work, guests die, and talk with each other
 #   command    the same as attach by `twin xen`: refusals, undone attachments, guests, back
 #   sample     attach in short: one guest, one wild pointer in mid-transfer
-# Without arguments: each but the last with one processor and with two.
+#   count      instructions a packet, by dom0 and by the driver inside Xen; one processor
+# Without arguments: each but the last two with one processor and with two, and count.
 #
 # Needs target/stock, target/xen (scripts/xen-packages.sh, xen-modules.sh, xen-payload.sh, and
 # xen-install.sh for `command`) and, without privileges, QEMU and busybox (scripts/setup.sh).
@@ -24,6 +25,7 @@
 #
 #   TWIN_XEN_MIB    MiB that a guest moves each way, twice over one connection (default 8)
 #   TWIN_XEN_LIMIT  seconds that a scenario may take (default 1800)
+#   TWIN_XEN_FRAMES frames that `count` sends and receives of each size (default 2000)
 #   TWIN_XEN_PATIENCE  how many times longer every wait inside may take (default 1)
 set -eu
 
@@ -33,6 +35,7 @@ parts=$root/scripts/xen
 mib=${TWIN_XEN_MIB:-8}
 limit=${TWIN_XEN_LIMIT:-1800}
 patience=${TWIN_XEN_PATIENCE:-1}
+frames=${TWIN_XEN_FRAMES:-2000}
 
 die() {
     printf 'xen.sh: %s\n' "$*" >&2
@@ -40,6 +43,7 @@ die() {
 }
 
 . "$parts/programs.sh"
+. "$parts/count.sh"
 
 # ---- Initramfs -----------------------------------------------------------------
 
@@ -160,13 +164,14 @@ prepare() {
     head -c "$((mib * 1048576))" /dev/urandom >"$2/data"
     cp "$parts/peer.sh" "$2/"
     guest_system "$2/guest"
+    [ "$1" != count ] || add_counting "$2"
     dom0_system "$2/dom0"
     archive "$2/guest" >"$2/dom0/boot/guest.cpio"
     ln "$xen/vmlinux" "$2/dom0/boot/vmlinux"
     cp "$parts/dom0-$1.sh" "$2/dom0/scenario.sh"
     case $1 in
     baseline) ;;
-    attach | again | busy | sample)
+    attach | again | busy | sample | count)
         add_modules "$2/dom0"
         add_payload "$2" platform
         ;;
@@ -187,12 +192,14 @@ prepare() {
 boot() (
     cd "$1"
     sum=$(sha256sum <data | cut -d ' ' -f 1)
-    words="twin.sum=$sum twin.rounds=2 twin.patience=$patience twin.guest_memory=256 twin.guest_cpus=$(($2 - 1))"
+    words="twin.sum=$sum twin.rounds=2 twin.patience=$patience twin.guest_memory=256 twin.guest_cpus=$(($2 - 1)) twin.frames=$frames"
+    # shellcheck disable=SC2046
     timeout -k 5 "$limit" qemu-system-x86_64 -accel tcg -cpu qemu64,+bmi1,+bmi2 -smp "$2" \
         -m 2048 -nodefaults -no-reboot -display none -monitor none \
         -serial file:console.log -serial file:results.log \
-        -netdev "user,id=network,guestfwd=tcp:10.0.2.100:7001-cmd:sh peer.sh down,guestfwd=tcp:10.0.2.100:7002-cmd:sh peer.sh up,guestfwd=tcp:10.0.2.100:7003-cmd:sh peer.sh payload" \
+        -netdev "user,id=network,guestfwd=tcp:10.0.2.100:7001-cmd:sh peer.sh down,guestfwd=tcp:10.0.2.100:7002-cmd:sh peer.sh up,guestfwd=tcp:10.0.2.100:7003-cmd:sh peer.sh payload,guestfwd=tcp:10.0.2.100:7004-cmd:sh peer.sh frames" \
         -device e1000,netdev=network \
+        $(cat options 2>/dev/null) \
         -kernel "$xen/xen" \
         -append "console=com1 com1=115200,8n1 dom0_mem=1024M,max:1024M dom0_max_vcpus=1 dom0_vcpus_pin loglvl=all guest_loglvl=all" \
         -initrd "$xen/vmlinux console=hvc0 panic=-1 $words,dom0.cpio" \
@@ -243,11 +250,13 @@ scenario() {
     prepare "$name" "$run"
     status=0
     boot "$run" "$processors" || status=$?
+    [ "$name" != count ] || report_counts "$run" >>"$run/results.log"
     judge "$name-$processors" "$run" "$status"
+    [ ! -e "$run/table" ] || cat "$run/table"
 }
 
 scenarios_of() {
-    echo baseline modules attach again command faults busy sample
+    echo baseline modules attach again command faults busy sample count
 }
 
 main() {
@@ -263,6 +272,7 @@ main() {
         for name in baseline modules attach again command faults busy; do
             set -- "$@" "$name:1" "$name:2"
         done
+        set -- "$@" count:1
     fi
     for one; do
         scenario "$one"

@@ -4,6 +4,9 @@
 # What xl runs for guests' interfaces.
 vif_script=vif-script
 
+# More lines of a guest's configuration.
+guest_options=
+
 # guest_config N [ROLE]: a PV guest named guestN, and what it does (guest-init).
 guest_config() {
     cat >"/tmp/guest$1.cfg" <<CFG
@@ -18,6 +21,7 @@ cpus = "$(option guest_cpus)"
 vif = ['mac=00:16:3e:00:00:0$1,script=$vif_script']
 on_poweroff = "destroy"
 on_crash = "destroy"
+$guest_options
 CFG
 }
 

@@ -61,3 +61,18 @@ send_to_guest() {
     echo "@value to-guest-ms $(($(uptime_ms) - begin))"
     step sent-to-guest $status "$(wc -c </tmp/data) bytes"
 }
+
+# ---- Frames, counted ------------------------------------------------------------------
+
+# count_frames MARK FRAMES: so many frames of two sizes, sent and received, between marks from
+# that number on (count-traffic.c). The host sends when it is asked to (peer.sh frames).
+count_frames() {
+    mark=$1
+    for size in 1514 60; do
+        try 600 "send-$size" /traffic send eth0 "$size" "$2" "$mark"
+        echo "$size $2 $(cat /sys/class/net/eth0/address)" | nc $peer 7004 >/dev/null &
+        try 600 "receive-$size" /traffic receive eth0 "$2" $((mark + 2))
+        wait $!
+        mark=$((mark + 4))
+    done
+}

@@ -147,6 +147,7 @@ long xen_attach_finish(void)
 	__atomic_store_n(&xen_device.attached, 1, __ATOMIC_RELEASE);
 	printk(XEN_INFO "twin: attached, interrupt %u, %u processors\n", xen_device.given.pirq,
 	       xen_processors());
+	printk(XEN_INFO "twin: driver code at %lx\n", twin_payload_text[0].start);
 	return 0;
 }
 

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/*
+ * A guest's packets, whose cost is counted (plugin.c): Ethernet frames of one size, by a
+ * program, of a type that no protocol answers (0x88b5, IEEE 802 local experiments).
+ *
+ *   traffic mark N
+ *   traffic send INTERFACE SIZE COUNT N      marks N before the first, N + 1 after the last
+ *   traffic receive INTERFACE COUNT N        the same, of frames that come: N when the first
+ *                                            is there
+ *
+ * Prints how many frames were sent, or came after the first.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#define PROTOCOL 0x88b5
+#define LARGEST 1514
+#define HEADER 14
+/* What is on its way when the program has sent it. */
+#define SETTLE 20000	/* microseconds */
+
+/* An instruction that does nothing, with the number in it. */
+#define MARK(n) case n: __asm__ volatile("nopl 0x74770000 + %c0(%%rax)" ::"i"(n) : "memory"); return
+static void mark(int number)
+{
+	switch (number) {
+	MARK(0); MARK(1); MARK(2); MARK(3); MARK(4); MARK(5); MARK(6); MARK(7);
+	MARK(8); MARK(9); MARK(10); MARK(11); MARK(12); MARK(13); MARK(14); MARK(15);
+	MARK(16); MARK(17); MARK(18); MARK(19); MARK(20); MARK(21); MARK(22); MARK(23);
+	MARK(24); MARK(25); MARK(26); MARK(27); MARK(28); MARK(29); MARK(30); MARK(31);
+	}
+}
+
+static int die(const char *what)
+{
+	printf("%s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static struct sockaddr_ll address_of(const char *interface)
+{
+	/* Locally administered: nobody's. */
+	static const uint8_t nobody[6] = { 2, 0, 0, 0, 0, 0x99 };
+	struct sockaddr_ll address = {
+		.sll_family = AF_PACKET, .sll_protocol = htons(PROTOCOL), .sll_halen = 6,
+		.sll_ifindex = (int)if_nametoindex(interface),
+	};
+
+	if (!address.sll_ifindex)
+		die(interface);
+	memcpy(address.sll_addr, nobody, sizeof(nobody));
+	return address;
+}
+
+static int open_socket(int protocol)
+{
+	const int to = socket(AF_PACKET, SOCK_RAW, htons(protocol));
+
+	return to < 0 ? die("socket") : to;
+}
+
+static int send_frames(const char *interface, size_t size, long count, int number)
+{
+	const struct sockaddr_ll address = address_of(interface);
+	const int to = open_socket(0);
+	uint8_t frame[LARGEST] = { 0 };
+	long sent;
+
+	memcpy(frame, address.sll_addr, 6);
+	memcpy(frame + 6, "\x02\0\0\0\0\x01", 6);
+	frame[12] = PROTOCOL >> 8;
+	frame[13] = PROTOCOL & 0xff;
+	mark(number);
+	for (sent = 0; sent < count; sent++)
+		while (sendto(to, frame, size, 0, (const struct sockaddr *)&address,
+			      sizeof(address)) < 0)
+			if (errno != ENOBUFS)
+				die("sendto");
+	usleep(SETTLE);
+	mark(number + 1);
+	printf("%ld\n", sent);
+	return 0;
+}
+
+static int receive_frames(const char *interface, long count, int number)
+{
+	const struct sockaddr_ll address = address_of(interface);
+	const struct timeval patience = { .tv_sec = 60 };
+	const int from = open_socket(PROTOCOL), bytes = 1 << 20;
+	uint8_t frame[LARGEST];
+	long came;
+
+	setsockopt(from, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes));
+	setsockopt(from, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	if (bind(from, (const struct sockaddr *)&address, sizeof(address)))
+		die("bind");
+	for (came = -1; came < count; came++) {
+		if (recv(from, frame, sizeof(frame), 0) < HEADER)
+			die("recv");
+		if (came < 0)
+			mark(number);
+	}
+	mark(number + 1);
+	printf("%ld\n", came);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 3 && !strcmp(argv[1], "mark")) {
+		mark(atoi(argv[2]));
+		return 0;
+	}
+	if (argc == 6 && !strcmp(argv[1], "send") && atol(argv[3]) >= HEADER &&
+	    atol(argv[3]) <= LARGEST)
+		return send_frames(argv[2], (size_t)atol(argv[3]), atol(argv[4]), atoi(argv[5]));
+	if (argc == 5 && !strcmp(argv[1], "receive"))
+		return receive_frames(argv[2], atol(argv[3]), atoi(argv[4]));
+	fprintf(stderr, "usage: traffic mark N | send INTERFACE SIZE COUNT N | receive INTERFACE COUNT N\n");
+	return 2;
+}

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# From the payload's functions (count-functions.awk) and what the plugin wrote: what a packet
+# cost, as lines for judge() of xen.sh, as a table in the file `table`, and by function in the
+# file `table-by-function`. A window is between a mark with an even number and the next.
+BEGIN {
+    split("sent 1514,received 1514,sent 60,received 60", kind, ",")
+    split("xen payload dom0-kernel dom0-other guest-kernel guest-other", class, " ")
+}
+FILENAME ~ /functions$/ {
+    functions++
+    start[functions] = $1; stop[functions] = $2; part[functions] = $3; name[functions] = $4
+    next
+}
+$1 == "mark" { mark = $2; window = mark % 2 ? int(mark / 2) : -1; next }
+window < 0 { next }
+$1 == "class" { executed[window, $2] = $3; steps[window, $2] = $4; seen[window] = 1 }
+$1 == "event" { events[window, $2] = $3 }
+$1 == "at" && $4 == "" {
+    f = function_at($2)
+    if (f) {
+        parts[window, part[f]] += $3
+        each[window, f] += $3
+        if ($2 == start[f])
+            calls[window, f] += $3
+    }
+}
+function function_at(offset,    i) {
+    if (offset in known)
+        return known[offset]
+    for (i = 1; i <= functions; i++)
+        if (offset >= start[i] && offset < stop[i])
+            return known[offset] = i
+    return known[offset] = 0
+}
+function whole(w,    sum, i) {
+    for (i in class)
+        sum += executed[w, class[i]]
+    return sum
+}
+function all_steps(w,    sum, i) {
+    for (i in class)
+        sum += steps[w, class[i]]
+    return sum
+}
+# A column: its name, what happened in the window.
+function column(what, number) {
+    printf "@value %s-%s %.2f\n", prefix, what, number / frames
+    heads = heads sprintf(" %8s", what)
+    row = row sprintf(number < 10 * frames ? " %8.2f" : " %8.0f", number / frames)
+}
+function figures(path, w) {
+    prefix = path "/" size "-" direction
+    heads = ""
+    row = ""
+    column("all", whole(w))
+    column("guest", executed[w, "guest-kernel"] + executed[w, "guest-other"])
+    column("dom0", executed[w, "dom0-kernel"] + executed[w, "dom0-other"])
+    column("xen", executed[w, "xen"])
+    column("platform", executed[w, "payload"] - parts[w, "driver"] - parts[w, "hot"])
+    column("hot", 0 + parts[w, "hot"])
+    column("driver", 0 + parts[w, "driver"])
+    column("steps", all_steps(w))
+    column("switches", 0 + events[w, "switches"])
+    column("interrupts", 0 + events[w, "interrupts"])
+    column("timers", 0 + events[w, "timers"])
+    column("hypercalls", 0 + events[w, "hypercalls"])
+    column("upcalls", 0 + events[w, "upcalls"])
+    if (!titled++)
+        printf "%-20s%s\n", "a packet", heads >table
+    printf "%-20s%s\n", prefix, row >table
+}
+# Those of a guest by dom0 and of another by the driver inside Xen.
+function compare(k,    words, ours, theirs) {
+    split(kind[k + 1], words, " ")
+    direction = words[1]
+    size = words[2]
+    if (!seen[k] || !seen[4 + k]) {
+        print "@fail counted/" size "-" direction " no window"
+        return
+    }
+    figures("dom0", k)
+    figures("twin", 4 + k)
+    theirs = whole(k)
+    ours = whole(4 + k)
+    printf "@value ratio/%s-%s %.2f\n", size, direction, theirs / ours
+    theirs -= executed[k, "guest-kernel"] + executed[k, "guest-other"]
+    ours -= executed[4 + k, "guest-kernel"] + executed[4 + k, "guest-other"]
+    printf "@value ratio-without-guest/%s-%s %.2f\n", size, direction, theirs / ours
+    printf "@ok counted/%s-%s %d instructions a packet by dom0, %d by the driver inside Xen\n",
+        size, direction, whole(k) / frames, whole(4 + k) / frames
+}
+function by_function(w,    f) {
+    for (f = 1; f <= functions; f++)
+        if (each[w, f])
+            printf "%s: %.1f instructions, %.2f calls, %s %s\n", kind[w - 3], each[w, f] / frames,
+                calls[w, f] / frames, part[f], name[f] >(table "-by-function")
+}
+END {
+    for (k = 0; k < 4; k++) {
+        compare(k)
+        by_function(4 + k)
+    }
+}

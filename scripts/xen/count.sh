@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# The host's part of the scenario `count`: QEMU's options, and what was counted, as lines and
+# as a table (count.awk). Sourced by xen.sh.
+
+# The address of a symbol of the hypervisor's, without 0x.
+xen_symbol() {
+    awk -v "name=$1" '$1 == "symbol" && ($4 == name || $4 ~ "#" name "$") { print substr($2, 3); exit }' \
+        "$xen/payload/xen.table"
+}
+
+# add_counting RUN: programs for guest and dom0, the plugin, options.
+add_counting() {
+    ${CC:-cc} -O2 -static -o "$1/guest/traffic" "$parts/count-traffic.c"
+    ${CC:-cc} -O2 -shared -fPIC -fvisibility=hidden -o "$1/count.so" "$parts/count-plugin.c"
+    mkfifo "$1/frames.in" "$1/frames.out"
+    plugin=./count.so,out=counts,xen_end=$(xen_symbol __2M_rwdata_end)
+    for event in switches:__context_switch interrupts:do_IRQ timers:apic_timer_interrupt \
+        hypercalls:pv_hypercall upcalls:create_bounce_frame; do
+        plugin=$plugin,event.${event%%:*}=$(xen_symbol "${event#*:}")
+    done
+    echo "-icount shift=0 -plugin $plugin" \
+        "-chardev pipe,id=frames,path=frames" \
+        "-object filter-redirector,id=wire,netdev=network,queue=tx,indev=frames" >"$1/options"
+}
+
+# Where the loader put each function of the payload: "ADDRESS END PART NAME". Sections with
+# code lie one after the other as in the file (Xen's common/livepatch.c, move_payload); the
+# platform says at attach where the driver's begins.
+payload_functions() {
+    at=$(sed -n 's/.*twin: driver code at \([0-9a-f]*\).*/\1/p' "$1/console.log" | tail -n 1)
+    {
+        readelf -SW "$1/twin.livepatch" | sed 's/^ *\[ */[/; s/\]/ /'
+        readelf -sW "$1/twin.livepatch"
+    } | awk -v "at=$at" -f "$parts/count-functions.awk"
+}
+
+# report_counts RUN: lines for judge(), and the files `table` and `table-by-function`.
+report_counts() {
+    payload_functions "$1" >"$1/functions"
+    awk -v "frames=$frames" -v "table=$1/table" -f "$parts/count.awk" "$1/functions" "$1/counts"
+}

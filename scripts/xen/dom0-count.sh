@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# What a packet costs in instructions: a guest's frames through stock netback, bridge and e1000
+# of dom0; then, in the same boot, another guest's through the driver inside Xen. The guest's
+# program marks where counting begins and ends (scripts/xen/count-plugin.c), and dom0 has nothing
+# to do meanwhile but wait.
+. /twin.sh
+
+# Without it Xen executes a guest's rdtsc in software, several times a packet: the emulator's
+# processor does not promise that its clock never stops, as today's do (invariant TSC).
+guest_options='tsc_mode = "native"'
+
+# The guest's last line is there: without starting a program.
+is_done() {
+    while read -r line; do
+        case $line in @done*) return 0 ;; esac
+    done <"$(console_of "$1")"
+    return 1
+}
+
+mkfifo /tmp/never
+pause() {
+    read -r -t "$1" _ <>/tmp/never
+}
+
+# count N: a guest whose windows have marks from 8 * (N - 1) on.
+count() {
+    start_guest "$1" "count:$((8 * ($1 - 1))):$(option frames)" || return
+    tries=$(limit 120)
+    until is_done "$1" || [ $tries = 0 ]; do
+        tries=$((tries - 1))
+        pause 5
+    done
+    end_guest "$1" 10
+    [ "$(grep -c '^@ok \(send\|receive\)-' "$(console_of "$1")")" = 4 ]
+    step "guest$1/complete" $? "frames of two sizes, sent and received"
+}
+
+# ---- By dom0 ------------------------------------------------------------------------
+
+must 60 netback modprobe xen-netback
+must 60 bridge modprobe bridge
+brctl addbr br0
+brctl addif br0 eth0
+ip link set br0 up
+ip link set eth0 up
+await 60 carrier grep -q 1 /sys/class/net/eth0/carrier
+count 1
+ip link set br0 down
+brctl delbr br0
+must 60 netback-away rmmod xen-netback
+
+# ---- By the driver inside Xen ---------------------------------------------------------
+
+load_modules
+attach_eth0
+count 2
+cat $twin/status
+is state 1 && is aborts 0
+step alive $? "state $(status_of state), $(status_of aborts) aborts"
+detach_eth0
