@@ -117,10 +117,12 @@ boot: kernel ## rewritten Ethernet modules in this release's kernel under QEMU, 
 	KERNEL=$(KERNEL) $(CARGO) run --release -p qemu-tests --bin boot -- $(MODULE)
 	$(if $(MODULE),,KERNEL=$(KERNEL) $(CARGO) test --release -p qemu-tests --test stock_kernel -- e1000_on rtl8139cp)
 
-xen: setup build ## a guest's packets through Debian's stock Xen under QEMU: by dom0, and by the driver inside Xen (half an hour)
-	@sh scripts/stock.sh && sh scripts/headers.sh && sh scripts/xen-packages.sh && sh scripts/xen-payload.sh
-	@sh scripts/xen-install.sh target/xen/kit --headers target/stock/headers --xen target/xen/xen.deb
+xen: setup build ## guests' packets through Debian's stock Xen, 12's and 13's, under QEMU: by dom0, and by the driver inside Xen (an hour)
+	@sh scripts/xen-prepare.sh bookworm trixie
 	@sh scripts/xen.sh
+	@TWIN_XEN_RELEASE=trixie sh scripts/xen.sh attach:1 attach:2 faults:1 command:1
+	@TWIN_XEN_RELEASE=trixie TWIN_XEN_GUEST=bookworm sh scripts/xen.sh sample
+	@TWIN_XEN_GUEST=trixie sh scripts/xen.sh sample
 
 programs: setup ## every compiler; programs, DKMS packages and gcc's torture programs through `twin cc`, against the unrewritten builds (two hours)
 	@sh scripts/setup.sh $(foreach c,gcc-11 gcc-13 gcc-14 $(patsubst %,clang-%,13 14 15 16 17 18 19 22),$(c):$(c):optional)

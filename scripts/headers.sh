@@ -13,7 +13,9 @@
 #
 # The packages are found by dependencies: X is the stock kernel's, the others are those
 # that linux-headers-X depends on. One thing is changed in their contents: the include
-# path of the tree's Makefile is absolute (/usr/src/...) and is made to point here. Once
+# path of the tree's Makefile is absolute (/usr/src/...) and is made to point here. And the
+# programs of kbuild want the C library of the kernel's release: on a system with an older one
+# that is fetched, too (headers-tree/libc), and they run with it. Once
 # headers-VERSION names the stock kernel's version, apt is not called again.
 # TWIN_DEBIAN_MIRROR as for stock.sh.
 set -eu
@@ -41,7 +43,21 @@ headers=linux-headers-${image#linux-image-}
 complete() {
     [ -e "$stock/headers/Makefile" ] && [ -s "$stock/headers-VERSION" ] &&
         [ "$(cat "$stock/headers-VERSION")" = "$headers $version" ] &&
-        grep -qF "include $stock/headers-tree/" "$stock/headers/Makefile"
+        grep -qF "include $stock/headers-tree/" "$stock/headers/Makefile" &&
+        run_here "$stock/headers-tree"
+}
+
+# The programs of kbuild in a tree that are no scripts (with_its_libraries).
+programs() {
+    find "$1"/usr/lib/linux-kbuild-* -type f -perm -u+x ! -name '*.elf' -exec sh -c '
+        for file; do
+            [ "$(head -c 4 "$file" | tail -c 3)" != ELF ] || printf "%s\n" "$file"
+        done' sh {} +
+}
+
+# Whether this system's libraries do for them.
+run_here() {
+    ! programs "$1" | xargs ldd 2>&1 | grep -q 'not found'
 }
 
 # The packages that $headers of $version needs of the kernel's own, by apt with
@@ -87,6 +103,30 @@ fetch() {
     die "cannot fetch $headers $version (above: apt's last words); the mirror may hold a newer kernel: remove $directory and run make stock${kernel:+ KERNEL=$kernel} again"
 }
 
+# with_its_libraries TREE: the programs there become scripts that run them with the libraries of
+# their release, which are fetched by apt's options of the suite.
+with_its_libraries() {
+    echo "fetching the libraries of kbuild's programs ..."
+    mkdir libraries
+    # shellcheck disable=SC2086
+    (cd libraries && apt-get ${options:?} -q download libc6 libelf1t64 zlib1g libzstd1 >../apt.log 2>&1) || {
+        tail -n 5 apt.log >&2
+        die "kbuild's programs of $headers do not run on this system, and their libraries cannot be fetched (above)"
+    }
+    for deb in libraries/*.deb; do
+        dpkg-deb -x "$deb" "$1/libc"
+    done
+    folder=$stock/headers-tree/libc/usr
+    programs "$1" | while read -r program; do
+        mv "$program" "$program.elf"
+        cat >"$program" <<RUN
+#!/bin/sh
+exec $folder/lib64/ld-linux-x86-64.so.2 --library-path $folder/lib/x86_64-linux-gnu --argv0 "\$0" "\$0.elf" "\$@"
+RUN
+        chmod +x "$program"
+    done
+}
+
 # A later build of linux-kbuild than the kernel's would do, but none is asked for.
 unpack() {
     mkdir tree
@@ -96,6 +136,7 @@ unpack() {
     makefile=tree/usr/src/$headers/Makefile
     [ -e "$makefile" ] || die "$headers has no Makefile"
     sed -i "s|^include .*/usr/src/|include /usr/src/|; s|^include /usr/src/|include $stock/headers-tree/usr/src/|" "$makefile"
+    run_here tree || with_its_libraries tree
     rm -rf "$stock/headers-tree" "$apt"
     mv tree "$stock/headers-tree"
     ln -sfn "headers-tree/usr/src/$headers" "$stock/headers"
@@ -109,7 +150,7 @@ main() {
         echo "stock headers: $(cat "$stock/headers-VERSION") ($directory/headers)"
         return
     fi
-    for tool in apt-get apt-cache dpkg-deb sed; do
+    for tool in apt-get apt-cache dpkg-deb sed ldd; do
         command -v "$tool" >/dev/null || die "no $tool: this needs Debian's tools (run scripts/setup.sh)"
     done
     work=$(mktemp -d "$stock/headers.XXXXXX")

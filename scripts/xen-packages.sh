@@ -1,23 +1,25 @@
 #!/bin/sh
-# Fetches Debian 12's stock Xen, its tools and the libraries that they need, without
+# Fetches Debian's stock Xen, its tools and the libraries that they need, without
 # installing any.
 #
 #   scripts/xen-packages.sh
 #
-# Needs target/stock (scripts/stock.sh). Leaves, all below target/xen/:
+# Of Debian 12, or with TWIN_XEN_RELEASE=trixie of Debian 13 (scripts/xen/release.sh). Needs
+# target/stock (scripts/stock.sh), or target/stock-6.12 (scripts/kernel.sh). Leaves, all
+# below target/xen/ or target/xen-trixie/:
 #   root/      the unpacked packages
 #   xen        the hypervisor, decompressed: what QEMU's -kernel takes
 #   xen.deb    its package, for scripts/xen-table.sh
-#   vmlinux    the stock kernel of target/stock, decompressed: dom0's and the guests'
+#   vmlinux    the release's stock kernel, decompressed: dom0's and the guests'
 #   VERSION    package and version of the hypervisor
 #
 # Every library that a program of the list needs must be in one of these packages: the
 # script follows their dynamic sections and names what is missing. If VERSION exists, apt is
-# not called; remove target/xen to start over. TWIN_DEBIAN_MIRROR as for stock.sh.
+# not called; remove that folder to start over. TWIN_DEBIAN_MIRROR as for stock.sh.
 set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
-xen=$root/target/xen
+. "$root/scripts/xen/release.sh"
 apt=$xen/apt
 
 die() {
@@ -28,34 +30,25 @@ die() {
 . "$root/scripts/apt.sh"
 . "$root/scripts/xen/programs.sh"
 
-packages='
-xen-hypervisor-4.17-amd64 xen-utils-4.17 xen-utils-common xenstore-utils
-libxenstore4 libxencall1 libxenevtchn1 libxenforeignmemory1 libxengnttab1 libxenmisc4.17
-libxentoollog1 libxentoolcore1 libxendevicemodel1 libxenhypfs1
-busybox-static kmod libkmod2
-libc6 libgcc-s1 libuuid1 libyajl2 libncurses6 libtinfo6 liblzma5 libzstd1 zlib1g
-libnl-3-200 libnl-route-3-200 liblzo2-2 libbz2-1.0 libfdt1 libssl3 libext2fs2 libcom-err2
-'
-
 complete() {
     [ -s "$xen/VERSION" ] && [ -s "$xen/xen" ] && [ -s "$xen/vmlinux" ] &&
-        [ -s "$xen/xen.deb" ] && [ -d "$xen/root/" ]
+        [ -s "$xen/xen.deb" ] && [ -e "$xen/root/${xen_merged}sbin/ethtool" ]
 }
 
 # ---- Packages ----------------------------------------------------------------
 
 fetch() {
     mkdir -p "$apt"
-    options="$(private_options) $(bookworm_options deb)"
-    echo "asking apt for Debian 12's Xen ..."
+    options="$(private_options) $(suite_options deb "$xen_release")"
+    echo "asking apt for the Xen of Debian's $xen_release ..."
     # shellcheck disable=SC2086
     apt-get $options -q update >apt.log 2>&1 || true
-    has_suite bookworm || {
+    has_suite "$xen_release" || {
         tail -n 3 apt.log >&2
-        die "no index of Debian 12 from $mirror (above: apt's last words); check the network, or set TWIN_DEBIAN_MIRROR"
+        die "no index of $xen_release from $mirror (above: apt's last words); check the network, or set TWIN_DEBIAN_MIRROR"
     }
     # shellcheck disable=SC2046,SC2086
-    set -- $(echo $packages)
+    set -- $(echo $xen_packages)
     echo "fetching $# packages (some 25 MB) ..."
     # shellcheck disable=SC2086
     apt-get $options -q download "$@" >apt.log 2>&1 || {
@@ -69,9 +62,9 @@ unpack() {
     for deb in ./*.deb; do
         dpkg-deb -x "$deb" tree
     done
-    gzip -dc tree/boot/xen-4.17-amd64.gz >hypervisor || die "the package has no /boot/xen-4.17-amd64.gz"
+    gzip -dc "tree/boot/xen-$xen_version-amd64.gz" >hypervisor || die "the package has no /boot/xen-$xen_version-amd64.gz"
     missing=$(missing_libraries tree)
-    [ -z "$missing" ] || die "no package of the list has $(echo $missing): add it to scripts/xen-packages.sh"
+    [ -z "$missing" ] || die "no package of the list has $(echo $missing): add it to scripts/xen/release.sh"
     dpkg-deb -W --showformat='${Package} ${Version}\n' ./xen-hypervisor-*.deb >VERSION
 }
 
@@ -89,21 +82,24 @@ vmlinux() {
     image=$1
     at=$((($(number "$image" $((0x1f1)) 1) + 1) * 512 + $(number "$image" $((0x248)) 4)))
     length=$(number "$image" $((0x24c)) 4)
-    # What follows the stream is its length, not another one.
-    tail -c "+$((at + 1))" "$image" | head -c "$length" | xz -dc --single-stream ||
-        die "$image is not compressed by xz, which Debian 12's kernel is"
+    # What follows the stream is its length, in four bytes, not another one.
+    case $(number "$image" "$at" 4) in
+    1484404733) tail -c "+$((at + 1))" "$image" | head -c "$length" | xz -dc --single-stream ;;
+    4247762216) tail -c "+$((at + 1))" "$image" | head -c $((length - 4)) | zstd -dc ;;
+    *) die "$image is compressed neither by xz nor by zstd, as Debian's kernels are" ;;
+    esac || die "$image cannot be decompressed"
 }
 
 main() {
     if complete; then
-        echo "stock Xen: $(cat "$xen/VERSION") (target/xen)"
+        echo "stock Xen: $(cat "$xen/VERSION") (${xen#"$root"/})"
         return
     fi
     for tool in apt-get dpkg-deb gzip xz readelf od; do
         command -v "$tool" >/dev/null || die "no $tool: run scripts/setup.sh"
     done
-    kernel=$(find "$root/target/stock/boot/" -name 'vmlinuz-*' 2>/dev/null | head -n 1)
-    [ -n "$kernel" ] || die "no target/stock/boot/vmlinuz-*: run make stock first"
+    kernel=$(find "$xen_stock/boot/" -name 'vmlinuz-*' 2>/dev/null | head -n 1)
+    [ -n "$kernel" ] || die "no $xen_stock/boot/vmlinuz-*: run make stock${xen_kernel:+ KERNEL=$xen_kernel} first"
     mkdir -p "$xen"
     work=$(mktemp -d "$xen/fetch.XXXXXX")
     trap 'rm -rf "$work"' EXIT
@@ -119,8 +115,8 @@ main() {
     mv vmlinux "$xen/vmlinux"
     # Last: when VERSION is there, all the rest is complete.
     mv VERSION "$xen/VERSION"
-    complete || die "the packages were fetched, but target/xen is not complete; remove it and try again"
-    echo "stock Xen: $(cat "$xen/VERSION") (target/xen)"
+    complete || die "the packages were fetched, but $xen is not complete; remove it and try again"
+    echo "stock Xen: $(cat "$xen/VERSION") (${xen#"$root"/})"
 }
 
 main "$@"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes what the host needs to build a livepatch of the stock e1000 for target/xen's
-# hypervisor.
+# hypervisor, or with TWIN_XEN_RELEASE=trixie for target/xen-trixie's (scripts/xen/release.sh).
 #
 #   scripts/xen-payload.sh
 #
@@ -13,7 +13,7 @@
 set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd -P)
-xen=$root/target/xen
+. "$root/scripts/xen/release.sh"
 payload=$xen/payload
 twin=${TWIN:-$root/target/release/twin}
 
@@ -39,7 +39,7 @@ rewritten() {
 }
 
 [ -x "$twin" ] || die "no $twin: run make build"
-[ -s "$xen/VERSION" ] || die "no target/xen/VERSION: run scripts/xen-packages.sh"
+[ -s "$xen/VERSION" ] || die "no $xen/VERSION: run scripts/xen-packages.sh"
 mkdir -p "$payload"
 
 sh "$root/scripts/xen-modules.sh"
@@ -48,12 +48,12 @@ make -s -C "$root/runtime" xen xen-test
 id=$(build_id "$xen/xen")
 table=$root/target/xen-tables/$id.table
 [ -e "$table" ] || sh "$root/scripts/xen-table.sh" "$xen/xen.deb"
-[ -e "$table" ] || die "no table of the hypervisor $id: remove target/xen and run make xen again"
+[ -e "$table" ] || die "no table of the hypervisor $id: remove $xen and run make xen again"
 
 ln -sf "$twin" "$payload/twin"
 ln -sf "$table" "$payload/xen.table"
 ln -sf "$root/runtime/build/twin-xen.o" "$payload/platform.o"
 ln -sf "$root/runtime/build/twin-xen-test.o" "$payload/platform-test.o"
-rewritten "$root/target/stock/e1000.ko" e1000.twin.o
+rewritten "$xen_stock/modules/kernel/drivers/net/ethernet/intel/e1000/e1000.ko" e1000.twin.o
 rewritten "$xen/dom0/twin_hot.ko" twin_hot.twin.o
 echo "payload: $payload"

@@ -17,12 +17,15 @@
 # Without arguments: each but the last two with one processor and with two, and count.
 #
 # Needs target/stock, target/xen (scripts/xen-packages.sh, xen-modules.sh, xen-payload.sh, and
-# xen-install.sh for `command`) and, without privileges, QEMU and busybox (scripts/setup.sh).
+# xen-install.sh for `command`) and, without privileges, QEMU and busybox (scripts/setup.sh). For
+# Debian 13's, target/stock-6.12 and target/xen-trixie (scripts/xen/release.sh).
 # Leaves target/xen/run/SCENARIO-PROCESSORS/: console.log (Xen and dom0), results.log (the
 # lines), the initramfs. The last line is
 #   xen: N scenarios, M steps, K failed
 # and the status is 0 only if every scenario came to its end and no step failed.
 #
+#   TWIN_XEN_RELEASE  of Debian, which Xen and dom0 are of: bookworm (default) or trixie
+#   TWIN_XEN_GUEST  release of the guests' kernel (default: the same)
 #   TWIN_XEN_MIB    MiB that a guest moves each way, twice over one connection (default 8)
 #   TWIN_XEN_LIMIT  seconds that a scenario may take (default 1800)
 #   TWIN_XEN_FRAMES frames that `count` sends and receives of each size (default 2000)
@@ -30,8 +33,9 @@
 set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd -P)
-xen=$root/target/xen
 parts=$root/scripts/xen
+. "$parts/release.sh"
+guest=${TWIN_XEN_GUEST:-$xen_release}
 mib=${TWIN_XEN_MIB:-8}
 limit=${TWIN_XEN_LIMIT:-1800}
 patience=${TWIN_XEN_PATIENCE:-1}
@@ -55,7 +59,7 @@ archive() {
 # A folder with a shell and the scripts that all systems have.
 system() {
     mkdir -p "$1/bin" "$1/proc" "$1/sys" "$1/dev" "$1/tmp" "$1/run"
-    cp "$xen/root/bin/busybox" "$1/bin/busybox"
+    cp "$xen/root/${xen_merged}bin/busybox" "$1/bin/busybox"
     "$1/bin/busybox" --list | while read -r applet; do
         [ "$applet" = busybox ] || ln -s busybox "$1/bin/$applet"
     done
@@ -65,7 +69,7 @@ system() {
 guest_system() {
     system "$1"
     cp "$parts/guest-init" "$1/init"
-    cp "$modules/kernel/drivers/net/xen-netfront.ko" "$1/"
+    cp "$guest_stock/modules/kernel/drivers/net/xen-netfront.ko" "$1/"
 }
 
 # modules_of FOLDER: dom0's modules with what they depend on, where modprobe finds them.
@@ -94,6 +98,7 @@ dom0_system() {
         mkdir -p "$1/${path%/*}"
         cp -L "$xen/root/$path" "$1/$path"
     done
+    [ -e "$1/bin/kmod" ] || mv "$1/usr/bin/kmod" "$1/bin/"
     for command in read write ls list; do
         ln -s xenstore "$1/usr/bin/xenstore-$command"
     done
@@ -122,7 +127,7 @@ add_modules() {
     folder=$1
     shift
     for made in twin_dom0.ko twin_hot.ko "$@"; do
-        [ -e "$xen/dom0/$made" ] || die "no target/xen/dom0/$made: run make xen, or scripts/xen-modules.sh"
+        [ -e "$xen/dom0/$made" ] || die "no $xen/dom0/$made: run make xen, or scripts/xen-modules.sh"
         cp "$xen/dom0/$made" "$folder/"
     done
 }
@@ -132,7 +137,7 @@ add_modules() {
 add_payload() {
     cp "$parts/make-payload" "$1/"
     for made in twin xen.table "$2.o" e1000.twin.o twin_hot.twin.o; do
-        [ -e "$xen/payload/$made" ] || die "no target/xen/payload/$made: run make xen, or scripts/xen-payload.sh"
+        [ -e "$xen/payload/$made" ] || die "no $xen/payload/$made: run make xen, or scripts/xen-payload.sh"
         cp -L "$xen/payload/$made" "$1/$made"
     done
     [ "$2" = platform ] || mv "$1/$2.o" "$1/platform.o"
@@ -141,7 +146,7 @@ add_payload() {
 # add_command FOLDER: `twin` as it is, with this system's libraries, which may be newer than
 # dom0's, and what it needs installed.
 add_command() {
-    [ -d "$xen/kit" ] || die "no target/xen/kit: run make xen, or scripts/xen-install.sh target/xen/kit --headers target/stock/headers --xen target/xen/xen.deb"
+    [ -d "$xen/kit" ] || die "no $xen/kit: run make xen, or scripts/xen-install.sh $xen/kit --headers $xen_stock/headers --xen $xen/xen.deb"
     mkdir -p "$1/twin/lib"
     strip -o "$1/twin/twin" "$xen/payload/twin"
     ldd "$xen/payload/twin" | sed -n 's|.*[[:space:]]\(/[^ ]*\) (.*|\1|p' | while read -r library; do
@@ -167,7 +172,7 @@ prepare() {
     [ "$1" != count ] || add_counting "$2"
     dom0_system "$2/dom0"
     archive "$2/guest" >"$2/dom0/boot/guest.cpio"
-    ln "$xen/vmlinux" "$2/dom0/boot/vmlinux"
+    ln "$guest_xen/vmlinux" "$2/dom0/boot/vmlinux"
     cp "$parts/dom0-$1.sh" "$2/dom0/scenario.sh"
     case $1 in
     baseline) ;;
@@ -191,14 +196,16 @@ prepare() {
 # each connection to 10.0.2.100.
 boot() (
     cd "$1"
+    mkfifo monitor.in monitor.out
     sum=$(sha256sum <data | cut -d ' ' -f 1)
     words="twin.sum=$sum twin.rounds=2 twin.patience=$patience twin.guest_memory=256 twin.guest_cpus=$(($2 - 1)) twin.frames=$frames"
     # shellcheck disable=SC2046
     timeout -k 5 "$limit" qemu-system-x86_64 -accel tcg -cpu qemu64,+bmi1,+bmi2 -smp "$2" \
-        -m 2048 -nodefaults -no-reboot -display none -monitor none \
+        -m 2048 -nodefaults -no-reboot -display none \
+        -chardev pipe,id=monitor,path=monitor -mon chardev=monitor,mode=readline \
         -serial file:console.log -serial file:results.log \
-        -netdev "user,id=network,guestfwd=tcp:10.0.2.100:7001-cmd:sh peer.sh down,guestfwd=tcp:10.0.2.100:7002-cmd:sh peer.sh up,guestfwd=tcp:10.0.2.100:7003-cmd:sh peer.sh payload,guestfwd=tcp:10.0.2.100:7004-cmd:sh peer.sh frames" \
-        -device e1000,netdev=network \
+        -netdev "user,id=network,guestfwd=tcp:10.0.2.100:7001-cmd:sh peer.sh down,guestfwd=tcp:10.0.2.100:7002-cmd:sh peer.sh up,guestfwd=tcp:10.0.2.100:7003-cmd:sh peer.sh payload,guestfwd=tcp:10.0.2.100:7004-cmd:sh peer.sh frames,guestfwd=tcp:10.0.2.100:7006-cmd:sh peer.sh link" \
+        -device e1000,netdev=network,id=card \
         $(cat options 2>/dev/null) \
         -kernel "$xen/xen" \
         -append "console=com1 com1=115200,8n1 dom0_mem=1024M,max:1024M dom0_max_vcpus=1 dom0_vcpus_pin loglvl=all guest_loglvl=all" \
@@ -246,7 +253,8 @@ scenario() {
         die "no scenario $name: there is $(scenarios_of)"
     case $processors in [1-4]) ;; *) die "$1: 1 to 4 processors" ;; esac
     run=$xen/run/$name-$processors
-    echo "xen: $name, $processors processor(s), $mib MiB"
+    [ "$guest" = "$xen_release" ] || run=$run-$guest
+    echo "xen: $name, $processors processor(s), $mib MiB; $(cat "$xen/VERSION"), dom0's kernel $release, guests' ${guest_modules##*/}"
     prepare "$name" "$run"
     status=0
     boot "$run" "$processors" || status=$?
@@ -265,9 +273,14 @@ main() {
     for tool in qemu-system-x86_64 busybox depmod sha256sum timeout readelf strip ldd; do
         command -v "$tool" >/dev/null || die "no $tool: run scripts/setup.sh"
     done
-    [ -s "$xen/VERSION" ] || die "no target/xen/VERSION: run make xen, or scripts/xen-packages.sh"
-    modules=$(CDPATH='' cd -P -- "$root/target/stock/modules" && pwd -P) || die "no target/stock/modules: run make stock"
+    [ -s "$xen/VERSION" ] || die "no $xen/VERSION: run make xen, or scripts/xen-packages.sh"
+    modules=$(CDPATH='' cd -P -- "$xen_stock/modules" && pwd -P) || die "no $xen_stock/modules: run make stock${xen_kernel:+ KERNEL=$xen_kernel}"
     release=${modules##*/}
+    # Of another release the guests have the kernel alone.
+    guest_stock=$(TWIN_XEN_RELEASE=$guest && . "$parts/release.sh" && echo "$xen_stock")
+    guest_xen=$(TWIN_XEN_RELEASE=$guest && . "$parts/release.sh" && echo "$xen")
+    guest_modules=$(CDPATH='' cd -P -- "$guest_stock/modules" && pwd -P) || die "no $guest_stock/modules: run make stock"
+    [ -s "$guest_xen/vmlinux" ] || die "no $guest_xen/vmlinux: TWIN_XEN_RELEASE=$guest scripts/xen-packages.sh"
     if [ $# = 0 ]; then
         for name in baseline modules attach again command faults busy; do
             set -- "$@" "$name:1" "$name:2"
@@ -281,4 +294,4 @@ main() {
     [ "$failed" = 0 ]
 }
 
-main "$@"
+main "$@"; exit

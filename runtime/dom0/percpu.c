@@ -12,6 +12,19 @@
 #include <linux/preempt.h>
 #include <linux/sched/task.h>
 #include <linux/uaccess.h>
+#include <linux/version.h>
+
+/* What names the owner of an area: one structure in Linux 6.2 to 6.14 (asm/current.h), variables
+ * of their own before and after. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0) && LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
+#define TWIN_CPU_NUMBER		(&pcpu_hot.cpu_number)
+#define TWIN_PREEMPT_COUNT	(&pcpu_hot.preempt_count)
+#define TWIN_CURRENT		(&pcpu_hot.current_task)
+#else
+#define TWIN_CPU_NUMBER		(&cpu_number)
+#define TWIN_PREEMPT_COUNT	(&__preempt_count)
+#define TWIN_CURRENT		(&current_task)
+#endif
 
 /* Static variables, and the 8 KiB after them that those of modules come from. */
 #define TWIN_PERCPU_SIZE	(256u << 10)
@@ -36,11 +49,11 @@ static int fill(void *copy, u32 cpu, const struct twin_hot *hot)
 
 	if (error)
 		return error;
-	*(int *)in_copy(copy, &cpu_number) = cpu;
+	*(int *)in_copy(copy, TWIN_CPU_NUMBER) = cpu;
 	*(unsigned long *)in_copy(copy, &this_cpu_off) = (unsigned long)copy;
-	*(int *)in_copy(copy, &__preempt_count) = PREEMPT_ENABLED;
+	*(int *)in_copy(copy, TWIN_PREEMPT_COUNT) = PREEMPT_ENABLED;
 	/* Of all tasks it alone never ends. */
-	*(struct task_struct **)in_copy(copy, &current_task) = &init_task;
+	*(struct task_struct **)in_copy(copy, TWIN_CURRENT) = &init_task;
 	*(u32 *)in_copy(copy, hot->vif) = 1;
 	*(u32 *)in_copy(copy, hot->vif_pending) = 0;
 	return 0;
@@ -51,7 +64,8 @@ int twin_percpu_create(const struct twin_hot *hot)
 	u32 cpu;
 	int error;
 
-	if (!copied(&softnet_data, sizeof(softnet_data)) || !copied(&cpu_number, sizeof(int)) ||
+	if (!copied(&softnet_data, sizeof(softnet_data)) || !copied(TWIN_CPU_NUMBER, sizeof(int)) ||
+	    !copied(TWIN_PREEMPT_COUNT, sizeof(int)) || !copied(TWIN_CURRENT, sizeof(void *)) ||
 	    !copied(hot->vif, sizeof(u32)) || !copied(hot->vif_pending, sizeof(u32))) {
 		TWIN_LOG(err, "per-CPU data of this kernel lies beyond %u KiB", TWIN_PERCPU_SIZE >> 10);
 		return -EOPNOTSUPP;

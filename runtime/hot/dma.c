@@ -10,6 +10,7 @@
 #include "internal.h"
 #include <linux/dma-mapping.h>
 #include <linux/mm.h>
+#include <linux/version.h>
 
 unsigned long *hot_p2m;
 unsigned long hot_p2m_frames;
@@ -37,6 +38,12 @@ void dma_unmap_page_attrs(struct device *dev, dma_addr_t addr, size_t size,
 			  enum dma_data_direction dir, unsigned long attrs)
 {
 }
+
+/* Since Linux 6.10 the names without underscores are inline, and skip these where they may. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
+#define dma_sync_single_for_cpu		__dma_sync_single_for_cpu
+#define dma_sync_single_for_device	__dma_sync_single_for_device
+#endif
 
 void dma_sync_single_for_cpu(struct device *dev, dma_addr_t addr, size_t size,
 			     enum dma_data_direction dir)

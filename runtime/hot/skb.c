@@ -12,6 +12,7 @@
  */
 #include "internal.h"
 #include <linux/slab.h>
+#include <linux/version.h>
 
 #define HOT_USERS	2	/* the pool's reference and the caller's */
 #define HOT_SWEEP	256	/* sk_buffs looked at by one failing allocation */
@@ -73,7 +74,11 @@ struct sk_buff *napi_build_skb(void *data, unsigned int frag_size)
 	return hot_skb_build(data, frag_size);
 }
 
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
+struct sk_buff *napi_alloc_skb(struct napi_struct *napi, unsigned int length)
+#else
 struct sk_buff *__napi_alloc_skb(struct napi_struct *napi, unsigned int length, gfp_t gfp_mask)
+#endif
 {
 	struct sk_buff *skb;
 	void *buffer;
@@ -273,7 +278,11 @@ void napi_consume_skb(struct sk_buff *skb, int budget)
 }
 
 /* Freeing to a pool needs no other context, so "any" is all the same. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
+void dev_kfree_skb_any_reason(struct sk_buff *skb, enum skb_drop_reason reason)
+#else
 void __dev_kfree_skb_any(struct sk_buff *skb, enum skb_free_reason reason)
+#endif
 {
 	hot_skb_free(skb);
 }

@@ -14,6 +14,7 @@
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <linux/tcp.h>
+#include <linux/version.h>
 
 /* A buffer of the pool: head room, header, room to pad, skb_shared_info. */
 #define HOT_HEADROOM	(NET_SKB_PAD + NET_IP_ALIGN)
@@ -60,6 +61,17 @@ static bool hot_tx_done_room(const struct hot_shared *shared, u32 pending)
 
 /* ---- Request to sk_buff ------------------------------------------------- */
 
+static void hot_tx_set_fragment(skb_frag_t *fragment, struct page *page, u32 offset, u32 length)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
+	skb_frag_fill_page_desc(fragment, page, offset, length);
+#else
+	fragment->bv_page = page;
+	skb_frag_off_set(fragment, offset);
+	skb_frag_size_set(fragment, length);
+#endif
+}
+
 /* Chains the guest's pages. False if one does not exist or is empty. */
 static bool hot_tx_fragments(struct sk_buff *skb, const struct hot_tx_request *request, u32 n)
 {
@@ -76,9 +88,8 @@ static bool hot_tx_fragments(struct sk_buff *skb, const struct hot_tx_request *r
 			     frame >= hot_machine_frames ||
 			     (address + length - 1) >> PAGE_SHIFT >= hot_machine_frames))
 			return false;
-		fragment->bv_page = pfn_to_page(frame + hot_p2m_frames);
-		skb_frag_off_set(fragment, address & ~PAGE_MASK);
-		skb_frag_size_set(fragment, length);
+		hot_tx_set_fragment(fragment, pfn_to_page(frame + hot_p2m_frames),
+				    address & ~PAGE_MASK, length);
 		total += length;
 	}
 	shared->nr_frags = n;

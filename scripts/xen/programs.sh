@@ -1,24 +1,25 @@
 # Which programs of Debian's packages dom0 runs, and which libraries they need; sourced by
-# the scripts that fetch the packages and make the initramfs, not run.
+# the scripts that fetch the packages and make the initramfs, not run. After release.sh.
 
 # Paths in the unpacked packages.
-dom0_programs='
-usr/lib/xen-4.17/bin/xl
-usr/lib/xen-4.17/bin/xen-livepatch
-usr/lib/xen-4.17/bin/xen-init-dom0
-usr/lib/xen-4.17/bin/xenstored
-usr/lib/xen-4.17/bin/xenconsoled
-usr/lib/xen-4.17/bin/libxl-save-helper
+dom0_programs="
+usr/lib/xen-$xen_version/bin/xl
+usr/lib/xen-$xen_version/bin/xen-livepatch
+usr/lib/xen-$xen_version/bin/xen-init-dom0
+usr/lib/xen-$xen_version/bin/xenstored
+usr/lib/xen-$xen_version/bin/xenconsoled
+usr/lib/xen-$xen_version/bin/libxl-save-helper
 usr/bin/xenstore
-bin/kmod
-'
+${xen_merged}bin/kmod
+${xen_merged}sbin/ethtool
+"
 
-library_folders='
-usr/lib/xen-4.17/lib/x86_64-linux-gnu
+library_folders="
+usr/lib/xen-$xen_version/lib/x86_64-linux-gnu
 lib/x86_64-linux-gnu
 usr/lib/x86_64-linux-gnu
-lib64
-'
+${xen_merged}lib64
+"
 
 # find_library TREE NAME: its path in the unpacked packages, or nothing.
 find_library() {
