@@ -4,10 +4,12 @@
 //! [`super::options`] says what each option is; response files are expanded first
 //! ([`super::response`]).
 
+use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use super::long;
 use super::options::{
     NO_CODE, WITH_VALUE, has_auxiliary, is_c, is_dependency, is_for_assembler, is_for_linker,
     is_no_output, is_refused, takes_back,
@@ -73,8 +75,15 @@ impl CommandLine {
             refused: None,
         };
         let mut language: Option<OsString> = None;
-        let mut rest = expanded.into_iter();
-        while let Some(argument) = rest.next() {
+        let mut rest = VecDeque::from(expanded);
+        while let Some(argument) = rest.pop_front() {
+            let argument = match long::short(&argument) {
+                None => argument,
+                Some((short, value)) => {
+                    value.into_iter().for_each(|value| rest.push_front(value));
+                    short.into()
+                }
+            };
             line.argument(argument, &mut rest, &mut language);
         }
         Ok(line)
@@ -83,7 +92,7 @@ impl CommandLine {
     fn argument(
         &mut self,
         argument: OsString,
-        rest: &mut impl Iterator<Item = OsString>,
+        rest: &mut VecDeque<OsString>,
         language: &mut Option<OsString>,
     ) {
         let text = argument.to_string_lossy().into_owned();
@@ -92,18 +101,18 @@ impl CommandLine {
             return self.arguments.push(Argument::Input { path: argument, c });
         }
         let parsed = match &*text {
-            "-c" | "--compile" => self.reach(Stage::Object),
-            "-S" | "--assemble" => self.reach(Stage::Assembly),
-            "-o" | "--output" => {
-                self.output = rest.next();
+            "-c" => self.reach(Stage::Object),
+            "-S" => self.reach(Stage::Assembly),
+            "-o" => {
+                self.output = rest.pop_front();
                 Argument::Ours
             }
             _ if text.starts_with("-o") && !is_no_output(&text) => {
                 self.output = Some(OsStr::from_bytes(&argument.as_bytes()[2..]).to_owned());
                 Argument::Ours
             }
-            "-x" | "--language" => {
-                let name = rest.next();
+            "-x" => {
+                let name = rest.pop_front();
                 language.clone_from(&name);
                 Argument::Language([Some(argument), name].into_iter().flatten().collect())
             }
@@ -111,12 +120,13 @@ impl CommandLine {
                 *language = Some(OsStr::from_bytes(&argument.as_bytes()[2..]).to_owned());
                 Argument::Language(vec![argument])
             }
-            _ if WITH_VALUE.contains(&&*text) => Argument::Option(
-                [Some(argument), rest.next()]
-                    .into_iter()
-                    .flatten()
-                    .collect(),
-            ),
+            _ if WITH_VALUE.contains(&&*text) => {
+                let value = rest.pop_front();
+                if text == "-Xclang" {
+                    self.note(&value.as_deref().unwrap_or_default().to_string_lossy());
+                }
+                Argument::Option([Some(argument), value].into_iter().flatten().collect())
+            }
             _ => {
                 self.note(&text);
                 Argument::Option(vec![argument])
@@ -141,7 +151,8 @@ impl CommandLine {
 
     /// Records an option that says how far the compiler goes.
     fn note(&mut self, text: &str) {
-        if NO_CODE.contains(&text) || text.starts_with("-print-") || text.starts_with("--help=") {
+        const PREFIXES: [&str; 3] = ["-print-", "--print-", "--help="];
+        if NO_CODE.contains(&text) || PREFIXES.iter().any(|prefix| text.starts_with(prefix)) {
             self.stage = Stage::NoCode;
         } else if let Some(why) = is_refused(text) {
             self.refused = Some((text.to_owned(), why));
@@ -190,9 +201,7 @@ impl CommandLine {
 
     /// Whether intermediate files are kept.
     pub fn saves_temporaries(&self) -> bool {
-        self.any(&[
-            "-save-temps", "-save-temps=cwd", "-save-temps=obj", "--save-temps",
-        ])
+        self.any(&["-save-temps", "-save-temps=cwd", "-save-temps=obj"])
     }
 
     /// Whether there are inputs that are not C and that are compiled or assembled.
@@ -233,28 +242,37 @@ impl CommandLine {
         })
     }
 
-    /// Arguments for compiling one input to assembly: all but the other inputs and
-    /// the options that say where results go.
-    pub fn for_compiling(&self, input: &OsStr) -> Vec<OsString> {
+    /// Arguments for compiling the source with this number to assembly: all but the other
+    /// inputs and the options that say where results go.
+    pub fn for_compiling(&self, source: usize) -> Vec<OsString> {
         let mut out = Vec::new();
+        let mut sources = 0..;
         for argument in &self.arguments {
             match argument {
+                Argument::Input { path, c: true } => {
+                    if sources.next() == Some(source) {
+                        out.push(path.clone());
+                    }
+                }
                 Argument::Option(words) if is_for_linker(words) => {}
                 Argument::Option(words) | Argument::Language(words) => {
                     out.extend(words.iter().cloned());
                 }
-                Argument::Input { path, .. } if path == input => out.push(path.clone()),
-                Argument::Input { .. } | Argument::Ours => {}
+                Argument::Input { c: false, .. } | Argument::Ours => {}
             }
         }
         out
     }
 
-    /// Arguments that the assembler must see. A listing is made once, of the `last` text.
+    /// Arguments that the assembler must see. A listing is made once, of the `last` text,
+    /// and debug information is compressed in its object alone.
     pub fn for_assembling(&self, last: bool) -> Vec<OsString> {
-        let lists = |words: &[OsString]| words[0].to_string_lossy().starts_with("-Wa,-a");
+        let once = |words: &[OsString]| {
+            let first = words[0].to_string_lossy();
+            first.starts_with("-Wa,-a") || first.starts_with("-gz")
+        };
         self.options()
-            .filter(|words| is_for_assembler(words) && (last || !lists(words)))
+            .filter(|words| is_for_assembler(words) && (last || !once(words)))
             .flatten()
             .cloned()
             .collect()
@@ -350,6 +368,8 @@ mod tests {
         assert_eq!(parse("--version").stage, Stage::NoCode);
         assert_eq!(parse("-v -c a.c").stage, Stage::Object);
         assert_eq!(parse("--compile a.c --output b.o").stage, Stage::Object);
+        assert_eq!(parse("--analyze a.c").stage, Stage::NoCode);
+        assert_eq!(parse("--print-file-name=x -c a.c").stage, Stage::NoCode);
         assert_eq!(parse("-MD -c a.c").stage, Stage::Object);
     }
 
@@ -358,6 +378,22 @@ mod tests {
         let line = parse("-I inc -include x.c -x c a.txt -x none b.s c.c -D A=b.c");
         let sources: Vec<_> = line.sources().map(|s| s.to_string_lossy()).collect();
         assert_eq!(sources, ["a.txt", "c.c"]);
+        let line = parse("--include x.c --define-macro y.c --language=c a.txt --output=b.c");
+        let sources: Vec<_> = line.sources().map(|s| s.to_string_lossy()).collect();
+        assert_eq!(sources, ["a.txt"]);
+        assert_eq!(line.output.as_deref(), Some(OsStr::new("b.c")));
+        assert_eq!(
+            strings(&line.for_compiling(0)),
+            "-include x.c -D y.c -x c a.txt"
+        );
+    }
+
+    #[test]
+    fn a_source_that_is_named_twice_is_two_sources() {
+        let line = parse("-c a.c a.c -O1");
+        assert_eq!(line.sources().count(), 2);
+        assert_eq!(strings(&line.for_compiling(0)), "a.c -O1");
+        assert_eq!(strings(&line.for_compiling(1)), "a.c -O1");
     }
 
     #[test]
@@ -366,22 +402,33 @@ mod tests {
         assert_eq!(of("-flto=thin -c a.c").as_deref(), Some("-flto=thin"));
         assert_eq!(of("-flto -fno-lto -c a.c"), None);
         assert_eq!(of("-emit-llvm -c a.c").as_deref(), Some("-emit-llvm"));
+        assert_eq!(
+            of("-Xclang -emit-llvm -c a.c").as_deref(),
+            Some("-emit-llvm")
+        );
         assert_eq!(of("-m32 -fno-lto a.c").as_deref(), Some("-m32"));
         assert_eq!(of("-m32 -m64 a.c"), None);
     }
 
     #[test]
     fn each_step_gets_its_arguments() {
-        let line = parse("-O2 -Wl,-z,now -Wa,--noexecstack a.c b.c x.o -oprog -lz -MD");
+        let line = parse("-O2 -Wl,-z,now -Wa,--noexecstack -gz -I i a.c b.c x.o -oprog -lz -MD");
         assert_eq!(
-            strings(&line.for_compiling(OsStr::new("a.c"))),
-            "-O2 -Wa,--noexecstack a.c -MD"
+            strings(&line.for_compiling(0)),
+            "-O2 -Wa,--noexecstack -gz -I i a.c -MD"
         );
-        assert_eq!(strings(&line.for_assembling(true)), "-Wa,--noexecstack");
+        assert_eq!(
+            strings(&line.for_assembling(true)),
+            "-Wa,--noexecstack -gz -I i"
+        );
+        assert_eq!(
+            strings(&line.for_assembling(false)),
+            "-Wa,--noexecstack -I i"
+        );
         let link = line.for_linking(|p| Path::new(p).with_extension("t.o").into());
         assert_eq!(
             strings(&link),
-            "-O2 -Wl,-z,now -Wa,--noexecstack a.t.o b.t.o x.o -lz -o prog"
+            "-O2 -Wl,-z,now -Wa,--noexecstack -gz -I i a.t.o b.t.o x.o -lz -o prog"
         );
     }
 

@@ -60,6 +60,12 @@ impl Auxiliary {
             (_, _, None) => own.to_owned(),
             (_, _, Some(output)) => output.with_extension(""),
         };
+        // gcc manual, 3.2: -save-temps=cwd is `-dumpdir ./` as well.
+        let here = family == Family::Gcc && line.last("-save-temps").as_deref() == Some("=cwd");
+        let stem = match stem.file_name() {
+            Some(name) if here => name.into(),
+            _ => stem,
+        };
         let beside = output
             .filter(|_| line.has("-save-temps=obj"))
             .and_then(Path::parent)

@@ -10,6 +10,8 @@
 
 mod arguments;
 mod auxiliary;
+mod compiler;
+mod long;
 mod options;
 mod response;
 
@@ -26,6 +28,7 @@ use svm_rewrite::text::{Printed, Returns};
 
 pub use arguments::{CommandLine, Stage};
 use auxiliary::{Auxiliary, Family};
+pub use compiler::Compiler;
 
 use crate::source;
 
@@ -54,7 +57,7 @@ pub struct Compiled {
 
 /// A compiler, its arguments, and what to do.
 pub struct Job<'j> {
-    pub compiler: &'j OsStr,
+    pub compiler: Compiler<'j>,
     /// Its arguments as they were given.
     pub given: &'j [OsString],
     /// The same, understood.
@@ -69,7 +72,7 @@ impl Job<'_> {
         let compiles = self.line.sources().any(|path| path != "/dev/null");
         let to_nowhere = self.line.output.as_deref() == Some(OsStr::new("/dev/null"));
         if !compiles || self.line.stage == Stage::NoCode || to_nowhere {
-            self.execute(Command::new(self.compiler).args(self.given))?;
+            self.execute(self.compiler.command().args(self.given))?;
             return Ok(Vec::new());
         }
         if let Some((option, why)) = &self.line.refused {
@@ -88,10 +91,10 @@ impl Job<'_> {
         let sources: Vec<_> = self.line.sources().collect();
         if sources.len() > 1 && self.line.output.is_some() {
             // The compiler has a message for this.
-            self.execute(Command::new(self.compiler).args(self.given))?;
+            self.execute(self.compiler.command().args(self.given))?;
         }
         let mut compiled = Vec::new();
-        for source in sources {
+        for (n, source) in sources.into_iter().enumerate() {
             let extension = match self.line.stage {
                 Stage::Assembly => "s",
                 _ => "o",
@@ -101,10 +104,10 @@ impl Job<'_> {
                 Path::new(name).with_extension(extension)
             };
             let output = self.line.output.as_ref().map_or_else(own, PathBuf::from);
-            compiled.push(self.compile(scratch, source, &output)?);
+            compiled.push(self.compile(scratch, (n, source), &output)?);
         }
         if self.line.has_other_sources() && self.line.output.is_none() {
-            self.execute(Command::new(self.compiler).args(self.line.for_others()))?;
+            self.execute(self.compiler.command().args(self.line.for_others()))?;
         }
         Ok(compiled)
     }
@@ -115,21 +118,22 @@ impl Job<'_> {
         let mut objects = Vec::new();
         for (n, source) in self.line.sources().enumerate() {
             let object = scratch.path().join(format!("{n}.o"));
-            compiled.push(self.compile(scratch, source, &object)?);
+            compiled.push(self.compile(scratch, (n, source), &object)?);
             objects.push(object.into_os_string());
         }
         let mut objects = objects.into_iter();
         let arguments = self
             .line
             .for_linking(|_| objects.next().unwrap_or_default());
-        self.execute(Command::new(self.compiler).args(arguments))?;
+        self.execute(self.compiler.command().args(arguments))?;
         Ok(compiled)
     }
 
+    /// The C source with this number among them, and its name.
     fn compile(
         &self,
         scratch: &ScratchDirectory,
-        source: &OsStr,
+        (n, source): (usize, &OsStr),
         output: &Path,
     ) -> Result<Compiled, Stop> {
         // A directory for each: clang leaves files there.
@@ -143,8 +147,8 @@ impl Job<'_> {
             Some(auxiliary) => auxiliary.assembly(&own),
             None => own.join("original.s"),
         };
-        let mut command = Command::new(self.compiler);
-        command.args(self.line.for_compiling(source));
+        let mut command = self.compiler.command();
+        command.args(self.line.for_compiling(n));
         let clang = || matches!(self.family(), Family::Clang { .. });
         command.args(
             self.line
@@ -218,7 +222,7 @@ impl Job<'_> {
 
     /// Asks the compiler what it is.
     fn family(&self) -> Family {
-        let answer = Command::new(self.compiler).arg("--version").output();
+        let answer = self.compiler.command().arg("--version").output();
         answer.map_or(Family::Gcc, |answer| {
             Family::of(&String::from_utf8_lossy(&answer.stdout))
         })
@@ -245,7 +249,7 @@ impl Job<'_> {
     /// complains.
     fn assemble(&self, path: &Path, text: &[u8], output: &Path, last: bool) -> Result<(), Stop> {
         write(path, text)?;
-        let mut command = Command::new(self.compiler);
+        let mut command = self.compiler.command();
         command.args(self.line.for_assembling(last));
         command.args(["-c", "-x", "assembler"]).arg(path);
         command.arg("-o").arg(output);
@@ -255,7 +259,7 @@ impl Job<'_> {
     fn execute(&self, command: &mut Command) -> Result<(), Stop> {
         let status = child::status(command.stdin(Stdio::inherit())).map_err(|error| {
             let why = format!("cannot be run: {error}; give the compiler after `--`");
-            Failure::access(Path::new(self.compiler).display(), why)
+            Failure::access(Path::new(self.compiler.program()).display(), why)
         })?;
         match status.success() {
             true => Ok(()),

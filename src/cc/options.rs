@@ -7,7 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 /// Options whose value is the next argument.
-pub(super) const WITH_VALUE: [&str; 48] = [
+pub(super) const WITH_VALUE: [&str; 55] = [
     "-I",
     "-D",
     "-U",
@@ -28,6 +28,10 @@ pub(super) const WITH_VALUE: [&str; 48] = [
     "-iwithprefix",
     "-iwithprefixbefore",
     "-isysroot",
+    "-iwithsysroot",
+    "-iframework",
+    "-isystem-after",
+    "-include-pch",
     "-imultilib",
     "-MF",
     "-MT",
@@ -41,7 +45,10 @@ pub(super) const WITH_VALUE: [&str; 48] = [
     "-ivfsoverlay",
     "-working-directory",
     "--serialize-diagnostics",
+    "-dependency-file",
+    "-dependency-dot",
     "--config",
+    "-specs",
     "-Xlinker",
     "-Xassembler",
     "-Xpreprocessor",
@@ -58,8 +65,8 @@ pub(super) const WITH_VALUE: [&str; 48] = [
     "-wrapper",
 ];
 
-/// Options that make the compiler print something and compile nothing.
-pub(super) const NO_CODE: [&str; 14] = [
+/// Options that make the compiler print or write something that is no code.
+pub(super) const NO_CODE: [&str; 17] = [
     "-E",
     "-M",
     "-MM",
@@ -73,7 +80,10 @@ pub(super) const NO_CODE: [&str; 14] = [
     "-dumpspecs",
     "-print-search-dirs",
     "-print-sysroot",
-    "--preprocess",
+    "--analyze",
+    "--precompile",
+    "-emit-ast",
+    "-extract-api",
 ];
 
 /// Options under which the linker makes the code, where nothing rewrites it, or after which
@@ -152,13 +162,17 @@ pub(super) fn is_for_linker(words: &[OsString]) -> bool {
     starts(words, &["-Wl,", "-Xlinker", "-l", "-L"]) || words[0] == "-shared" || words[0] == "-s"
 }
 
-/// Whether an option, with its value, chooses the assembler or its options.
+/// Whether an option, with its value, chooses the assembler or its options, or is passed to
+/// it by the compiler (`asm_options` in gcc's `gcc.cc`): the directories of `.include` and
+/// `.incbin`, compressed debug information, no warnings.
 pub(super) fn is_for_assembler(words: &[OsString]) -> bool {
     starts(
         words,
         &[
             "-Wa,",
             "-Xassembler",
+            "-I",
+            "-gz",
             "-m64",
             "-m32",
             "-mx32",
@@ -172,7 +186,7 @@ pub(super) fn is_for_assembler(words: &[OsString]) -> bool {
             "-integrated-as",
             "-wrapper",
         ],
-    )
+    ) || words[0] == "-w"
 }
 
 /// Whether an option, with its value, is about the dependency file.

@@ -14,7 +14,7 @@ use serde::Serialize;
 use svm_rewrite::class::SiteClass;
 use svm_rewrite::{Accesses, Options, Scheme, Target};
 
-use crate::cc::{CommandLine, Compiled, Job, Stop};
+use crate::cc::{CommandLine, Compiled, Compiler, Job, Stop};
 use crate::source;
 
 const EXAMPLES: &str = "\
@@ -71,7 +71,7 @@ struct Row<'r> {
 impl Opts {
     /// Compiles.
     pub fn run(self) -> Result<(), Failure> {
-        let (compiler, given) = self.command.split_first().expect("clap wants one");
+        let (compiler, given) = Compiler::split(&self.command);
         let line = CommandLine::parse(given)
             .map_err(|(file, error)| Failure::access(file.display(), error))?;
         let job = Job {

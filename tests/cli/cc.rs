@@ -172,6 +172,55 @@ fn response_files_and_languages_are_understood() {
     assert_eq!(run(&sandbox, "program").0, Some(3));
 }
 
+/// As kernel builds have it: `CC="ccache gcc"`.
+#[test]
+fn a_compiler_behind_a_launcher() {
+    let sandbox = with_program();
+    sandbox.write("ccache", "#!/bin/sh\necho \"$1\" >>launched\nexec \"$@\"\n");
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(sandbox.path("ccache"), executable).expect("a file");
+    for arguments in ["-O2 program.c -o program", "--version"] {
+        let status = Command::new(env!("CARGO_BIN_EXE_twin"))
+            .args(["cc", "--", "./ccache", "gcc"])
+            .args(arguments.split(' '))
+            .current_dir(sandbox.path(""))
+            .stdout(std::process::Stdio::null())
+            .status();
+        assert!(status.expect("twin runs").success(), "{arguments}");
+    }
+    assert_eq!(run(&sandbox, "program").0, Some(3));
+    let launched = String::from_utf8(sandbox.read("launched")).expect("text");
+    // Compiled, assembled twice, linked; then `--version`.
+    assert_eq!(launched, "gcc\n".repeat(5));
+}
+
+/// Directories of headers are the assembler's, too: firmware is embedded that way.
+#[test]
+fn a_file_that_the_assembler_includes() {
+    let sandbox = Sandbox::new();
+    std::fs::create_dir(sandbox.path("inc")).expect("a folder");
+    sandbox.write("inc/blob", "seven");
+    sandbox.write(
+        "blob.c",
+        "__asm__(\".section .rodata\\nblob: .incbin \\\"blob\\\"\\n.text\");\n\
+         extern const char blob[];\nint main(void) { return blob[1] == 'e' ? 7 : 1; }\n",
+    );
+    done(&cc(&sandbox, "-O2 -Iinc blob.c -o blob"));
+    assert_eq!(run(&sandbox, "blob").0, Some(7));
+}
+
+#[test]
+fn debug_information_is_compressed_if_that_is_asked_for() {
+    let sandbox = with_program();
+    done(&cc(&sandbox, "-g -gz -c program.c"));
+    let output = Command::new("readelf")
+        .args(["-tW", "program.o"])
+        .current_dir(sandbox.path(""))
+        .output();
+    let text = output.expect("binutils are installed").stdout;
+    assert!(String::from_utf8_lossy(&text).contains("COMPRESSED"));
+}
+
 #[test]
 fn link_time_optimisation_is_refused() {
     let sandbox = with_program();
@@ -300,7 +349,7 @@ fn a_thread_local_variable_by_descriptor() {
 
 /// Command lines, and the files that a compiler leaves when it is asked in this way, beside
 /// its output. `x.c` includes `h.h`; `m.c` is a program; `s.s` is assembly.
-const LEAVES: [&str; 30] = [
+const LEAVES: [&str; 38] = [
     "-c x.c",
     "-c x.c -o d/y.o",
     "-c x.c m.c",
@@ -315,6 +364,11 @@ const LEAVES: [&str; 30] = [
     "-v -c x.c",
     "-c missing.c -o d/y.o",
     "--compile x.c --output d/y.o",
+    "--language=c -c h.h --output=d/y.o",
+    "--define-macro A --include-directory d --include h.h -c x.c",
+    "--print-file-name=include -c x.c",
+    "-c x.c x.c",
+    "--write-dependencies -c x.c -o d/y.o",
     "-MD -c x.c -o d/y.o",
     "-MD m.c x.c -o p",
     "-MMD -MP -MF d/z.d -c x.c",
@@ -328,6 +382,9 @@ const LEAVES: [&str; 30] = [
     "-g -gsplit-dwarf m.c x.c -o d/p",
     "-save-temps -c x.c -o d/y.o",
     "-save-temps=obj -c x.c -o d/y.o",
+    "-save-temps=cwd -fstack-usage -c x.c -o d/y.o",
+    "--save-temps -save-temps=cwd m.c x.c -o d/p",
+    "-save-temps=cwd -save-temps=obj -c x.c -o d/y.o",
     "-save-temps m.c x.c -o p",
     "-fstack-usage -fdump-tree-optimized -c x.c -o d/y.o",
     "-Wa,-adhln=list -c x.c",
