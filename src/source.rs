@@ -105,6 +105,9 @@ where
         &self,
         (source, marked): (Source<'_>, Vec<u8>),
     ) -> Result<Result<Printed, Vec<Refusal>>, E> {
+        if let Err(refusals) = source.check() {
+            return Ok(Err(refusals));
+        }
         let bytes = (self.assemble)(&marked)?;
         let object = self.read(&bytes)?;
         let mut printed = match source.rewrite(&object, self.options) {

@@ -14,6 +14,7 @@ mod macros;
 #[path = "../../crates/xen-host/tests/host/made_up/mod.rs"]
 mod made_up;
 mod outputs;
+mod places;
 mod report;
 mod run;
 mod sandbox;

@@ -137,11 +137,11 @@ pub(crate) fn explanation(code: RefusalCode) -> Explanation {
             Assembly("test %edi,%edi\nje 1f\nstd\n1: rep stosb\ncld\nret"),
         ),
         RefusalCode::Statement => (
-            "A line of assembly text holds a site and cannot be changed: a macro or `.rept` that makes several instructions, Intel syntax, data among instructions.",
-            "What the assembler makes of a line decides. If a line makes several instructions, the one to change has no line of its own.",
-            "Write it as plain AT&T instructions, one a statement (`;` separates). Expand macros at the place, or put the routine into an object of its own and rewrite the object.",
+            "A line of assembly text cannot be changed, or would mean something else in rewritten text: a repetition by a count that only the assembler knows, Intel syntax, data among instructions; an address by a distance (`.+16`, `f+1`), `.include`, `.reloc`.",
+            "What the assembler makes of a line decides. If a line makes several instructions, the one to change has no line of its own. Rewritten code is longer, and its slow paths are elsewhere, so distances change.",
+            "Write it as plain AT&T instructions, one a statement (`;` separates), and name places by labels. Expand macros at the place, or put the routine into an object of its own and rewrite the object.",
             Text(
-                "static inline void bump(long *p)\n{\n        asm volatile(\".rept 2\\n incq (%0)\\n .endr\" :: \"r\"(p) : \"memory\");\n}",
+                "static inline void *here(void)\n{\n        void *p;\n        asm volatile(\"lea .+16(%%rip), %0\" : \"=r\"(p));\n        return p;\n}",
             ),
         ),
     };

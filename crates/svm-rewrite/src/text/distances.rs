@@ -44,6 +44,11 @@ fn is_named(statement: &Statement, text: &[u8]) -> bool {
     // Of `jne,pn x` and `bnd jmp x` the last word.
     let name = operand.rsplit(|b| matches!(b, b' ' | b'\t')).next();
     let name = name.unwrap_or_default();
+    statement.kind == StatementKind::Instruction && is_label(name)
+}
+
+/// Whether an expression is a label and nothing else.
+pub(super) fn is_label(name: &[u8]) -> bool {
     let name = name.split(|b| *b == b'@').next().unwrap_or_default();
     let symbol = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'$') || *b >= 128;
     let (local, direction) = name.split_at(name.len().saturating_sub(1));
@@ -51,10 +56,9 @@ fn is_named(statement: &Statement, text: &[u8]) -> bool {
         && !local.is_empty()
         && local.iter().all(u8::is_ascii_digit);
     let quoted = name.starts_with(b"\"") && name.ends_with(b"\"") && !name.contains(&b'+');
-    statement.kind == StatementKind::Instruction
-        && (numeric
-            || quoted
-            || name.iter().all(symbol) && name.first().is_some_and(|b| !b.is_ascii_digit()))
+    numeric
+        || quoted
+        || name.iter().all(symbol) && name.first().is_some_and(|b| !b.is_ascii_digit())
 }
 
 /// Whether one of the directives that make an instruction of `len` bytes has a name, as

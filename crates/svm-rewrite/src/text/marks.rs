@@ -10,6 +10,7 @@
 
 use elf_loader::{Object, Place, SectionId};
 use foldhash::HashSet;
+use iced_x86::{Decoder, DecoderOptions};
 
 use super::directives::{Conditional, is_end, is_repetition, makes_bytes};
 use super::number::{digits, push_number};
@@ -97,6 +98,32 @@ impl Marks {
             }
         }
         places
+    }
+
+    /// The statement that became the instruction at an offset of a section's code, by the
+    /// places of the marks: of its run, as many instructions on.
+    pub fn statement_at(
+        &self,
+        statements: &[Statement],
+        places: &[Option<(SectionId, u64)>],
+        (section, code, offset): (SectionId, &[u8], u64),
+    ) -> Option<StatementIdx> {
+        let place = |mark: u32| match places[mark as usize] {
+            Some((id, at)) if id == section => Some(at),
+            _ => None,
+        };
+        let holds = |run: &&Run| {
+            let ends = place(run.from).zip(place(run.to));
+            ends.is_some_and(|(from, to)| (from..to).contains(&offset))
+        };
+        let run = self.runs.iter().find(holds)?;
+        let from = place(run.from)?;
+        let code = code.get(usize::try_from(from).ok()?..)?;
+        let decoder = Decoder::with_ip(64, code, from, DecoderOptions::NONE);
+        let before = decoder.into_iter().take_while(|i| i.ip() < offset).count();
+        let instruction = |k: &u32| statements[*k as usize].kind == StatementKind::Instruction;
+        let nth = (run.first..run.end).filter(instruction).nth(before);
+        Some(StatementIdx(nth.unwrap_or(run.first)))
     }
 }
 

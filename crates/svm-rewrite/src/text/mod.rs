@@ -22,6 +22,7 @@ mod distances;
 mod expand;
 mod format;
 mod marks;
+mod moved;
 mod number;
 mod operand;
 mod print;
@@ -62,6 +63,8 @@ pub struct Source<'t> {
     marks: Marks,
     /// Lines of the original.
     lines: u32,
+    /// Its macros and repetitions are written out.
+    written_out: bool,
 }
 
 /// A rewritten text and counts of what was done.
@@ -80,7 +83,7 @@ pub struct Printed {
 impl<'t> Source<'t> {
     /// Splits a text. The second value is the text to assemble for [`Source::rewrite`].
     pub fn new(text: &'t [u8]) -> (Source<'t>, Vec<u8>) {
-        Source::of(text, statement::split(text), newlines(text))
+        Source::of(text, statement::split(text), newlines(text), false)
     }
 
     /// The same for a text whose macros and repetitions were written out: lines are those
@@ -91,18 +94,39 @@ impl<'t> Source<'t> {
             statement.line = expansion.lines[statement.line as usize - 1];
         }
         let lines = expansion.lines.last().map_or(0, |last| last - 1);
-        Source::of(&expansion.text, statements, lines)
+        Source::of(&expansion.text, statements, lines, true)
     }
 
-    fn of(text: &'t [u8], statements: Vec<Statement>, lines: u32) -> (Source<'t>, Vec<u8>) {
+    fn of(
+        text: &'t [u8],
+        statements: Vec<Statement>,
+        lines: u32,
+        written_out: bool,
+    ) -> (Source<'t>, Vec<u8>) {
         let (marked, marks) = marks::mark(text, &statements);
         let source = Source {
             text,
             statements,
             marks,
             lines,
+            written_out,
         };
         (source, marked)
+    }
+
+    /// Refuses what would be misread before the assembler says so.
+    ///
+    /// # Errors
+    /// Every such place.
+    pub fn check(&self) -> Result<(), Vec<Refusal>> {
+        self.none(&moved::misread(self.text, &self.statements))
+    }
+
+    fn none(&self, obstacles: &[Obstacle]) -> Result<(), Vec<Refusal>> {
+        match obstacles {
+            [] => Ok(()),
+            _ => Err(obstacles.iter().map(|o| self.refusal(o)).collect()),
+        }
     }
 
     /// Rewrites the text, given the object that the marked text was assembled to.
@@ -111,14 +135,16 @@ impl<'t> Source<'t> {
     /// Every place that cannot be rewritten soundly.
     pub fn rewrite(&self, object: &Object<'_>, options: Options) -> Result<Printed, Vec<Refusal>> {
         let target = targets::of(options.target);
-        let lifted = lift::lift_for(object, target.any_relocation)?;
         let statements = self.marks.assembled(&self.statements, object);
+        let lifted = lift::lift_for(object, target.any_relocation);
+        let lifted = lifted.map_err(|refusals| self.locate_unlifted(refusals, object))?;
         let tie = Tie::find(self.text, &statements, &lifted, &self.marks);
         let located = |refusals: Vec<Refusal>| self.locate(refusals, &lifted, &tie);
-        let distances = distances::find(self.text, &statements, &tie, &lifted);
-        if !distances.is_empty() {
-            return Err(distances.iter().map(|o| self.refusal(o)).collect());
-        }
+        self.none(&distances::find(self.text, &statements, &tie, &lifted))?;
+        let written_out = self.written_out;
+        self.none(&moved::find(
+            self.text, &statements, &tie, &lifted, written_out,
+        ))?;
         let mut reached = taken::find(self.text, &statements, &tie, &lifted, target.is_replaceable);
         if target.refuses_jump_tables {
             // As for objects: what jumps may reach is what their tables hold.
@@ -187,6 +213,23 @@ impl<'t> Source<'t> {
                 .and_then(|code| lifted.inst_at(code, refusal.offset));
             if let Some(k) = inst.and_then(|i| tie.near(i)) {
                 refusal.line = self.statements[k.0 as usize].line;
+            }
+        }
+        refusals
+    }
+
+    /// The same for an object that could not be lifted.
+    fn locate_unlifted(&self, mut refusals: Vec<Refusal>, object: &Object<'_>) -> Vec<Refusal> {
+        let places = self.marks.places(object);
+        for refusal in &mut refusals {
+            let section = object.section_named(&refusal.section);
+            let k = section.and_then(|id| {
+                let data = &object.section(id).data;
+                let code = (id, &**data, refusal.offset);
+                self.marks.statement_at(&self.statements, &places, code)
+            });
+            if let Some(k) = k {
+                refusal.line = self.line(k);
             }
         }
         refusals

@@ -134,7 +134,8 @@ struct Splitter<'t> {
     /// Nothing but blanks stands before `at` in its line.
     line_start: bool,
     statements: Vec<Statement>,
-    macros: HashSet<&'t [u8]>,
+    /// Names of macros, in lower case: so `as` compares them.
+    macros: HashSet<Vec<u8>>,
     /// How many macro or repetition bodies are open.
     opaque: u32,
     /// Of these, the outermost is a macro's.
@@ -277,7 +278,7 @@ impl<'t> Splitter<'t> {
             StatementKind::Instruction => {
                 let name = statement.name(self.text);
                 let alone = statement.end == statement.name_end;
-                if !self.macros.is_empty() && self.macros.contains(name) {
+                if self.is_macro(name) {
                     StatementKind::Opaque
                 } else if alone && PREFIXES.contains(&name) {
                     StatementKind::Prefix
@@ -296,7 +297,8 @@ impl<'t> Splitter<'t> {
             b".macro" => {
                 let name = statement.rest(self.text);
                 let end = name.iter().position(|b| !is(SYMBOL, *b));
-                self.macros.insert(&name[..end.unwrap_or(name.len())]);
+                let name = &name[..end.unwrap_or(name.len())];
+                self.macros.insert(name.to_ascii_lowercase());
                 self.defining |= self.opaque == 0;
                 self.opaque += 1;
                 self.body()
@@ -315,10 +317,14 @@ impl<'t> Splitter<'t> {
                 }
             }
             _ if self.opaque > 0 => kind,
-            _ if !self.macros.is_empty() && self.macros.contains(name) => StatementKind::Opaque,
+            _ if self.is_macro(name) => StatementKind::Opaque,
             b".byte" if are_prefixes(statement.rest(self.text)) => StatementKind::Prefix,
             _ => StatementKind::Directive,
         }
+    }
+
+    fn is_macro(&self, name: &[u8]) -> bool {
+        !self.macros.is_empty() && self.macros.contains(&name.to_ascii_lowercase())
     }
 
     /// What a directive is that is in the body of a macro or repetition, if it is in one.
@@ -391,7 +397,7 @@ mod tests {
     #[test]
     fn macros_are_opaque() {
         use StatementKind::*;
-        let found = kinds(".macro m x\n nop\n.endm\n m 5\n.rept 2\nret\n.endr\nret");
+        let found = kinds(".macro M x\n nop\n.endm\n m 5\n.rept 2\nret\n.endr\nret");
         let found: Vec<StatementKind> = found.into_iter().map(|k| k.0).collect();
         assert_eq!(
             found,

@@ -24,6 +24,7 @@ use foldhash::HashSet;
 use super::cfi::{Here, Tracker};
 use super::format::Texts;
 use super::marks::StatementIdx;
+use super::moved::Expressions;
 use super::statement::{Statement, StatementKind};
 use super::tables::Words;
 use super::tie::Tie;
@@ -149,6 +150,7 @@ struct Printer<'p, 'a> {
     references: Vec<usize>,
     /// Labels of `lock` prefixes that no branch goes to; computed when first needed.
     locks: Option<HashSet<&'p [u8]>>,
+    expressions: Expressions<'p>,
     obstacles: Vec<Obstacle>,
 }
 
@@ -171,6 +173,7 @@ impl<'p, 'a> Printer<'p, 'a> {
             labels: Vec::new(),
             references: vec![0; input.code.assemblers.len()],
             locks: None,
+            expressions: Expressions::of(input.text, input.statements),
             obstacles: Vec::new(),
         };
         for f in 0..input.code.functions.len() as u32 {
@@ -194,13 +197,18 @@ impl<'p, 'a> Printer<'p, 'a> {
     fn place_sites(&mut self, f: FuncIdx) {
         for site in &self.input.code.functions[f.0 as usize].sites {
             self.sites[site.inst.0 as usize] = Some(site);
-            if self.input.tie.statement(site.inst).is_none() {
+            let Some(at) = self.input.tie.statement(site.inst) else {
                 let at = self.input.tie.near(site.inst).unwrap_or(StatementIdx(0));
                 self.obstacle(
                     at,
                     "these lines do not become one instruction each, so it cannot be told \
                      which of them to change",
                 );
+                continue;
+            };
+            let inst = self.input.lifted.inst(site.inst);
+            if let Some(reason) = self.expressions.obstacle(at, inst) {
+                self.obstacle(at, reason);
             }
         }
     }

@@ -1,0 +1,229 @@
+//! What a text says that does not mean the same in rewritten text: it depends on the place
+//! where it stands, or on something that is not in the text.
+//!
+//! ```text
+//!     lea .+16(%rip), %rax       the code between becomes longer
+//!     mov 1f(%rdi), %rax         the slow path, elsewhere, computes the address again
+//!     .include "macros.inc"      may define a macro that is called as an instruction is
+//!     .reloc 1b+3, ...           changes bytes of an instruction that is replaced
+//! ```
+//!
+//! Each is refused with its line.
+
+use std::cell::OnceCell;
+
+use elf_loader::Place;
+use foldhash::HashSet;
+
+use super::distances::is_label;
+use super::marks::StatementIdx;
+use super::operand;
+use super::print::Obstacle;
+use super::statement::{Statement, StatementKind};
+use super::tie::Tie;
+use crate::lift::{Inst, InstIdx, Lifted, RelocatedValue};
+use crate::refusal::RefusalCode;
+
+/// Directives that are refused before the text is assembled: names are looked up in lower
+/// case by `as`, and as they are here.
+pub fn misread(text: &[u8], statements: &[Statement]) -> Vec<Obstacle> {
+    let directives = statements.iter().enumerate();
+    let found = directives.filter(|(_, statement)| {
+        statement.kind == StatementKind::Directive
+            && statement.name(text).iter().any(u8::is_ascii_uppercase)
+    });
+    let reason = "directives are known here in lower case";
+    found.map(|(k, _)| obstacle(k, reason)).collect()
+}
+
+/// Statements that are refused wherever they are. `written_out` says that macros are.
+pub fn find(
+    text: &[u8],
+    statements: &[Statement],
+    tie: &Tie,
+    lifted: &Lifted<'_>,
+    written_out: bool,
+) -> Vec<Obstacle> {
+    let directives = statements.iter().enumerate().filter_map(|(k, statement)| {
+        let reason = directive(text, statement, written_out)?;
+        Some(obstacle(k, reason))
+    });
+    let insts = lifted.insts.iter().enumerate().filter_map(|(n, inst)| {
+        let k = tie.statement(InstIdx(n as u32))?;
+        let unnamed = names_code_by_distance(text, &statements[k.0 as usize], inst, lifted);
+        unnamed.then(|| {
+            let reason = "the address of code by a distance, which changes with the code in \
+                          between; name a label";
+            obstacle(k.0 as usize, reason)
+        })
+    });
+    directives.chain(insts).collect()
+}
+
+fn obstacle(k: usize, reason: &str) -> Obstacle {
+    Obstacle {
+        at: StatementIdx(k as u32),
+        code: RefusalCode::Statement,
+        reason: reason.to_owned(),
+    }
+}
+
+/// Why a directive, or the definition of a macro, is refused.
+fn directive(text: &[u8], statement: &Statement, written_out: bool) -> Option<&'static str> {
+    let (name, rest) = (statement.name(text), statement.rest(text));
+    match (statement.kind, name) {
+        (StatementKind::Directive, b".include") => Some(
+            "what is in the file is not seen here, and it may define macros; put its lines \
+             in the place of this one",
+        ),
+        (StatementKind::Directive, b".code16" | b".code16gcc" | b".code32") => {
+            Some("code of another mode than 64 bits")
+        }
+        (StatementKind::Directive, b".intel_mnemonic") => {
+            Some("instructions have other names from here on, and sequences do not know that")
+        }
+        (StatementKind::Directive, b".reloc") if !is_no_relocation(rest) => {
+            Some("it changes bytes of an instruction by their place, which rewriting changes")
+        }
+        (StatementKind::Directive, b".altmacro" | b".mri") if !written_out => {
+            Some("macros have other rules from here on")
+        }
+        (StatementKind::Definition | StatementKind::Opaque, b".macro") if !written_out => {
+            let end = rest.iter().position(u8::is_ascii_whitespace);
+            let dynamic = rest[..end.unwrap_or(rest.len())].contains(&b'\\');
+            dynamic.then_some("a macro whose name is made by another macro is not seen here")
+        }
+        _ => None,
+    }
+}
+
+/// Whether a `.reloc` only refers to a symbol, as a linker's garbage collection sees it.
+fn is_no_relocation(operands: &[u8]) -> bool {
+    let kind = operands.split(|b| *b == b',').nth(1).unwrap_or_default();
+    matches!(
+        kind.trim_ascii(),
+        b"R_X86_64_NONE" | b"BFD_RELOC_NONE" | b"NONE"
+    )
+}
+
+/// Whether an instruction has the address of code of its object, and its statement does not
+/// name a label for it, alone. `lea (%rip)` is the next instruction, which stays the next.
+fn names_code_by_distance(
+    text: &[u8],
+    statement: &Statement,
+    inst: &Inst,
+    lifted: &Lifted<'_>,
+) -> bool {
+    let is_code = |value: RelocatedValue| match lifted.object.symbol(value.symbol).place {
+        Place::In(section) => lifted.code_section(section).is_some(),
+        _ => false,
+    };
+    let resolved = inst.displacement.is_none()
+        && inst.iced.is_ip_rel_memory_operand()
+        && inst.iced.ip_rel_memory_address() != inst.iced.next_ip();
+    let relocated = |value: Option<_>| value.is_some_and(|v| is_code(lifted.value(v)));
+    if !(resolved || relocated(inst.displacement) || relocated(inst.immediate)) {
+        return false;
+    }
+    let operands = operand::of(statement.name(text), statement.rest(text));
+    let named = |expression: Option<&[u8]>| expression.is_some_and(is_label);
+    (resolved || relocated(inst.displacement)) && !named(operand::displacement(operands))
+        || relocated(inst.immediate) && !named(operand::immediate(operands))
+}
+
+/// The expressions in a text that change their value along it.
+pub struct Expressions<'t> {
+    text: &'t [u8],
+    statements: &'t [Statement],
+    /// Symbols that are given several values; computed when first needed.
+    reassigned: OnceCell<HashSet<&'t [u8]>>,
+}
+
+impl<'t> Expressions<'t> {
+    /// Those of a text.
+    pub fn of(text: &'t [u8], statements: &'t [Statement]) -> Expressions<'t> {
+        Expressions {
+            text,
+            statements,
+            reassigned: OnceCell::new(),
+        }
+    }
+
+    /// Why an access cannot be printed with the expressions of its statement: its address is
+    /// computed again out of line, where these mean something else.
+    pub fn obstacle(&self, k: StatementIdx, inst: &Inst) -> Option<&'static str> {
+        inst.relocated_values().next()?;
+        let statement = &self.statements[k.0 as usize];
+        let operands = operand::of(statement.name(self.text), statement.rest(self.text));
+        if inst.displacement.is_some() {
+            let Some(address) = operand::displacement(operands) else {
+                return Some("an address that is not in the text");
+            };
+            if tokens(address).any(|t| t == b"." || is_numeric_label(t)) {
+                return Some(
+                    "an address by a place in the text, which is computed again elsewhere; \
+                     name a label",
+                );
+            }
+            let reassigned = self.reassigned.get_or_init(|| self.reassigned());
+            if tokens(address).any(|t| reassigned.contains(t)) {
+                return Some("an address by a symbol that is given several values");
+            }
+        }
+        if inst.immediate.is_some() {
+            match operand::immediate(operands) {
+                None => return Some("a number that is not in the text"),
+                Some(number) if tokens(number).any(|t| t == b".") => {
+                    return Some("a number by its place in the text, which changes; name a label");
+                }
+                Some(_) => {}
+            }
+        }
+        None
+    }
+
+    /// In the body of a macro or a repetition, one assignment may be several.
+    fn reassigned(&self) -> HashSet<&'t [u8]> {
+        let (mut once, mut twice) = (HashSet::default(), HashSet::default());
+        for statement in self.statements {
+            let Some((symbol, repeated)) = assigned(self.text, statement) else {
+                continue;
+            };
+            if repeated || !once.insert(symbol) {
+                twice.insert(symbol);
+            }
+        }
+        twice
+    }
+}
+
+/// The symbol that a statement gives a value, and whether it may do so several times.
+fn assigned<'t>(text: &'t [u8], statement: &Statement) -> Option<(&'t [u8], bool)> {
+    let (name, rest) = (statement.name(text), statement.rest(text));
+    let repeated = matches!(
+        statement.kind,
+        StatementKind::Opaque | StatementKind::Definition
+    );
+    if matches!(name, b".set" | b".equ" | b".eqv") {
+        let symbol = rest.split(|b| *b == b',').next().unwrap_or_default();
+        return Some((symbol.trim_ascii(), repeated));
+    }
+    let assigns = statement.kind == StatementKind::Assignment || rest.starts_with(b"=");
+    assigns.then_some((name, repeated))
+}
+
+/// The names and numbers of an expression.
+fn tokens(expression: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let symbol = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'$') || *b >= 128;
+    expression
+        .split(move |b| !symbol(b))
+        .filter(|token| !token.is_empty())
+}
+
+/// `1f`, `22b`.
+fn is_numeric_label(token: &[u8]) -> bool {
+    match token.split_last() {
+        Some((b'b' | b'f', digits)) => !digits.is_empty() && digits.iter().all(u8::is_ascii_digit),
+        _ => false,
+    }
+}
