@@ -213,10 +213,8 @@ fn a_file_that_the_assembler_includes() {
 fn debug_information_is_compressed_if_that_is_asked_for() {
     let sandbox = with_program();
     done(&cc(&sandbox, "-g -gz -c program.c"));
-    let output = Command::new("readelf")
-        .args(["-tW", "program.o"])
-        .current_dir(sandbox.path(""))
-        .output();
+    let mut readelf = Command::new("readelf");
+    let output = readelf.arg("-tW").arg(sandbox.path("program.o")).output();
     let text = output.expect("binutils are installed").stdout;
     assert!(String::from_utf8_lossy(&text).contains("COMPRESSED"));
 }
