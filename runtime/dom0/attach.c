@@ -202,14 +202,17 @@ static int prepare(void)
 	/* The guests' addresses are not the card's: a bridge would ask for this, too. */
 	if (!error)
 		error = promiscuous(true);
-	if (!error)
+	if (!error) {
 		watchdog_away(true);
+		twin_ops_guard(card.netdev);
+	}
 	return error ? error : twin_egress_block(card.netdev);
 }
 
 static void unprepare(void)
 {
 	twin_egress_unblock();
+	twin_ops_release(card.netdev);
 	watchdog_away(false);
 	promiscuous(false);
 	put_modules();

@@ -118,6 +118,12 @@ int twin_egress_block(struct net_device *dev);
 void twin_egress_unblock(void);
 u64 twin_egress_dropped(void);
 
+/* ---- ops.c ---- */
+
+/* From guard to release dom0 cannot have its driver reset the card or change its rings. */
+void twin_ops_guard(struct net_device *dev);
+void twin_ops_release(struct net_device *dev);	/* without guard it does nothing */
+
 /* ---- attach.c ---- */
 
 /* Each gives 0 or a negative errno after a line in the log. */
