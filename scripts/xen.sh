@@ -11,6 +11,8 @@
 #   faults     hand-written driver code inside Xen that faults in every way
 #   again      taken back and given again ten times, in a guest's transfers
 #   busy       the same while dom0 has other work, guests die, and talk with each other
+#   retype     a dom0 that makes page tables of pages that the window shows
+#   changes    rings, MTU and speed changed in mid-transfer, the carrier lost, the interface set down
 #   command    the same as attach by `twin xen`: refusals, undone attachments, guests, back
 #   sample     attach in short: one guest, one wild pointer in mid-transfer
 #   count      instructions a packet, by dom0 and by the driver inside Xen; one processor
@@ -26,7 +28,9 @@
 #
 #   TWIN_XEN_RELEASE  of Debian, which Xen and dom0 are of: bookworm (default) or trixie
 #   TWIN_XEN_GUEST  release of the guests' kernel (default: the same)
-#   TWIN_XEN_MIB    MiB that a guest moves each way, twice over one connection (default 8)
+#   TWIN_XEN_MIB    MiB that a guest moves each way, twice over one connection (default 8); in
+#                   large once, and 64
+#   TWIN_XEN_FAULTS faults of `campaign` (default 500)
 #   TWIN_XEN_LIMIT  seconds that a scenario may take (default 1800)
 #   TWIN_XEN_FRAMES frames that `count` sends and receives of each size (default 2000)
 #   TWIN_XEN_PATIENCE  how many times longer every wait inside may take (default 1)
@@ -36,7 +40,6 @@ root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd -P)
 parts=$root/scripts/xen
 . "$parts/release.sh"
 guest=${TWIN_XEN_GUEST:-$xen_release}
-mib=${TWIN_XEN_MIB:-8}
 limit=${TWIN_XEN_LIMIT:-1800}
 patience=${TWIN_XEN_PATIENCE:-1}
 frames=${TWIN_XEN_FRAMES:-2000}
@@ -176,13 +179,13 @@ prepare() {
     cp "$parts/dom0-$1.sh" "$2/dom0/scenario.sh"
     case $1 in
     baseline) ;;
-    attach | again | busy | sample | count)
+    attach | again | busy | changes | sample | count)
         add_modules "$2/dom0"
         add_payload "$2" platform
         ;;
     command) add_command "$2/dom0" ;;
-    faults)
-        add_modules "$2/dom0" xen_faults.ko
+    faults | retype)
+        add_modules "$2/dom0" xen_faults.ko xen_retype.ko
         add_payload "$2" platform-test
         ;;
     *) add_modules "$2/dom0" ;;
@@ -198,7 +201,7 @@ boot() (
     cd "$1"
     mkfifo monitor.in monitor.out
     sum=$(sha256sum <data | cut -d ' ' -f 1)
-    words="twin.sum=$sum twin.rounds=2 twin.patience=$patience twin.guest_memory=256 twin.guest_cpus=$(($2 - 1)) twin.frames=$frames"
+    words="twin.sum=$sum twin.rounds=$rounds twin.faults=${TWIN_XEN_FAULTS:-500} twin.patience=$patience twin.guest_memory=256 twin.guest_cpus=$(($2 - 1)) twin.frames=$frames"
     # shellcheck disable=SC2046
     timeout -k 5 "$limit" qemu-system-x86_64 -accel tcg -cpu qemu64,+bmi1,+bmi2 -smp "$2" \
         -m 2048 -nodefaults -no-reboot -display none \
@@ -252,6 +255,8 @@ scenario() {
     [ -e "$parts/dom0-$name.sh" ] && [ "$name" != common ] && [ "$name" != init ] ||
         die "no scenario $name: there is $(scenarios_of)"
     case $processors in [1-4]) ;; *) die "$1: 1 to 4 processors" ;; esac
+    mib=${TWIN_XEN_MIB:-8} rounds=2
+    [ "$name" != large ] || mib=${TWIN_XEN_MIB:-64} rounds=1
     run=$xen/run/$name-$processors
     [ "$guest" = "$xen_release" ] || run=$run-$guest
     echo "xen: $name, $processors processor(s), $mib MiB; $(cat "$xen/VERSION"), dom0's kernel $release, guests' ${guest_modules##*/}"
@@ -264,7 +269,7 @@ scenario() {
 }
 
 scenarios_of() {
-    echo baseline modules attach again command faults busy sample count
+    echo baseline modules attach again command faults retype busy changes sample count
 }
 
 main() {
@@ -282,7 +287,7 @@ main() {
     guest_modules=$(CDPATH='' cd -P -- "$guest_stock/modules" && pwd -P) || die "no $guest_stock/modules: run make stock"
     [ -s "$guest_xen/vmlinux" ] || die "no $guest_xen/vmlinux: TWIN_XEN_RELEASE=$guest scripts/xen-packages.sh"
     if [ $# = 0 ]; then
-        for name in baseline modules attach again command faults busy; do
+        for name in baseline modules attach again command faults retype busy changes; do
             set -- "$@" "$name:1" "$name:2"
         done
         set -- "$@" count:1

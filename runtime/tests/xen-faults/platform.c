@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * A hypercall more, of test builds alone (make xen-test): runs one of the functions of
- * driver.S in the attached instance. The result is twin_enter's.
+ * driver.S in the attached instance, with twin_enter's result; or writes a
+ * word (retype.c), or hashes Xen's text (text.c).
  */
 #include "../../platform/xen/platform.h"
+#include "retype.h"
+
+/* retype.c, text.c */
+long xen_test_write(const void *argument);
+long xen_test_text(void);
 
 extern const char xen_test_start[], xen_test_end[];
 extern const char xen_test_return[], xen_test_divide[], xen_test_invalid[], xen_test_protection[],
@@ -28,6 +34,10 @@ long xen_test(unsigned int number, uint64_t argument)
 	uint64_t result;
 	long status = TWIN_OK;
 
+	if (number == XEN_RETYPE_WRITE)
+		return xen_test_write((const void *)argument);
+	if (number == XEN_TEST_TEXT)
+		return xen_test_text();
 	if (!function || !xen_attached())
 		return -XEN_ENOSYS;
 	if (!xen_lock_patiently())
