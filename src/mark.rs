@@ -36,8 +36,12 @@ fn made(options: Options) -> String {
         Accesses::All => String::new(),
         Accesses::Stores => format!(" accesses={}", options.accesses.as_str()),
     };
+    let processor = match options.processor == options.scheme.processor() {
+        true => String::new(),
+        false => format!(" processor={}", options.processor.as_str()),
+    };
     format!(
-        "{KEY}={} scheme={} target={}{accesses}",
+        "{KEY}={} scheme={} target={}{accesses}{processor}",
         env!("CARGO_PKG_VERSION"),
         options.scheme.as_str(),
         options.target.as_str(),

@@ -17,9 +17,11 @@ use std::path::PathBuf;
 use clap::Args;
 use command_line::failure::Failure;
 use command_line::input;
-use command_line::options::{LeftOut, accesses, agree, scheme, target_among};
+use command_line::options::{
+    LeftOut, accesses, agree, processor, processor_of, scheme, target_among,
+};
 use command_line::output::{self, Destination};
-use svm_rewrite::{Accesses, Scheme, Target};
+use svm_rewrite::{Accesses, Processor, Scheme, Target};
 use svm_verify::Contract;
 
 use crate::parallel;
@@ -33,6 +35,7 @@ Examples:
   twin rewrite e1000.ko -o e1000.twin.o
   twin rewrite --target linux e1000.ko -o e1000.twin.ko
   twin rewrite --scheme paper --report sites.json e1000.ko.xz -o e1000.twin.o
+  twin rewrite --scheme window --processor any e1000.ko -o e1000.twin.o
   twin rewrite --target linux /lib/modules/6.1.0-56-amd64/kernel -d root/
   twin rewrite --target linux --accesses stores e1000.ko -o e1000.twin.ko
   twin rewrite --target linux --sign mok.key mok.der e1000.ko -o e1000.twin.ko
@@ -99,6 +102,9 @@ pub struct Opts {
     #[arg(long, value_name = "ACCESSES", default_value = Accesses::All.as_str(),
           value_parser = accesses())]
     accesses: Accesses,
+    /// Which processors the result is for [default: bmi2 for scheme window, else any].
+    #[arg(long, value_name = "PROCESSOR", value_parser = processor())]
+    processor: Option<Processor>,
     #[command(flatten)]
     _left_out: LeftOut,
     /// Write what was done at each site, and each refusal, as JSON, or as JSON lines
@@ -123,6 +129,7 @@ impl Opts {
         let report_to = self.report.clone().map(Destination::new);
         refuse_clashes(&jobs, report_to.as_ref())?;
         refuse_terminal(&jobs)?;
+        processor_of(self.processor, self.scheme)?;
         for job in &jobs {
             agree(self.accesses, self.target_of(job))?;
         }
@@ -177,6 +184,7 @@ impl Opts {
     fn options(&self, target: Target) -> svm_rewrite::Options {
         svm_rewrite::Options {
             accesses: self.accesses,
+            processor: self.processor.unwrap_or(self.scheme.processor()),
             report: self.report.is_some(),
             ..svm_rewrite::Options::of(target, self.scheme)
         }

@@ -8,7 +8,7 @@
 
 /// Version of everything in this crate, stored in every rewritten object
 /// (`.note.twin`). Verifiers and loaders refuse any other.
-pub const ABI_VERSION: u32 = 5;
+pub const ABI_VERSION: u32 = 6;
 
 pub mod explanation;
 mod listed;
@@ -92,6 +92,14 @@ impl Scheme {
         }
     }
 
+    /// What its code is for where nothing else is asked for: the fastest.
+    pub fn processor(self) -> Processor {
+        match self {
+            Scheme::Paper | Scheme::Stlb | Scheme::Window32 => Processor::Any,
+            Scheme::Window => Processor::Bmi2,
+        }
+    }
+
     /// The scheme with this number in `.note.twin`, if there is one.
     pub fn from_number(n: u32) -> Option<Scheme> {
         Scheme::ALL.into_iter().find(|&s| s as u32 == n)
@@ -132,7 +140,7 @@ impl Scheme {
             Scheme::Paper => "Figure 4 of the paper, with 64-bit registers",
             Scheme::Stlb => "Subtract the tag, compare, add: the fastest with a table",
             Scheme::Window32 => "No check: 4 GiB of dom0 in a window that no address leaves",
-            Scheme::Window => "No check: 4 TiB of dom0 in a window; needs BMI2",
+            Scheme::Window => "No check: 4 TiB of dom0 in a window; see --processor",
         }
     }
 }
@@ -210,6 +218,43 @@ impl Accesses {
     }
 }
 
+crate::listed! {
+    /// Which processors have the instructions that the rewriter adds. What the driver itself
+    /// needs is the driver's.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    #[repr(u32)]
+    pub enum Processor {
+        /// Every x86-64 processor.
+        #[default]
+        Any = 0 => "any",
+        /// Those with BMI2: `pext` cuts addresses (scheme `window`).
+        Bmi2 = 1 => "bmi2",
+    }
+}
+
+impl Processor {
+    /// The processors with this number in `.note.twin`, if there are such.
+    pub fn from_number(n: u32) -> Option<Processor> {
+        Processor::ALL.into_iter().find(|&p| p as u32 == n)
+    }
+
+    /// Whether code in the scheme can be for these: no other scheme has a use for `pext`.
+    pub fn serves(self, scheme: Scheme) -> bool {
+        match self {
+            Processor::Any => true,
+            Processor::Bmi2 => scheme.processor() == Processor::Bmi2,
+        }
+    }
+
+    /// One line for people: which these are.
+    pub fn summary(self) -> &'static str {
+        match self {
+            Processor::Any => "Every x86-64 processor",
+            Processor::Bmi2 => "Those with BMI2: addresses are cut by pext (scheme window)",
+        }
+    }
+}
+
 /// What an object was made for, as its note says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MadeFor {
@@ -219,6 +264,8 @@ pub struct MadeFor {
     pub scheme: Scheme,
     /// Which accesses go that way.
     pub accesses: Accesses,
+    /// Which processors can run it.
+    pub processor: Processor,
 }
 
 /// The block of memory that one CPU runs a driver on. It is aligned to its
@@ -353,8 +400,8 @@ pub mod names {
 
 /// Sections that the rewriter adds.
 pub mod sections {
-    /// `SHT_NOTE`, owner `"twin\0"`, type 1, descriptor five little-endian
-    /// `u32`: ABI version, scheme, word size in bits, target, accesses.
+    /// `SHT_NOTE`, owner `"twin\0"`, type 1, descriptor six little-endian
+    /// `u32`: ABI version, scheme, word size in bits, target, accesses, processor.
     pub const NOTE: &str = ".note.twin";
     /// Owner of the note, without its terminating zero.
     pub const NOTE_OWNER: &str = "twin";

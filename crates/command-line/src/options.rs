@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use twin_abi::{Accesses, Scheme, Target};
+use twin_abi::{Accesses, Processor, Scheme, Target};
 
 use crate::failure::Failure;
 
@@ -45,6 +45,38 @@ pub fn accesses() -> impl TypedValueParser<Value = Accesses> {
             .find(|accesses| accesses.as_str() == name)
             .expect("clap takes names of accesses only")
     })
+}
+
+/// Reads which processors are meant by name; help shows each with its summary.
+pub fn processor() -> impl TypedValueParser<Value = Processor> {
+    let shown = Processor::ALL
+        .iter()
+        .map(|processor| PossibleValue::new(processor.as_str()).help(processor.summary()));
+    PossibleValuesParser::new(shown).map(|name| {
+        Processor::ALL
+            .into_iter()
+            .find(|processor| processor.as_str() == name)
+            .expect("clap takes names of processors only")
+    })
+}
+
+/// The processors that code in a scheme is for, as asked for.
+///
+/// # Errors
+/// The scheme adds no instruction of theirs.
+pub fn processor_of(asked: Option<Processor>, scheme: Scheme) -> Result<Processor, Failure> {
+    let processor = asked.unwrap_or(scheme.processor());
+    if processor.serves(scheme) {
+        return Ok(processor);
+    }
+    let why = format!(
+        "--processor {} is not for --scheme {}, which adds no instruction of theirs; leave it out, \
+         or use --scheme {}",
+        processor.as_str(),
+        scheme.as_str(),
+        Scheme::Window.as_str(),
+    );
+    Err(Failure::Usage(why))
 }
 
 /// Refuses to translate stores alone for a target whose addresses lead elsewhere.

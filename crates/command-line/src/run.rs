@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use twin_abi::Scheme;
+use twin_abi::{Processor, Scheme};
 
-use crate::options::{Format, scheme};
+use crate::options::{Format, processor, scheme};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -69,6 +69,9 @@ pub struct Opts {
     #[arg(long, value_name = "SCHEME", default_value = Scheme::Stlb.as_str(),
           value_parser = scheme())]
     pub scheme: Scheme,
+    /// Which processors the code is for [default: this one].
+    #[arg(long, value_name = "PROCESSOR", value_parser = processor())]
+    pub processor: Option<Processor>,
     /// Hot routines that the hypervisor instance is to call in dom0.
     #[arg(long, value_name = "ROUTINE,...", value_delimiter = ',')]
     pub upcalls: Vec<String>,
@@ -78,7 +81,7 @@ pub struct Opts {
     pub by_function: bool,
     /// Figures and tables of the paper to make, as text, JSON and SVG.
     #[arg(long, value_enum, value_delimiter = ',',
-          conflicts_with_all = ["path", "size", "tso", "scheme", "upcalls"])]
+          conflicts_with_all = ["path", "size", "tso", "scheme", "processor", "upcalls"])]
     pub experiment: Vec<Figure>,
     /// Directory for what experiments leave; made if missing.
     #[arg(

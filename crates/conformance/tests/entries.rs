@@ -22,8 +22,7 @@ fn rewritten(scheme: Scheme) -> Object<'static> {
 }
 
 fn variant(scheme: Scheme) -> Variant {
-    let poison = false;
-    Variant { scheme, poison }
+    Variant::plain(scheme)
 }
 
 fn link(object: Object<'static>, scheme: Scheme) -> Result<LinkedCode, Error> {

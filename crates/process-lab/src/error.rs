@@ -36,7 +36,7 @@ pub enum Error {
     Rejected(String),
     /// The code has instructions that this processor lacks.
     #[error(
-        "scheme {0} is for processors with BMI2, and this one has none: use --scheme window32 or stlb"
+        "{0} is for processors with BMI2, and this one has none: rewrite it for any (--processor any)"
     )]
     Processor(&'static str),
     /// The object would be entered where it must not be.

@@ -17,7 +17,7 @@ use elf_loader::link::{
 };
 use elf_loader::{Object, Place, SectionId};
 use iced_x86::{Decoder, DecoderOptions};
-use svm_verify::{Contract, Proof, Target};
+use svm_verify::{Contract, Processor, Proof, Target};
 use twin_abi::{names, sections};
 
 use crate::address_space::PAGE;
@@ -58,6 +58,8 @@ pub type Scheme = svm_rewrite::Scheme;
 pub struct Variant {
     /// How it translates.
     pub scheme: Scheme,
+    /// Which processors it is for.
+    pub processor: Processor,
     /// Whether each sequence also destroys every register and flag that
     /// liveness calls dead: a wrong liveness then shows.
     pub poison: bool,
@@ -66,26 +68,51 @@ pub struct Variant {
 const _: () = assert!(STACK_VIEW.is_multiple_of(twin_abi::window::SIZE));
 
 impl Variant {
-    /// A scheme as it is used.
-    pub const fn plain(scheme: Scheme) -> Variant {
+    /// A scheme as it is used on the processors that it is fastest on.
+    pub fn plain(scheme: Scheme) -> Variant {
         Variant {
             scheme,
+            processor: scheme.processor(),
+            poison: false,
+        }
+    }
+
+    /// A scheme as it is used on this processor.
+    pub fn here(scheme: Scheme) -> Variant {
+        let plain = Variant::plain(scheme);
+        match plain.is_executable() {
+            true => plain,
+            false => Variant {
+                processor: Processor::Any,
+                ..plain
+            },
+        }
+    }
+
+    const fn of(scheme: Scheme, processor: Processor) -> Variant {
+        Variant {
+            scheme,
+            processor,
             poison: false,
         }
     }
 
     /// Both schemes with a table as they are used.
-    pub const PLAIN: [Variant; 2] = [Variant::plain(Scheme::Stlb), Variant::plain(Scheme::Paper)];
+    pub const PLAIN: [Variant; 2] = [
+        Variant::of(Scheme::Stlb, Processor::Any),
+        Variant::of(Scheme::Paper, Processor::Any),
+    ];
     /// The same, the poisoned default, and the schemes with a window.
-    pub const ALL: [Variant; 5] = [
+    pub const ALL: [Variant; 6] = [
         Variant::PLAIN[0],
         Variant::PLAIN[1],
         Variant {
-            scheme: Scheme::Stlb,
             poison: true,
+            ..Variant::PLAIN[0]
         },
-        Variant::plain(Scheme::Window32),
-        Variant::plain(Scheme::Window),
+        Variant::of(Scheme::Window32, Processor::Any),
+        Variant::of(Scheme::Window, Processor::Bmi2),
+        Variant::of(Scheme::Window, Processor::Any),
     ];
 
     /// [`Variant::ALL`] that this processor executes; says what is left out.
@@ -99,18 +126,15 @@ impl Variant {
         executable
     }
 
-    /// Whether this processor has the instructions that the scheme adds: `pext` is one of
-    /// BMI2.
+    /// Whether this processor has the instructions that the rewriter adds.
     pub fn is_executable(self) -> bool {
-        match self.scheme {
-            Scheme::Paper | Scheme::Stlb | Scheme::Window32 => true,
-            Scheme::Window => is_x86_feature_detected!("bmi2"),
-        }
+        has_instructions(self.processor)
     }
 
     /// As the rewriter takes it.
     pub fn options(self) -> svm_rewrite::Options {
         svm_rewrite::Options {
+            processor: self.processor,
             poison: self.poison,
             ..svm_rewrite::Options::new(self.scheme)
         }
@@ -127,10 +151,32 @@ impl Variant {
             Variant {
                 poison: true,
                 scheme: Scheme::Window32,
+                ..
             } => "window32, poisoned",
+            Variant {
+                poison: true,
+                scheme: Scheme::Window,
+                processor,
+            } => match processor {
+                Processor::Bmi2 => "window, poisoned",
+                Processor::Any => "window for any processor, poisoned",
+            },
+            Variant {
+                poison: false,
+                scheme: Scheme::Window,
+                processor: Processor::Any,
+            } => "window for any processor",
             Variant { poison: true, .. } => "poisoned",
             Variant { scheme, .. } => scheme.as_str(),
         }
+    }
+}
+
+/// Whether this processor is one of these.
+fn has_instructions(processor: Processor) -> bool {
+    match processor {
+        Processor::Any => true,
+        Processor::Bmi2 => is_x86_feature_detected!("bmi2"),
     }
 }
 
@@ -201,6 +247,9 @@ impl LinkedCode {
     ) -> Result<LinkedCode, Error> {
         let proof = svm_verify::verify(&object, variant.contract())
             .map_err(|violations| Error::Rejected(violations.to_string()))?;
+        if !has_instructions(proof.processor) {
+            return Err(Error::Processor(proof.scheme.as_str()));
+        }
         // Only verified bytes are laid out, and only their entries are entered.
         let layout = layout(&object, base, |_, _| true)?;
         let trampolines = Trampolines::new(&object, layout.span().end, &resolve)?;

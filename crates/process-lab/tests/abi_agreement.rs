@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 
 use process_lab::runtime;
-use twin_abi::{ABI_VERSION, Accesses, Scheme, Target, names, sections, stack, stlb, window};
+use twin_abi::{
+    ABI_VERSION, Accesses, Processor, Scheme, Target, names, sections, stack, stlb, window,
+};
 
 fn rust_constants() -> BTreeMap<&'static str, i64> {
     BTreeMap::from([
@@ -29,6 +31,8 @@ fn rust_constants() -> BTreeMap<&'static str, i64> {
         ("TARGET_PROCESS", Target::Process as i64),
         ("ACCESSES_ALL", Accesses::All as i64),
         ("ACCESSES_STORES", Accesses::Stores as i64),
+        ("PROCESSOR_ANY", Processor::Any as i64),
+        ("PROCESSOR_BMI2", Processor::Bmi2 as i64),
         ("BLOCK", stack::BLOCK as i64),
         ("LOW", stack::LOW as i64),
         ("HIGH", stack::HIGH as i64),

@@ -1,7 +1,7 @@
 //! All decisions about code, in order: the class of each instruction, the stack facts
 //! there, and how it will be written. Objects and assembly text both use this.
 
-use twin_abi::{Accesses, MadeFor, Scheme, Target};
+use twin_abi::{Accesses, MadeFor, Processor, Scheme, Target};
 
 use crate::analyse::class::Class;
 use crate::analyse::codemap::Codemap;
@@ -16,7 +16,7 @@ use crate::lift::Lifted;
 use crate::plan::returns::{self, ReturnWords};
 use crate::plan::{self, InstPlan, Planner};
 use crate::refusal::{Refusal, RefusalCode};
-use crate::schemes;
+use crate::schemes::{self, Row};
 use crate::targets::{self, Descriptor};
 
 /// What to do.
@@ -28,6 +28,8 @@ pub struct Options {
     pub scheme: Scheme,
     /// Which accesses are.
     pub accesses: Accesses,
+    /// Which processors the result is for.
+    pub processor: Processor,
     /// Whether to fill [`crate::Rewritten::sites`], which takes as long as the rest.
     pub report: bool,
     /// For tests: before each sequence, also overwrite every register and the
@@ -47,6 +49,7 @@ impl Options {
             target,
             scheme,
             accesses: Accesses::All,
+            processor: scheme.processor(),
             report: false,
             poison: false,
         }
@@ -58,19 +61,28 @@ impl Options {
             target: self.target,
             scheme: self.scheme,
             accesses: self.accesses,
+            processor: self.processor,
         }
+    }
+
+    fn row(self) -> &'static Row {
+        schemes::row(self.scheme, self.processor)
     }
 }
 
 /// Whether code for a target can have a scheme.
 pub fn suits(scheme: Scheme, target: Target) -> bool {
-    let row = schemes::row(scheme);
+    let row = Options::of(target, scheme).row();
     scheme.serves(target) && (!row.has_checks() || row.reaches(targets::of(target).plans.table))
 }
 
 /// Why loads may not stay in code whose translations lead elsewhere.
 const LOADS: &str = "its addresses are dom0's: a load that stays as it is would read the \
                      hypervisor's own memory; use --accesses all, or --target linux";
+
+/// Why code for processors with BMI2 has to be in the scheme that makes use of it.
+const NO_PEXT: &str = "the scheme adds no instruction of BMI2; use --processor any, or --scheme \
+                       window";
 
 /// Everything that was decided about an object's code.
 pub struct Decided<'a> {
@@ -101,6 +113,7 @@ impl Decided<'_> {
             analysis: &self.analysis,
             rules: &targets::of(options.target).code,
             scheme: options.scheme,
+            row: options.row(),
             plans: &self.plans,
             facts: &self.facts,
             variants: &self.variants,
@@ -122,11 +135,14 @@ pub fn decide<'a>(
     options: Options,
 ) -> Result<Decided<'a>, Vec<Refusal>> {
     if !suits(options.scheme, options.target) {
-        let reason = match schemes::row(options.scheme).has_checks() {
+        let reason = match options.row().has_checks() {
             true => "its checks have absolute addresses, which the target cannot have",
             false => "the scheme's window is a hypervisor's; use --target hypervisor",
         };
         return Err(vec![Refusal::of_object(RefusalCode::Unsupported, reason)]);
+    }
+    if !options.processor.serves(options.scheme) {
+        return Err(vec![Refusal::of_object(RefusalCode::Unsupported, NO_PEXT)]);
     }
     let target = targets::of(options.target);
     if options.accesses == Accesses::Stores && !target.code.translates_to_itself {
@@ -135,7 +151,7 @@ pub fn decide<'a>(
     (target.check_object)(lifted.object).map_err(|refusal| vec![refusal])?;
     // Control flow, what each instruction is, what is live before it.
     let analysis = analyse::analyse(lifted, hints, &target.classes, options.accesses)?;
-    let asked = match schemes::row(options.scheme).has_checks() {
+    let asked = match options.row().has_checks() {
         true => Asked::of(target.keeps_frames),
         false => Asked::AllWords,
     };
@@ -149,13 +165,13 @@ pub fn decide<'a>(
     } = refined;
     // --- classes do not change beyond this point ---
     // Registers and flags for each sequence.
-    let plans = plan_all(&analysis, &classes, options.scheme, &target.plans)?;
+    let plans = plan_all(&analysis, &classes, options.row(), &target.plans)?;
     let refusals = plan::stack::check(lifted, &plans, &facts, &variants);
     if !refusals.is_empty() {
         return Err(refusals);
     }
     // A second stack has the data; no return address is on it.
-    let words = match schemes::row(options.scheme).has_checks() {
+    let words = match options.row().has_checks() {
         true => None,
         false => Some(words::find(&analysis, &classes, &facts, &variants)?),
     };
@@ -249,14 +265,14 @@ fn refine(
 fn plan_all(
     analysis: &Analysis<'_>,
     classes: &[Class],
-    scheme: Scheme,
+    scheme: &Row,
     rules: &plan::Rules,
 ) -> Result<Vec<InstPlan>, Vec<Refusal>> {
     let planner = Planner::new(
         analysis.lifted,
         &analysis.surveys,
         &analysis.flow,
-        schemes::row(scheme),
+        scheme,
         rules,
         classes,
         &analysis.live_before,

@@ -52,7 +52,7 @@ pub use explain::report::Site;
 pub use explain::stats::{DeadRegisters, LivenessCounts, Sites, Stats};
 pub use lift::syntax;
 pub use refusal::{Refusal, RefusalCode};
-pub use twin_abi::{Accesses, MadeFor, Scheme, Target};
+pub use twin_abi::{Accesses, MadeFor, Processor, Scheme, Target};
 
 use analyse::codemap;
 use analyse::flow::Hints;

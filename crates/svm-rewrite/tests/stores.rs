@@ -146,8 +146,8 @@ fn noted(bytes: &[u8], accesses: Accesses) -> Vec<u8> {
     let mut object = elf_loader::read(bytes).expect("a readable object");
     let note = object.section_named(".note.twin").expect("its note");
     let data = object.sections[note.0 as usize].data.to_mut();
-    let last = data.len() - 4;
-    data[last..].copy_from_slice(&(accesses as u32).to_le_bytes());
+    // Behind 20 bytes of the note's head and four words.
+    data[36..40].copy_from_slice(&(accesses as u32).to_le_bytes());
     elf_loader::write(&object).expect("a writable object")
 }
 

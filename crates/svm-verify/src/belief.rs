@@ -125,7 +125,7 @@ pub struct Belief {
 /// for target `hypervisor` and a scheme. `backward`: with the direction flag set. `None` if
 /// a rule refuses it.
 pub fn of(bytes: &[u8], scheme: Scheme, backward: bool) -> Option<Belief> {
-    let rules = Rules::hypervisor(scheme);
+    let rules = Rules::hypervisor(scheme, scheme.processor());
     let mut decoder = Decoder::with_ip(64, bytes, 0, DecoderOptions::NONE);
     let i = decoder.decode();
     if i.is_invalid() || decode::allowed(&i, &bytes[..i.len()], rules).is_err() {

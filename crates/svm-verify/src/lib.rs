@@ -73,7 +73,7 @@ pub use findings::{Rule, Violation, ViolationCode, Violations};
 pub use object::is_entry;
 pub use proof::{AccessCounts, Proof};
 pub use targets::Contract;
-pub use twin_abi::{Accesses, Scheme, Target};
+pub use twin_abi::{Accesses, Processor, Scheme, Target};
 
 /// How to verify.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,7 @@
 //! What was proved, in numbers.
 
 use serde::{Serialize, Serializer};
-use twin_abi::{Accesses, Scheme, Target};
+use twin_abi::{Accesses, Processor, Scheme, Target};
 
 use crate::insn::Disassembly;
 use crate::object::Image;
@@ -21,6 +21,9 @@ pub struct Proof {
     /// Which accesses are confined.
     #[serde(serialize_with = "confined")]
     pub confined: Accesses,
+    /// Which processors can run it.
+    #[serde(serialize_with = "processor")]
+    pub processor: Processor,
     /// Bytes of code.
     pub bytes: u64,
     /// Instructions in all code sections, reached or not.
@@ -76,6 +79,7 @@ impl Proof {
                 Reads::Confined => Accesses::All,
                 Reads::Anywhere => Accesses::Stores,
             },
+            processor: image.rules.processor,
             bytes: image
                 .code
                 .iter()
@@ -118,4 +122,8 @@ fn scheme<S: Serializer>(scheme: &Scheme, serializer: S) -> Result<S::Ok, S::Err
 
 fn confined<S: Serializer>(accesses: &Accesses, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(accesses.as_str())
+}
+
+fn processor<S: Serializer>(processor: &Processor, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(processor.as_str())
 }

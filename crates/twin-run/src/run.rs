@@ -107,11 +107,19 @@ fn setup(opts: &Opts) -> Setup {
         stepped: opts.stepped.min(opts.packets),
         turns: opts.turns,
         guests: opts.guests,
-        variant: Variant {
-            scheme: opts.scheme,
-            poison: false,
-        },
+        variant: variant(opts),
         upcalls: opts.upcalls.iter().cloned().collect(),
+    }
+}
+
+/// As the options say, or as this processor can run it.
+fn variant(opts: &Opts) -> Variant {
+    match opts.processor {
+        Some(processor) => Variant {
+            processor,
+            ..Variant::plain(opts.scheme)
+        },
+        None => Variant::here(opts.scheme),
     }
 }
 

@@ -10,7 +10,7 @@
 #define TWIN_ABI_H
 
 /* Version of everything here, carried by every rewritten object. */
-#define TWIN_ABI_VERSION	5
+#define TWIN_ABI_VERSION	6
 
 /* Memory and the software translation table (paper, 4.1). */
 #define TWIN_PAGE_SHIFT		12
@@ -43,6 +43,10 @@
 /* Which accesses are translated. */
 #define TWIN_ACCESSES_ALL	0	/* loads and stores */
 #define TWIN_ACCESSES_STORES	1	/* what may write; not for a hypervisor */
+
+/* Which processors have the instructions that the rewriter adds. */
+#define TWIN_PROCESSOR_ANY	0	/* every x86-64 processor */
+#define TWIN_PROCESSOR_BMI2	1	/* pext; scheme `window` */
 
 /*
  * The block of memory that one CPU runs a driver on, aligned to its size:
@@ -154,6 +158,7 @@ struct twin_note {
 	uint32_t word_bits;
 	uint32_t target;	/* TWIN_TARGET_* */
 	uint32_t accesses;	/* TWIN_ACCESSES_* */
+	uint32_t processor;	/* TWIN_PROCESSOR_* */
 };
 
 /* One entry of .twin.map; holds until the next. */
@@ -182,7 +187,7 @@ _Static_assert(TWIN_STACK_HIGH + TWIN_PAGE_SIZE == TWIN_STACK_CONTEXT, "guard ab
 _Static_assert(TWIN_WINDOW_GUARD % TWIN_PAGE_SIZE == 0 && TWIN_WINDOW_NULL_GUARD % TWIN_PAGE_SIZE == 0,
 	       "guards are pages");
 _Static_assert(sizeof(struct twin_codemap_entry) == 16, "two words");
-_Static_assert(sizeof(struct twin_note) == 20, "five u32");
+_Static_assert(sizeof(struct twin_note) == 24, "six u32");
 _Static_assert(sizeof(struct twin_map_entry) == TWIN_MAP_ENTRY, "three u32");
 
 /* The constants above by the names crates/abi has for them. */

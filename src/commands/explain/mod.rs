@@ -13,10 +13,10 @@ use clap::Args;
 use command_line::codes::{AnyCode, CommandCode};
 use command_line::failure::Failure;
 use command_line::input::{Input, is_stdin};
-use command_line::options::{accesses, agree, scheme, target_among};
+use command_line::options::{accesses, agree, processor, processor_of, scheme, target_among};
 use command_line::output::{self, Destination, Pending};
 use elf_loader::{Object, Place};
-use svm_rewrite::{Accesses, Options, Scheme, Site, Target};
+use svm_rewrite::{Accesses, Options, Processor, Scheme, Site, Target};
 
 use crate::parallel::guard;
 
@@ -66,6 +66,9 @@ pub struct Opts {
     #[arg(long, value_name = "ACCESSES", default_value = Accesses::All.as_str(),
           value_parser = accesses())]
     accesses: Accesses,
+    /// Which processors the code is for [default: bmi2 for scheme window, else any].
+    #[arg(long, value_name = "PROCESSOR", value_parser = processor())]
+    processor: Option<Processor>,
     /// Make one page to read in a browser, with nothing to load besides.
     #[arg(long)]
     html: bool,
@@ -102,6 +105,7 @@ impl Opts {
         let options = Options {
             report: true,
             accesses: self.accesses,
+            processor: processor_of(self.processor, self.scheme)?,
             ..Options::of(self.target, self.scheme)
         };
         let rewritten = svm_rewrite::rewrite(&original, options).map_err(|refusals| {

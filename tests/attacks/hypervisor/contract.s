@@ -3,10 +3,10 @@
 # from: issue 14.5
 # whole
 .section .note.twin, "a", @note
-.long 5, 20, 1
+.long 5, 24, 1
 .asciz "twin"
 .balign 4
-.long {ABI}, 1, 64, 1, 0
+.long {ABI}, 1, 64, 1, 0, 0
 .text
 .globl f
 .type f, @function
@@ -19,10 +19,10 @@ ret
 # from: issue 14.5
 # whole
 .section .note.twin, "a", @note
-.long 5, 20, 1
+.long 5, 24, 1
 .asciz "twin"
 .balign 4
-.long {ABI}, 1, 64, 0, 0
+.long {ABI}, 1, 64, 0, 0, 0
 .text
 .globl f
 .type f, @function
@@ -35,10 +35,10 @@ ret
 # from: issue 14.5
 # whole
 .section .note.twin, "a", @note
-.long 5, 20, 1
+.long 5, 24, 1
 .asciz "twin"
 .balign 4
-.long {ABI}, 1, 64, 1, 0
+.long {ABI}, 1, 64, 1, 0, 0
 .text
 .globl f
 .type f, @function
@@ -49,10 +49,10 @@ f: ret
 # from: issue 14.5
 # whole
 .section .note.twin, "a", @note
-.long 5, 20, 1
+.long 5, 24, 1
 .asciz "twin"
 .balign 4
-.long {ABI}, 1, 64, 0, 0
+.long {ABI}, 1, 64, 0, 0, 0
 .text
 .globl f
 .type f, @function
@@ -63,10 +63,10 @@ f: ret
 # from: issue 14.5
 # whole
 .section .note.twin, "a", @note
-.long 5, 20, 1
+.long 5, 24, 1
 .asciz "twin"
 .balign 4
-.long {ABI}, 0, 64, 0, 0
+.long {ABI}, 0, 64, 0, 0, 0
 .text
 .globl f
 .type f, @function
@@ -78,10 +78,10 @@ f: ret
 # from: issue 14.5
 # whole
 .section .note.twin, "a", @note
-.long 5, 20, 1
+.long 5, 24, 1
 .asciz "twin"
 .balign 4
-.long {ABI}, 1, 64, 0, 0
+.long {ABI}, 1, 64, 0, 0, 0
 .text
 .globl f
 .type f, @function
@@ -92,10 +92,10 @@ f: ret
 # from: docs/spec/object.md, the note
 # whole
 .section .note.twin, "a", @note
-.long 5, 20, 1
+.long 5, 24, 1
 .asciz "twin"
 .balign 4
-.long {ABI}, 99, 64, 0, 0
+.long {ABI}, 99, 64, 0, 0, 0
 .text
 .globl f
 .type f, @function
@@ -106,10 +106,10 @@ f: ret
 # from: docs/spec/object.md, the note
 # whole
 .section .note.twin, "a", @note
-.long 5, 20, 1
+.long 5, 24, 1
 .asciz "twin"
 .balign 4
-.long {ABI}, 0xffffffff, 64, 0, 0
+.long {ABI}, 0xffffffff, 64, 0, 0, 0
 .text
 .globl f
 .type f, @function
@@ -120,10 +120,10 @@ f: ret
 # from: docs/spec/object.md, the note
 # whole
 .section .note.twin, "a", @note
-.long 5, 20, 1
+.long 5, 24, 1
 .asciz "twin"
 .balign 4
-.long {ABI}, 1, 64, 3, 0
+.long {ABI}, 1, 64, 3, 0, 0
 .text
 .globl f
 .type f, @function
@@ -134,10 +134,10 @@ f: ret
 # from: docs/spec/object.md, the note
 # whole
 .section .note.twin, "a", @note
-.long 5, 20, 1
+.long 5, 24, 1
 .asciz "twin"
 .balign 4
-.long {ABI}, 1, 64, 2, 0
+.long {ABI}, 1, 64, 2, 0, 0
 .text
 .globl f
 .type f, @function
@@ -148,10 +148,10 @@ f: ret
 # from: docs/spec/object.md, the note
 # whole
 .section .note.twin, "a", @note
-.long 5, 20, 1
+.long 5, 24, 1
 .asciz "twin"
 .balign 4
-.long {ABI}, 1, 64, 0x100, 0
+.long {ABI}, 1, 64, 0x100, 0, 0
 .text
 .globl f
 .type f, @function
@@ -162,7 +162,7 @@ f: ret
 # from: docs/spec/object.md, the note
 # whole
 .section .note.twin, "a", @note
-.long 5, 20, 1
+.long 5, 24, 1
 .asciz "twin"
 .balign 4
 .long 1, 1, 64, 0
@@ -176,7 +176,7 @@ f: ret
 # from: docs/spec/object.md, the note
 # whole
 .section .note.twin, "a", @note
-.long 5, 20, 1
+.long 5, 24, 1
 .asciz "twin"
 .balign 4
 .long 0x7fffffff, 1, 64, 0
@@ -190,10 +190,10 @@ f: ret
 # from: docs/spec/object.md, the note
 # whole
 .section .note.twin, "a", @note
-.long 5, 20, 1
+.long 5, 24, 1
 .asciz "twin"
 .balign 4
-.long {ABI}, 1, 32, 0, 0
+.long {ABI}, 1, 32, 0, 0, 0
 .text
 .globl f
 .type f, @function
@@ -237,7 +237,7 @@ f: ret
 # from: gABI chapter 4 (note sections)
 # whole
 .section .note.twin, "a", @note
-.long 5, 20, 1
+.long 5, 24, 1
 .asciz "twin"
 .balign 4
 .long {ABI}, 1, 64
@@ -251,10 +251,10 @@ f: ret
 # from: gABI chapter 4 (note sections)
 # whole
 .section .note.twin, "a", @note
-.long 5, 20, 1
+.long 5, 24, 1
 .asciz "twin"
 .balign 4
-.long {ABI}, 1, 64, 0, 0
+.long {ABI}, 1, 64, 0, 0, 0
 .byte 0
 .text
 .globl f
@@ -266,10 +266,10 @@ f: ret
 # from: gABI chapter 4 (note sections)
 # whole
 .section .note.twin, "a", @note
-.long 5, 20, 1
+.long 5, 24, 1
 .asciz "twig"
 .balign 4
-.long {ABI}, 1, 64, 0, 0
+.long {ABI}, 1, 64, 0, 0, 0
 .text
 .globl f
 .type f, @function
@@ -280,10 +280,10 @@ f: ret
 # from: gABI chapter 4 (note sections)
 # whole
 .section .note.twin, "a", @note
-.long 5, 20, 1
+.long 5, 24, 1
 .ascii "twin"
 .long 0x2e
-.long {ABI}, 1, 64, 0, 0
+.long {ABI}, 1, 64, 0, 0, 0
 .text
 .globl f
 .type f, @function
@@ -294,10 +294,10 @@ f: ret
 # from: gABI chapter 4 (note sections)
 # whole
 .section .note.twin, "a", @note
-.long 5, 16, 2
+.long 5, 24, 2
 .asciz "twin"
 .balign 4
-.long {ABI}, 1, 64, 0, 0
+.long {ABI}, 1, 64, 0, 0, 0
 .text
 .globl f
 .type f, @function
@@ -308,10 +308,10 @@ f: ret
 # from: gABI chapter 4 (note sections)
 # whole
 .section .note.twin, "a", @note
-.long 5, 24, 1
+.long 5, 28, 1
 .asciz "twin"
 .balign 4
-.long {ABI}, 1, 64, 0, 0
+.long {ABI}, 1, 64, 0, 0, 0
 .text
 .globl f
 .type f, @function
@@ -322,10 +322,10 @@ f: ret
 # from: gABI chapter 4 (note sections)
 # whole
 .section .note.twin, "a", @note
-.long 0xfffffffd, 16, 1
+.long 0xfffffffd, 24, 1
 .asciz "twin"
 .balign 4
-.long {ABI}, 1, 64, 0, 0
+.long {ABI}, 1, 64, 0, 0, 0
 .text
 .globl f
 .type f, @function
@@ -336,10 +336,10 @@ f: ret
 # from: gABI chapter 4 (SHT_NOTE)
 # whole
 .section .note.twin, "a", @progbits
-.long 5, 20, 1
+.long 5, 24, 1
 .asciz "twin"
 .balign 4
-.long {ABI}, 1, 64, 0, 0
+.long {ABI}, 1, 64, 0, 0, 0
 .text
 .globl f
 .type f, @function
@@ -350,10 +350,10 @@ f: ret
 # from: gABI chapter 4 (SHF_WRITE)
 # whole
 .section .note.twin, "aw", @note
-.long 5, 20, 1
+.long 5, 24, 1
 .asciz "twin"
 .balign 4
-.long {ABI}, 1, 64, 0, 0
+.long {ABI}, 1, 64, 0, 0, 0
 .text
 .globl f
 .type f, @function
@@ -364,10 +364,10 @@ f: ret
 # from: gABI chapter 4 (note sections)
 # whole
 .section .note.other, "a", @note
-.long 5, 20, 1
+.long 5, 24, 1
 .asciz "twin"
 .balign 4
-.long {ABI}, 1, 64, 0, 0
+.long {ABI}, 1, 64, 0, 0, 0
 .text
 .globl f
 .type f, @function
@@ -378,14 +378,14 @@ f: ret
 # from: gABI chapter 4 (note sections)
 # whole
 .section .note.twin, "a", @note
-.long 5, 20, 1
+.long 5, 24, 1
 .asciz "twin"
 .balign 4
-.long {ABI}, 1, 64, 1, 0
-.long 5, 20, 1
+.long {ABI}, 1, 64, 1, 0, 0
+.long 5, 24, 1
 .asciz "twin"
 .balign 4
-.long {ABI}, 1, 64, 0, 0
+.long {ABI}, 1, 64, 0, 0, 0
 .text
 .globl f
 .type f, @function
@@ -398,12 +398,54 @@ ret
 # from: gABI chapter 4
 # whole
 .section .note.twin, "a", @note
+.long 5, 24, 1
+.asciz "twin"
+.balign 4
+.long {ABI}, 1, 64, 0, 0, 0
+.reloc 32, R_X86_64_32, fixed
+.set fixed, 1
+.text
+.globl f
+.type f, @function
+f: ret
+
+### a note of an earlier length
+# refuse: object-foreign
+# from: docs/spec/object.md, the note
+# whole
+.section .note.twin, "a", @note
 .long 5, 20, 1
 .asciz "twin"
 .balign 4
 .long {ABI}, 1, 64, 0, 0
-.reloc 32, R_X86_64_32, fixed
-.set fixed, 1
+.text
+.globl f
+.type f, @function
+f: ret
+
+### processors that do not exist
+# refuse: object-foreign
+# from: docs/spec/object.md, the note
+# whole
+.section .note.twin, "a", @note
+.long 5, 24, 1
+.asciz "twin"
+.balign 4
+.long {ABI}, 1, 64, 0, 0, 2
+.text
+.globl f
+.type f, @function
+f: ret
+
+### processors that the scheme has no use for
+# refuse: object-contract
+# from: docs/spec/object.md, the note
+# whole
+.section .note.twin, "a", @note
+.long 5, 24, 1
+.asciz "twin"
+.balign 4
+.long {ABI}, 1, 64, 0, 0, 1
 .text
 .globl f
 .type f, @function

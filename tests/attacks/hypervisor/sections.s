@@ -345,10 +345,10 @@ f: ret
 .type f, @function
 f: ret
 .section .note.twin, "a", @note, unique, 2
-.long 5, 20, 1
+.long 5, 24, 1
 .asciz "twin"
 .balign 4
-.long {ABI}, 1, 64, 1, 0
+.long {ABI}, 1, 64, 1, 0, 0
 
 ### a second note behind the first
 # refuse: object-foreign
@@ -360,10 +360,10 @@ f: ret
 .type f, @function
 f: ret
 .section .note.twin
-.long 5, 20, 1
+.long 5, 24, 1
 .asciz "twin"
 .balign 4
-.long {ABI}, 1, 64, 1, 0
+.long {ABI}, 1, 64, 1, 0, 0
 
 ### a note's section with a relocation
 # refuse: P2-relocation

@@ -13,10 +13,10 @@ f: mov %gs:8(%edi), %eax; ret
 # from: issue 14.5
 # whole
 .section .note.twin, "", @note
-.long 5, 20, 1
+.long 5, 24, 1
 .asciz "twin"
 .balign 4
-.long {ABI}, 1, 64, 0, 0
+.long {ABI}, 1, 64, 0, 0, 0
 .text
 .globl f
 .type f, @function
@@ -27,10 +27,10 @@ f: mov %gs:8(%edi), %eax; ret
 # from: issue 14.5
 # whole
 .section .note.twin, "", @note
-.long 5, 20, 1
+.long 5, 24, 1
 .asciz "twin"
 .balign 4
-.long {ABI}, 0, 64, 0, 0
+.long {ABI}, 0, 64, 0, 0, 0
 .text
 .globl f
 .type f, @function
@@ -41,10 +41,10 @@ f: mov %gs:8(%edi), %eax; ret
 # from: issue 14.5
 # whole
 .section .note.twin, "", @note
-.long 5, 20, 1
+.long 5, 24, 1
 .asciz "twin"
 .balign 4
-.long {ABI}, 2, 64, 1, 0
+.long {ABI}, 2, 64, 1, 0, 0
 .text
 .globl f
 .type f, @function
@@ -55,10 +55,10 @@ f: mov %gs:8(%edi), %eax; ret
 # from: issue 14.5
 # whole
 .section .note.twin, "", @note
-.long 5, 20, 1
+.long 5, 24, 1
 .asciz "twin"
 .balign 4
-.long {ABI}, 2, 64, 2, 0
+.long {ABI}, 2, 64, 2, 0, 0
 .text
 .globl f
 .type f, @function
@@ -69,10 +69,10 @@ f: mov %gs:8(%edi), %eax; ret
 # from: docs/spec/object.md
 # whole
 .section .note.twin, "", @note
-.long 5, 20, 1
+.long 5, 24, 1
 .asciz "twin"
 .balign 4
-.long {ABI}, 9, 64, 0, 0
+.long {ABI}, 9, 64, 0, 0, 0
 .text
 .globl f
 .type f, @function
@@ -84,10 +84,10 @@ f: ret
 # scheme: both
 # whole
 .section .note.twin, "", @note
-.long 5, 20, 1
+.long 5, 24, 1
 .asciz "twin"
 .balign 4
-.long {ABI}, 2, 64, 0, 0
+.long {ABI}, 2, 64, 0, 0, 0
 .text
 .globl f
 .type f, @function

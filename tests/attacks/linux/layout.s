@@ -116,7 +116,7 @@ d: .quad 0
 # refuse: object-foreign
 ret
 .section .note.twin,"",@note,unique,2
-.long 5, 20, 1
+.long 5, 24, 1
 .asciz "twin"
 .balign 4
 .long 2, 1, 64, 0

@@ -1052,10 +1052,10 @@ g: ret
 # from: Linux 6.12 kernel/module/main.c, find_sec: the first of that name
 # whole
 .section .note.twin,"",@note
-.long 5, 20, 1
+.long 5, 24, 1
 .asciz "twin"
 .balign 4
-.long {ABI}, 1, 64, 1, 0
+.long {ABI}, 1, 64, 1, 0, 0
 .text
 .globl f
 .type f,@function
@@ -1158,10 +1158,10 @@ ret
 # from: module_finalize takes the last, find_sec the first
 # whole
 .section .note.twin,"",@note
-.long 5, 20, 1
+.long 5, 24, 1
 .asciz "twin"
 .balign 4
-.long {ABI}, 1, 64, 1, 0
+.long {ABI}, 1, 64, 1, 0, 0
 .text
 .globl f
 .type f,@function
@@ -1176,10 +1176,10 @@ f: ret
 # from: find_sec takes the first
 # whole
 .section .note.twin,"",@note
-.long 5, 20, 1
+.long 5, 24, 1
 .asciz "twin"
 .balign 4
-.long {ABI}, 1, 64, 1, 0
+.long {ABI}, 1, 64, 1, 0, 0
 .text
 .globl f
 .type f,@function

@@ -8,6 +8,7 @@ use iced_x86::EncodingKind;
 use process_lab::error::Error;
 use process_lab::program::{Scheme, Variant};
 use process_lab::random::mix;
+use twin_abi::Processor;
 
 use super::cases::{self, Case, Live};
 use super::compare::{Difference, agree, describe, is_out_of_reach, listing};
@@ -85,8 +86,21 @@ impl fmt::Display for Execution {
 }
 
 const fn execution(scheme: Scheme, poison: bool, identity: bool) -> Execution {
+    execution_on(Processor::Any, scheme, poison, identity)
+}
+
+const fn execution_on(
+    processor: Processor,
+    scheme: Scheme,
+    poison: bool,
+    identity: bool,
+) -> Execution {
     Execution {
-        variant: Variant { scheme, poison },
+        variant: Variant {
+            scheme,
+            processor,
+            poison,
+        },
         identity,
         copies: Copies::Processor,
     }
@@ -101,7 +115,7 @@ const fn replayed(scheme: Scheme, copies: Copies) -> Execution {
 }
 
 /// All ways in which rewritten code is executed.
-pub const EXECUTIONS: [Execution; 14] = [
+pub const EXECUTIONS: [Execution; 16] = [
     execution(Scheme::Stlb, false, false),
     execution(Scheme::Stlb, false, true),
     execution(Scheme::Stlb, true, false),
@@ -114,12 +128,14 @@ pub const EXECUTIONS: [Execution; 14] = [
     replayed(Scheme::Paper, Copies::Fast),
     execution(Scheme::Window32, false, false),
     execution(Scheme::Window32, true, false),
+    execution_on(Processor::Bmi2, Scheme::Window, false, false),
+    execution_on(Processor::Bmi2, Scheme::Window, true, false),
     execution(Scheme::Window, false, false),
     execution(Scheme::Window, true, false),
 ];
 
 /// The rewritings that [`EXECUTIONS`] needs.
-const VARIANTS: [Variant; 8] = [
+const VARIANTS: [Variant; 10] = [
     EXECUTIONS[0].variant,
     EXECUTIONS[2].variant,
     EXECUTIONS[3].variant,
@@ -128,6 +144,8 @@ const VARIANTS: [Variant; 8] = [
     EXECUTIONS[11].variant,
     EXECUTIONS[12].variant,
     EXECUTIONS[13].variant,
+    EXECUTIONS[14].variant,
+    EXECUTIONS[15].variant,
 ];
 
 /// Cases that are rewritten and run together.

@@ -65,7 +65,7 @@ fn main() -> ExitCode {
         unchecked: arguments.unchecked,
         verbose: arguments.verbose,
         json: arguments.json,
-        variant: Variant::plain(match arguments.scheme {
+        variant: Variant::here(match arguments.scheme {
             Scheme::Stlb => program::Scheme::Stlb,
             Scheme::Paper => program::Scheme::Paper,
             Scheme::Window32 => program::Scheme::Window32,

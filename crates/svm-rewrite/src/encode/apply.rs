@@ -19,7 +19,7 @@ use crate::frame::words::StackWords;
 use crate::lift::{CodeIdx, FuncIdx, InstIdx, Lifted};
 use crate::plan::InstPlan;
 use crate::plan::returns::ReturnWords;
-use crate::schemes::row;
+use crate::schemes::Row;
 
 /// The rewritten code, laid out.
 pub struct Applied {
@@ -66,6 +66,8 @@ pub struct Decisions<'d> {
     pub rules: &'static Rules,
     /// How addresses are translated.
     pub scheme: Scheme,
+    /// Its row.
+    pub row: &'static Row,
     /// How each instruction is treated.
     pub plans: &'d [InstPlan],
     /// Stack facts.
@@ -83,8 +85,7 @@ impl<'d> Decisions<'d> {
     where
         'd: 'e,
     {
-        let scheme = row(self.scheme);
-        Emitter::new(self.analysis, self.rules, labels, section, scheme)
+        Emitter::new(self.analysis, self.rules, labels, section, self.row)
     }
 }
 

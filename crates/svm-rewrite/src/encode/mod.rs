@@ -22,6 +22,7 @@ mod window;
 
 use iced_x86::{Code, Instruction, Register};
 use liveness::{LocSet, Reg};
+use twin_abi::Processor;
 
 use crate::analyse::Analysis;
 use crate::analyse::class::Class;
@@ -363,8 +364,13 @@ impl<'a> Emitter<'a> {
     /// A check with an out-of-line slow path; after it, `v` holds the translation. Or the
     /// address's place, which [`Emitter::translated`] counts from the window's start.
     fn check(&mut self, inst: InstIdx, address: Address, v: Reg, others: &[Reg]) {
-        if self.cuts_in_registers() {
-            return self.cut_address(&address, v, CutBy::Pext);
+        if let Some(Cut::Register(processor)) = self.scheme.cut {
+            let by = match processor {
+                Processor::Bmi2 => CutBy::Pext,
+                // The plan saved the flags: no check keeps them.
+                Processor::Any => CutBy::And,
+            };
+            return self.cut_address(&address, v, by);
         }
         let slow = self.labels.fresh();
         self.check_or_skip(&address, v, others, slow);
@@ -402,7 +408,7 @@ impl<'a> Emitter<'a> {
 
     /// Whether addresses are cut to a window in registers.
     fn cuts_in_registers(&self) -> bool {
-        self.scheme.cut == Some(Cut::Register)
+        matches!(self.scheme.cut, Some(Cut::Register(_)))
     }
 
     /// Emits the out-of-line parts of the checks since the last call:

@@ -42,7 +42,7 @@ impl Emitter<'_> {
                 let roles = Self::roles(plan);
                 let v = roles[0];
                 if !self.scheme.has_checks() {
-                    self.load_operand(i, 0, v);
+                    self.load_operand(i, plan, 0, v);
                     return self.switch_on(i, v, switch);
                 }
                 self.open(plan);

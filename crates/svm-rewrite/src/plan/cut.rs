@@ -2,13 +2,15 @@
 //!
 //! What a cut costs is not the instruction but its delay: code that follows pointers waits
 //! for it at each of them. So it is `and`, of one cycle, where the address has just been
-//! loaded or computed, and where that takes no further instruction; else `pext`.
+//! loaded or computed, and where that takes no further instruction; else `pext`. Processors
+//! without BMI2 have `and` alone, so flags that are live are kept around it, as around a check.
 
 use liveness::{LocSet, Reg};
+use twin_abi::Processor;
 
 use super::reuse::Access;
-use super::{CutBy, InstPlan, Planner, numbers};
-use crate::analyse::class::{Class, Space};
+use super::{CutBy, Flags, InstPlan, Planner, numbers};
+use crate::analyse::class::{Callee, Class, Space};
 use crate::lift::InstIdx;
 use crate::schemes::Cut;
 
@@ -22,7 +24,9 @@ impl Planner<'_> {
         let needed = self.needed.get(i.0 as usize)?;
         let base = numbers::base_alone(self.lifted.inst(i), self.class(i), self.scheme)?;
         let own = LocSet::reg(base);
-        if needed.intersects(own) || self.rules.reserved.contains(own) {
+        let spoils = self.scheme.cut == Some(Cut::Register(Processor::Any))
+            && self.live(i).intersects(LocSet::flags());
+        if spoils || needed.intersects(own) || self.rules.reserved.contains(own) {
             return None;
         }
         let carriers = self.result_registers(i, &self.held(*operand), own);
@@ -42,11 +46,19 @@ impl Planner<'_> {
 
     /// By what the sequence of an instruction cuts its address.
     pub(super) fn cut_by(&self, i: InstIdx, plan: &InstPlan) -> CutBy {
-        let cuts = self.scheme.cut == Some(Cut::Register)
-            && matches!(
-                plan.class,
-                Class::Memory(Space::Heap) | Class::Prefetch(Space::Heap)
-            );
+        match self.scheme.cut {
+            Some(Cut::Register(Processor::Bmi2)) => self.pext_or_and(i, plan),
+            Some(Cut::Register(Processor::Any)) if spoils_flags(plan) => CutBy::AndKeepingFlags,
+            Some(Cut::Register(Processor::Any)) => CutBy::And,
+            Some(Cut::Prefix) | None => CutBy::Pext,
+        }
+    }
+
+    fn pext_or_and(&self, i: InstIdx, plan: &InstPlan) -> CutBy {
+        let cuts = matches!(
+            plan.class,
+            Class::Memory(Space::Heap) | Class::Prefetch(Space::Heap)
+        );
         if !cuts || plan.reuse.is_some() || plan.live.intersects(LocSet::flags()) {
             return CutBy::Pext;
         }
@@ -66,4 +78,19 @@ impl Planner<'_> {
         let written = before.find(|k| self.writes(*k).intersects(LocSet::reg(register)));
         written.is_some_and(|k| self.class(k) != Class::Stack)
     }
+}
+
+/// Whether the sequence may cut an address by `and` where flags are live that the plan saves
+/// nowhere.
+fn spoils_flags(plan: &InstPlan) -> bool {
+    let may_cut = match plan.class {
+        Class::PushMemory(_) | Class::PopMemory(_) | Class::String(..) => true,
+        Class::Switch(callee) | Class::CallIndirect(callee) | Class::JumpIndirect(callee) => {
+            matches!(callee, Callee::Memory(_))
+        }
+        // With two relocations.
+        Class::Memory(_) | Class::Stack => plan.borrowed.is_some(),
+        _ => false,
+    };
+    may_cut && plan.flags == Flags::Dead && plan.live.intersects(LocSet::flags())
 }

@@ -58,6 +58,8 @@ pub enum CutBy {
     /// `and`: one cycle, but the flags are changed, and a register that keeps its own
     /// value takes a second instruction.
     And,
+    /// `and`, with the flags kept on the stack around it: for processors without `pext`.
+    AndKeepingFlags,
 }
 
 /// Registers that a sequence may overwrite, at most eight. The last ones may be live:

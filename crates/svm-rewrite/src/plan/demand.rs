@@ -1,6 +1,8 @@
 //! What the sequence of each class needs: registers, flags, the way out of the object.
 //! The numbers of registers follow from the sequences in [`crate::encode`].
 
+use twin_abi::Processor;
+
 use super::Rules;
 use crate::analyse::class::{Callee, Class, Repeat, Space};
 use crate::schemes::{Cut, Row};
@@ -24,7 +26,7 @@ impl Demand {
     pub fn of(class: Class, scheme: &Row, rules: &Rules) -> Demand {
         match scheme.cut {
             Some(Cut::Prefix) => return Demand::in_window(class),
-            Some(Cut::Register) => return Demand::in_wide_window(class),
+            Some(Cut::Register(processor)) => return Demand::in_wide_window(class, processor),
             None => {}
         }
         let check = scheme.registers + rules.table.registers();
@@ -149,8 +151,10 @@ impl Demand {
 
 impl Demand {
     /// The same where addresses are cut in a register: one more for what is behind a pointer
-    /// or in an element of a port's string, and a bit string's word and masked offset.
-    fn in_wide_window(class: Class) -> Demand {
+    /// or in an element of a port's string, and a bit string's word and masked offset. `pext`
+    /// changes no flag, `and` does.
+    fn in_wide_window(class: Class, processor: Processor) -> Demand {
+        let keeps_flags = processor == Processor::Bmi2;
         let cut = |registers, keeps_flags| Demand {
             translates: true,
             registers,
@@ -158,14 +162,15 @@ impl Demand {
             call_registers: false,
         };
         match class {
-            Class::Memory(Space::Heap) | Class::Prefetch(Space::Heap) => cut(1, true),
+            Class::Memory(Space::Heap) | Class::Prefetch(Space::Heap) => cut(1, keeps_flags),
+            Class::Xlat => cut(1, keeps_flags),
             Class::Memory(Space::PerCpu(_)) | Class::Prefetch(Space::PerCpu(_)) => cut(2, false),
             Class::CallIndirect(Callee::Memory(Space::PerCpu(_)))
             | Class::JumpIndirect(Callee::Memory(Space::PerCpu(_))) => Demand {
                 call_registers: true,
                 ..cut(2, true)
             },
-            Class::PortString(..) => cut(2, true),
+            Class::PortString(..) => cut(2, keeps_flags),
             Class::BitString(_) => cut(3, false),
             other => Demand::in_window(other),
         }

@@ -134,7 +134,7 @@ impl<'a> Planner<'a> {
             false => Vec::new(),
         };
         let needed = match scheme.cut {
-            Some(Cut::Register) => numbers::needed(lifted, flow, classes, scheme),
+            Some(Cut::Register(_)) => numbers::needed(lifted, flow, classes, scheme),
             Some(Cut::Prefix) | None => Vec::new(),
         };
         Planner {
@@ -311,6 +311,11 @@ impl<'a> Planner<'a> {
             // does not track a translation through that.
             self.available.forget(LocSet::reg(Reg::RAX));
         }
+        if plan.cut == CutBy::AndKeepingFlags {
+            // It pushes one of these, to the same effect.
+            let kept = LocSet::reg(Reg::RAX).union(LocSet::reg(Reg::RCX));
+            self.available.forget(kept);
+        }
         if let (Some(operand), None, Some(v)) = (operand, plan.reuse, plan.dead_result()) {
             self.available.hold(v, &self.held(operand));
         }
@@ -332,7 +337,7 @@ impl<'a> Planner<'a> {
     /// address, or of its base where that alone is cut.
     fn held(&self, operand: Access) -> Access {
         match self.scheme.cut {
-            Some(Cut::Register) => operand.at_base(),
+            Some(Cut::Register(_)) => operand.at_base(),
             Some(Cut::Prefix) | None => operand,
         }
     }

@@ -125,7 +125,7 @@ mod tests {
             immediate: None,
             target: None,
         };
-        let scheme = schemes::row(twin_abi::Scheme::Window);
+        let scheme = schemes::row(twin_abi::Scheme::Window, twin_abi::Processor::Bmi2);
         base_alone(&inst, Class::Memory(Space::Heap), scheme)
     }
 

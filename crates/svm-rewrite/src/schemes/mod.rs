@@ -11,7 +11,7 @@ mod window;
 mod window32;
 
 use liveness::Reg;
-use twin_abi::Scheme;
+use twin_abi::{Processor, Scheme};
 
 use crate::asm::encode::Form;
 use crate::asm::import::Import;
@@ -66,17 +66,19 @@ impl Reach {
 pub enum Cut {
     /// By the operand's prefix 67.
     Prefix,
-    /// In a register, before it is used.
-    Register,
+    /// In a register, before it is used, by instructions of these processors.
+    Register(Processor),
 }
 
-/// The row of a scheme. The list of all schemes is [`Scheme::ALL`].
-pub fn row(scheme: Scheme) -> &'static Row {
-    match scheme {
-        Scheme::Stlb => &stlb::ROW,
-        Scheme::Paper => &paper::ROW,
-        Scheme::Window32 => &window32::ROW,
-        Scheme::Window => &window::ROW,
+/// The row of a scheme, in code for these processors. The list of all schemes is
+/// [`Scheme::ALL`].
+pub fn row(scheme: Scheme, processor: Processor) -> &'static Row {
+    match (scheme, processor) {
+        (Scheme::Stlb, _) => &stlb::ROW,
+        (Scheme::Paper, _) => &paper::ROW,
+        (Scheme::Window32, _) => &window32::ROW,
+        (Scheme::Window, Processor::Bmi2) => &window::ROW,
+        (Scheme::Window, Processor::Any) => &window::FOR_ANY,
     }
 }
 

@@ -2,6 +2,8 @@
 //! prefix 65 counts it from the start of a window (`docs/spec/window.md`). The accesses are
 //! emitted by `encode/window`.
 
+use twin_abi::Processor;
+
 use super::{Cut, Reach, Row};
 
 /// The register that an address is cut in. What it holds serves other accesses through the
@@ -11,7 +13,14 @@ pub const ROW: Row = Row {
     reuses: true,
     reach: Reach::PLACE,
     keeps_address: true,
-    cut: Some(Cut::Register),
+    cut: Some(Cut::Register(Processor::Bmi2)),
     absolute: None,
     relative: None,
+};
+
+/// The same for processors without BMI2: there is no `pext`, so an address is cut by `and`,
+/// which changes the flags.
+pub const FOR_ANY: Row = Row {
+    cut: Some(Cut::Register(Processor::Any)),
+    ..ROW
 };

@@ -29,6 +29,7 @@ pub fn note_section(made: MadeFor) -> Section<'static> {
         (8 * WORD) as u32,
         made.target as u32,
         made.accesses as u32,
+        made.processor as u32,
     ];
     let mut data = Vec::new();
     for word in [

@@ -316,7 +316,7 @@ mod tests {
         let insn = classify::classify(
             &i,
             field,
-            Rules::hypervisor(twin_abi::Scheme::Stlb),
+            Rules::hypervisor(twin_abi::Scheme::Stlb, twin_abi::Processor::Any),
             &mut InstructionInfoFactory::new(),
         );
         let insn = insn.unwrap_or_else(|(.., insn)| insn);

@@ -2,7 +2,7 @@
 
 use elf_loader::Object;
 use elf_loader::consts::SHT_NOTE;
-use twin_abi::{ABI_VERSION, Accesses, MadeFor, Scheme, Target, sections};
+use twin_abi::{ABI_VERSION, Accesses, MadeFor, Processor, Scheme, Target, sections};
 
 /// What the object's note says, or why the object is foreign.
 pub(super) fn made_for(object: &Object<'_>) -> Result<MadeFor, String> {
@@ -13,7 +13,7 @@ pub(super) fn made_for(object: &Object<'_>) -> Result<MadeFor, String> {
     let word = |at: usize| -> Option<u32> {
         Some(u32::from_le_bytes(note.get(at..at + 4)?.try_into().ok()?))
     };
-    // Elf64_Nhdr { namesz, descsz, type }, "twin\0" padded to 8, the version first of five
+    // Elf64_Nhdr { namesz, descsz, type }, "twin\0" padded to 8, the version first of six
     // words.
     let header = (word(0), word(8));
     let owner = note.get(12..20).unwrap_or(&[]);
@@ -33,11 +33,12 @@ pub(super) fn made_for(object: &Object<'_>) -> Result<MadeFor, String> {
             ));
         }
     }
-    if note.len() != 40 || word(4) != Some(20) {
-        return Err("its .note.twin is not one note of five words".into());
+    if note.len() != 44 || word(4) != Some(24) {
+        return Err("its .note.twin is not one note of six words".into());
     }
     let field = |at: usize| word(at).unwrap_or(u32::MAX);
     let (scheme, bits, target, accesses) = (field(24), field(28), field(32), field(36));
+    let processor = field(40);
     if bits != 64 {
         return Err(format!("its word size is {bits} bits"));
     }
@@ -46,6 +47,9 @@ pub(super) fn made_for(object: &Object<'_>) -> Result<MadeFor, String> {
         target: Target::from_number(target).ok_or(format!("its target {target} is unknown"))?,
         accesses: Accesses::from_number(accesses).ok_or(format!(
             "which accesses it translates, {accesses}, is unknown"
+        ))?,
+        processor: Processor::from_number(processor).ok_or(format!(
+            "which processors it is for, {processor}, is unknown"
         ))?,
     })
 }

@@ -71,6 +71,11 @@ impl Contract {
             _ if !made.accesses.serves(made.target) => Err(format!(
                 "its loads are not translated, and in the target `{target}` they have to be"
             )),
+            _ if !made.processor.serves(made.scheme) => Err(format!(
+                "its note says that it is for processors with `{}`, of which the scheme `{scheme}` \
+                 has no use",
+                made.processor.as_str()
+            )),
             _ if Rules::of(made).is_none() => Err(format!(
                 "the scheme `{scheme}` is not one of the target `{target}`"
             )),
@@ -95,6 +100,8 @@ fn other_accesses(made: Accesses) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use twin_abi::Processor;
+
     use super::*;
 
     fn made(scheme: Scheme, target: Target) -> MadeFor {
@@ -102,6 +109,23 @@ mod tests {
             target,
             scheme,
             accesses: Accesses::All,
+            processor: scheme.processor(),
+        }
+    }
+
+    #[test]
+    fn only_the_scheme_with_pext_is_for_processors_that_have_it() {
+        let demanded = Contract::of(Target::Hypervisor);
+        for (scheme, processor) in Scheme::ALL
+            .into_iter()
+            .flat_map(|s| Processor::ALL.map(|p| (s, p)))
+        {
+            let made = MadeFor {
+                processor,
+                ..made(scheme, Target::Hypervisor)
+            };
+            let admitted = scheme == Scheme::Window || processor == Processor::Any;
+            assert_eq!(demanded.admits(made).is_ok(), admitted, "{made:?}");
         }
     }
 

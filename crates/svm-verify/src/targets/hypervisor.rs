@@ -2,7 +2,7 @@
 //! the window alone. The loader supplies the runtime and enters the code at functions,
 //! visible names and codemap entries.
 
-use twin_abi::Target;
+use twin_abi::{Processor, Target};
 
 use super::{
     Breakpoints, Callees, Contents, Frames, IndirectBranches, Instructions, NamedMemory, Patching,
@@ -15,6 +15,7 @@ pub const TABLE: Rules = Rules {
     contents: Contents::CodeAlone,
     patching: Patching::Never,
     instructions: Instructions::Unprivileged,
+    processor: Processor::Any,
     named_memory: NamedMemory::None,
     reads: Reads::Confined,
     indirect_branches: IndirectBranches::Refused,
@@ -35,5 +36,12 @@ pub const WINDOW: Rules = Rules {
 /// The same in the scheme whose window has 42 bits.
 pub const WIDE_WINDOW: Rules = Rules {
     named_memory: NamedMemory::WideWindow,
+    processor: Processor::Bmi2,
     ..WINDOW
+};
+
+/// The same for processors without BMI2.
+pub const WIDE_WINDOW_FOR_ANY: Rules = Rules {
+    processor: Processor::Any,
+    ..WIDE_WINDOW
 };

@@ -2,7 +2,7 @@
 //! and the kernel do with a module may stay; only memory that the driver computes
 //! the address of goes through a check.
 
-use twin_abi::Target;
+use twin_abi::{Processor, Target};
 
 use super::{
     Breakpoints, Callees, Contents, Frames, IndirectBranches, Instructions, NamedMemory, Patching,
@@ -15,6 +15,7 @@ pub const RULES: Rules = Rules {
     contents: Contents::Module,
     patching: Patching::ByKernelTables,
     instructions: Instructions::Kernel,
+    processor: Processor::Any,
     named_memory: NamedMemory::SymbolsAndPerCpu,
     reads: Reads::Confined,
     indirect_branches: IndirectBranches::Near,

@@ -10,7 +10,7 @@ mod contract;
 mod hypervisor;
 mod linux;
 
-use twin_abi::{Accesses, MadeFor, Scheme, Target};
+use twin_abi::{Accesses, MadeFor, Processor, Scheme, Target};
 
 pub use contract::Contract;
 
@@ -25,6 +25,8 @@ pub struct Rules {
     pub patching: Patching,
     /// P3: which instructions may occur.
     pub instructions: Instructions,
+    /// P3: the processors that have the instructions which cut addresses.
+    pub processor: Processor,
     /// P1: which memory an operand may name without a translated address.
     pub named_memory: NamedMemory,
     /// P1: where operands that are only read may be.
@@ -171,10 +173,12 @@ impl Rules {
             target,
             scheme,
             accesses,
+            processor,
         } = made;
         match (target, accesses) {
             _ if !scheme.serves(target) || !accesses.serves(target) => None,
-            (Target::Hypervisor, _) => Some(Rules::hypervisor(scheme)),
+            _ if !processor.serves(scheme) => None,
+            (Target::Hypervisor, _) => Some(Rules::hypervisor(scheme, processor)),
             (Target::Linux, Accesses::All) => Some(&linux::RULES),
             (Target::Linux, Accesses::Stores) => Some(&linux::STORES),
             // Programs, of which nothing is proved.
@@ -182,12 +186,13 @@ impl Rules {
         }
     }
 
-    /// Those of a hypervisor instance.
-    pub fn hypervisor(scheme: Scheme) -> &'static Rules {
-        match scheme {
-            Scheme::Stlb | Scheme::Paper => &hypervisor::TABLE,
-            Scheme::Window32 => &hypervisor::WINDOW,
-            Scheme::Window => &hypervisor::WIDE_WINDOW,
+    /// Those of a hypervisor instance on these processors.
+    pub fn hypervisor(scheme: Scheme, processor: Processor) -> &'static Rules {
+        match (scheme, processor) {
+            (Scheme::Stlb | Scheme::Paper, _) => &hypervisor::TABLE,
+            (Scheme::Window32, _) => &hypervisor::WINDOW,
+            (Scheme::Window, Processor::Bmi2) => &hypervisor::WIDE_WINDOW,
+            (Scheme::Window, Processor::Any) => &hypervisor::WIDE_WINDOW_FOR_ANY,
         }
     }
 }
@@ -198,12 +203,13 @@ mod tests {
 
     /// Each rule by name with a target's value. Without `..`, so that a new rule has to
     /// be listed.
-    fn listed(rules: &Rules) -> [(&'static str, String); 11] {
+    fn listed(rules: &Rules) -> [(&'static str, String); 12] {
         let Rules {
             target: _,
             contents,
             patching,
             instructions,
+            processor,
             named_memory,
             reads,
             indirect_branches,
@@ -217,6 +223,7 @@ mod tests {
             ("contents", format!("{contents:?}")),
             ("patching", format!("{patching:?}")),
             ("instructions", format!("{instructions:?}")),
+            ("processor", format!("{processor:?}")),
             ("named_memory", format!("{named_memory:?}")),
             ("reads", format!("{reads:?}")),
             ("indirect_branches", format!("{indirect_branches:?}")),
@@ -230,27 +237,43 @@ mod tests {
 
     /// The rules of code that was made for this. A match without `_`: a new variant does not
     /// compile until its rules are listed here.
-    fn expected(made: MadeFor) -> Option<[&'static str; 11]> {
+    fn expected(made: MadeFor) -> Option<[&'static str; 12]> {
+        if !made.processor.serves(made.scheme) {
+            return None;
+        }
         match (made.target, made.scheme, made.accesses) {
             (Target::Hypervisor, Scheme::Stlb | Scheme::Paper, Accesses::All) => Some([
-                "CodeAlone", "Never", "Unprivileged", "None", "Confined", "Refused", "Shadowed",
-                "MayContinue", "Refused", "Own", "Untrusted",
+                "CodeAlone", "Never", "Unprivileged", "Any", "None", "Confined", "Refused",
+                "Shadowed", "MayContinue", "Refused", "Own", "Untrusted",
             ]),
             (Target::Hypervisor, Scheme::Window32, Accesses::All) => Some([
-                "CodeAlone", "Never", "Unprivileged", "Window", "Confined", "Refused",
+                "CodeAlone", "Never", "Unprivileged", "Any", "Window", "Confined", "Refused",
                 "OutOfReach", "MayContinue", "Refused", "Own", "Untrusted",
             ]),
             (Target::Hypervisor, Scheme::Window, Accesses::All) => Some([
-                "CodeAlone", "Never", "Unprivileged", "WideWindow", "Confined", "Refused",
-                "OutOfReach", "MayContinue", "Refused", "Own", "Untrusted",
+                "CodeAlone",
+                "Never",
+                "Unprivileged",
+                match made.processor {
+                    Processor::Any => "Any",
+                    Processor::Bmi2 => "Bmi2",
+                },
+                "WideWindow",
+                "Confined",
+                "Refused",
+                "OutOfReach",
+                "MayContinue",
+                "Refused",
+                "Own",
+                "Untrusted",
             ]),
             (Target::Linux, Scheme::Stlb | Scheme::Paper, Accesses::All) => Some([
-                "Module", "ByKernelTables", "Kernel", "SymbolsAndPerCpu", "Confined", "Near",
-                "Trusted", "EndThread", "Allowed", "Compiled", "KeepByPsabi",
+                "Module", "ByKernelTables", "Kernel", "Any", "SymbolsAndPerCpu", "Confined",
+                "Near", "Trusted", "EndThread", "Allowed", "Compiled", "KeepByPsabi",
             ]),
             (Target::Linux, Scheme::Stlb | Scheme::Paper, Accesses::Stores) => Some([
-                "Module", "ByKernelTables", "Kernel", "SymbolsAndPerCpu", "Anywhere", "Near",
-                "Trusted", "EndThread", "Allowed", "Compiled", "KeepByPsabi",
+                "Module", "ByKernelTables", "Kernel", "Any", "SymbolsAndPerCpu", "Anywhere",
+                "Near", "Trusted", "EndThread", "Allowed", "Compiled", "KeepByPsabi",
             ]),
             (Target::Hypervisor, _, Accesses::Stores)
             | (Target::Linux, Scheme::Window32 | Scheme::Window, _)
@@ -262,11 +285,13 @@ mod tests {
     fn every_rule_of_everything_that_code_is_made_for_is_listed() {
         let pairs = Target::ALL.map(|target| Scheme::ALL.map(|scheme| (target, scheme)));
         for (target, scheme) in pairs.into_iter().flatten() {
-            for accesses in Accesses::ALL {
+            let further = Accesses::ALL.map(|a| Processor::ALL.map(|p| (a, p)));
+            for (accesses, processor) in further.into_iter().flatten() {
                 let made = MadeFor {
                     target,
                     scheme,
                     accesses,
+                    processor,
                 };
                 let (rules, expected) = (Rules::of(made), expected(made));
                 assert_eq!(rules.is_some(), expected.is_some(), "{made:?}");

@@ -4,12 +4,12 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use svm_verify::{Accesses, Contract, Scheme, Target};
+use svm_verify::{Accesses, Contract, Processor, Scheme, Target};
 
 use super::module::link;
 use super::{
-    ABI, PAPER, STLB, WINDOW, WINDOW32, assemble, check, check_register, note, note_of, paper,
-    returning, stlb,
+    ABI, PAPER, STLB, WINDOW, WINDOW32, assemble, check, check_register, note, note_for, note_of,
+    paper, returning, stlb,
 };
 
 /// The expected result of a case.
@@ -33,6 +33,8 @@ pub struct Case {
     pub scheme: u32,
     /// The accesses that are demanded to be confined, and that the object's note names.
     pub accesses: Accesses,
+    /// The processors that the object's note names.
+    pub processor: Processor,
     /// The expected result.
     pub expected: Expected,
     /// The source's path, and the number, from 0, of the line with the expected result.
@@ -93,7 +95,7 @@ pub fn parse(target: Target, path: &Path, directory: &str, topic: &str, text: &s
         } else {
             Accesses::All
         };
-        let (mut expected, mut schemes, mut whole) = (None, own, false);
+        let (mut expected, mut schemes, mut whole, mut any) = (None, own, false, false);
         let mut line = start;
         let mut code = start + 1;
         while let Some(directive) = lines[code..end].first().and_then(|l| l.strip_prefix("# ")) {
@@ -108,20 +110,26 @@ pub fn parse(target: Target, path: &Path, directory: &str, topic: &str, text: &s
                 ("scheme", "window") => schemes = vec![WINDOW],
                 ("scheme", "both") => schemes = vec![STLB, PAPER],
                 ("from", _) => {}
+                ("processor", "any") => any = true,
                 ("whole", _) => whole = true,
                 _ => panic!("{place}: {directive}: no directive"),
             }
             code += 1;
         }
         let expected = expected.unwrap_or_else(|| panic!("{place}: neither refuse nor accept"));
-        for scheme in schemes {
-            let suffix = Scheme::from_number(scheme).expect("a scheme").as_str();
+        for number in schemes {
+            let scheme = Scheme::from_number(number).expect("a scheme");
+            let suffix = scheme.as_str();
             cases.push(Case {
                 title: format!("{place}: {name} ({suffix})"),
                 file: format!("{directory}-{topic}-{:03}-{suffix}.o", i + 1),
                 target,
-                scheme,
+                scheme: number,
                 accesses,
+                processor: match any {
+                    true => Processor::Any,
+                    false => scheme.processor(),
+                },
                 expected: expected.clone(),
                 said: (path.to_owned(), line),
                 whole,
@@ -151,7 +159,10 @@ impl Case {
              .section .note.GNU-stack,\"\",@progbits\n"
         );
         match self.target {
-            Target::Hypervisor => assemble(&(note([ABI, self.scheme, 64, 0]) + &function)),
+            Target::Hypervisor => {
+                let processor = self.processor as u32;
+                assemble(&(note_for([ABI, self.scheme, 64, 0], 0, processor) + &function))
+            }
             Target::Process => panic!("nothing is proved of programs"),
             Target::Linux => {
                 let scheme = Scheme::from_number(self.scheme).expect("a scheme");

@@ -27,17 +27,23 @@ pub const WINDOW: u32 = 3;
 /// The first word of a note.
 pub const ABI: u32 = twin_abi::ABI_VERSION;
 
-/// A note with these four words: all accesses are translated.
+/// A note with these four words: all accesses are translated, for the scheme's processors.
 pub fn note(words: [u32; 4]) -> String {
     note_of(words, 0)
 }
 
-/// The same with the last word, for which accesses are translated.
+/// The same with another word for which accesses are translated.
 pub fn note_of(words: [u32; 4], accesses: u32) -> String {
+    let scheme = twin_abi::Scheme::from_number(words[1]);
+    note_for(words, accesses, scheme.map_or(0, |s| s.processor() as u32))
+}
+
+/// The same with the last word as well, for which processors it is.
+pub fn note_for(words: [u32; 4], accesses: u32, processor: u32) -> String {
     let [abi, scheme, bits, target] = words;
     format!(
-        ".section .note.twin,\"\",@note\n.long 5, 20, 1\n.asciz \"twin\"\n.balign 4\n\
-         .long {abi}, {scheme}, {bits}, {target}, {accesses}\n"
+        ".section .note.twin,\"\",@note\n.long 5, 24, 1\n.asciz \"twin\"\n.balign 4\n\
+         .long {abi}, {scheme}, {bits}, {target}, {accesses}, {processor}\n"
     )
 }
 

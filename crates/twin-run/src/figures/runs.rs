@@ -9,7 +9,7 @@ use e1000_sim::experiment::{Load, cumulative};
 use e1000_sim::packets::round::PacketDirection;
 use e1000_sim::paths::PacketPath;
 use e1000_sim::traffic::source::Shape;
-use process_lab::program::Variant;
+use process_lab::program::Scheme;
 use serde::Serialize;
 
 use crate::progress::Progress;
@@ -110,7 +110,7 @@ pub(super) fn run_all(
         ..Runs::default()
     };
     if wanted(Figure::Slowdown) {
-        runs.schemes = by_turns(&executable(), RUNS, again)?;
+        runs.schemes = by_turns(&Scheme::ALL.map(Scheme::as_str), RUNS, again)?;
     } else if any(&[Figure::Fig7, Figure::Fig8]) {
         runs.schemes = by_turns(&["paper"], 1, again)?;
     }
@@ -118,12 +118,6 @@ pub(super) fn run_all(
         runs.upcalls = points(&runs, again)?;
     }
     Ok(runs)
-}
-
-/// The names of the schemes whose code this processor executes.
-fn executable() -> Vec<&'static str> {
-    let plain = Variant::executable().into_iter().filter(|v| !v.poison);
-    plain.map(|variant| variant.scheme.as_str()).collect()
 }
 
 /// Runs each scheme this many times, each in its own process: the placement of pages

@@ -10,14 +10,16 @@
 //! `%v` serves later accesses through the same base, too: whatever their displacement is, it
 //! is less than the guards ([`crate::plan`], reuse).
 
-use iced_x86::Code;
+use iced_x86::{Code, Instruction, Register};
 use liveness::Reg;
 
 use super::{Emitter, FrameHere, Reached, lowered};
 use crate::analyse::class::{Callee, Class, Space};
 use crate::asm::encode::Form;
 use crate::asm::import::Import;
-use crate::asm::{Address, Base, Field, Index, Jump, Operand, Referent, Segment, Shape, mr, rm};
+use crate::asm::{
+    Address, Base, Field, Index, Jump, Operand, Referent, Segment, Shape, mr, r, ri, rm,
+};
 use crate::lift::InstIdx;
 use crate::plan::{CutBy, InstPlan};
 use crate::registers::reg64;
@@ -59,6 +61,7 @@ impl Emitter<'_> {
     /// ```text
     ///     <open>
     ///     pext  twin_window_mask(%rip), %base, %v     unless an earlier one serves
+    ///     <flags>                                     by `and`, where they are live
     ///     op    %gs:d(%v)
     ///     <close>
     /// ```
@@ -73,6 +76,7 @@ impl Emitter<'_> {
         self.open(plan);
         let v = Self::roles(plan)[0];
         let reached = self.cut_operand(i, plan.scratch.spilled().len() as i64, v, plan.cut);
+        self.restore_flags(plan);
         self.access_reached(i, reached);
         self.close(plan);
     }
@@ -87,7 +91,10 @@ impl Emitter<'_> {
     fn cut_and_load_return_address(&mut self, i: InstIdx, plan: &InstPlan, distance: i64) {
         let simple = self.lifted.inst(i).operand().simple();
         if let (Some((base, _)), None, Some(v)) = (simple, plan.reuse, plan.dead_result()) {
+            self.open(plan);
             self.cut(base, v, plan.cut);
+            self.restore_flags(plan);
+            self.close(plan);
         }
         self.load_return_address(i, distance);
     }
@@ -146,6 +153,7 @@ impl Emitter<'_> {
         if self.by_itself(i, 0).is_some() {
             return self.with_view(i, plan);
         }
+        self.open(plan);
         let reached = match plan.reuse {
             Some(reuse) => Reached {
                 operand: self.translated(reuse.register, reuse.displacement.into()),
@@ -153,11 +161,13 @@ impl Emitter<'_> {
             },
             None => self.cut_operand(i, 0, Self::roles(plan)[0], plan.cut),
         };
+        self.restore_flags(plan);
         let [t, _] = Self::borrowed(plan);
         self.push(t);
         self.view(t);
         self.with_register(i, t, Some(reached));
         self.pop(t);
+        self.close(plan);
     }
 
     /// Any other operand, through `to`:
@@ -212,6 +222,8 @@ impl Emitter<'_> {
     ///     mov   twin_window_mask(%rip), %to ; and %from, %to
     ///     and   twin_window_mask(%rip), %to              if from is to
     /// ```
+    ///
+    /// [`Emitter::cut_keeping_flags`] is for processors without `pext`.
     pub(super) fn cut(&mut self, from: Reg, to: Reg, by: CutBy) {
         match by {
             CutBy::Pext => self.extract(from, to),
@@ -220,7 +232,43 @@ impl Emitter<'_> {
                 self.with_mask(Form::MOV, to);
                 self.asm.registers(Form::AND, to, from);
             }
+            CutBy::AndKeepingFlags => {
+                if from != to {
+                    self.mov(from, to);
+                }
+                self.cut_keeping_flags(to);
+            }
         }
+    }
+
+    /// `and` where flags are live and no register is known to be free for them. `add` makes OF
+    /// of the byte that `seto` left, `sahf` the rest:
+    ///
+    /// ```text
+    ///     push  %rax                       if to is rax: push %rcx ; mov %rax, %rcx
+    ///     lahf ; seto %al
+    ///     and   twin_window_mask(%rip), %to              %rcx
+    ///     add   $0x7f, %al ; sahf
+    ///     pop   %rax                                     mov %rcx, %rax ; pop %rcx
+    /// ```
+    fn cut_keeping_flags(&mut self, to: Reg) {
+        let (pushed, cut) = match to {
+            Reg::RAX => (Reg::RCX, Reg::RCX),
+            to => (Reg::RAX, to),
+        };
+        self.push(pushed);
+        if cut != to {
+            self.mov(to, cut);
+        }
+        self.emit(&Instruction::with(Code::Lahf));
+        self.emit(&r(Code::Seto_rm8, Register::AL));
+        self.with_mask(Form::AND, cut);
+        self.emit(&ri(Code::Add_rm8_imm8, Register::AL, 0x7f));
+        self.emit(&Instruction::with(Code::Sahf));
+        if cut != to {
+            self.mov(cut, to);
+        }
+        self.pop(pushed);
     }
 
     /// `pext twin_window_mask(%rip), %from, %to`: no flag is changed (SDM volume 2, PEXT:
@@ -264,7 +312,7 @@ impl Emitter<'_> {
     fn push_cut(&mut self, i: InstIdx, plan: &InstPlan) {
         let [t, _] = Self::borrowed(plan);
         self.keep_below(t, -8);
-        let reached = self.cut_operand(i, 0, t, CutBy::Pext);
+        let reached = self.cut_operand(i, 0, t, self.cut_apart(plan));
         self.access_reached(i, reached);
         self.restore_kept(t, 0);
     }
@@ -278,7 +326,7 @@ impl Emitter<'_> {
     fn pop_cut(&mut self, i: InstIdx, plan: &InstPlan) {
         let [t, _] = Self::borrowed(plan);
         self.keep_below(t, -8);
-        let reached = self.cut_operand(i, 0, t, CutBy::Pext);
+        let reached = self.cut_operand(i, 0, t, self.cut_apart(plan));
         self.access_reached(i, reached);
         self.restore_kept(t, -16);
     }
@@ -305,7 +353,7 @@ impl Emitter<'_> {
             let roles = Self::roles(plan);
             e.open(plan);
             let address = e.address(i, space, plan.scratch.spilled().len(), &roles);
-            e.cut_address(&address, roles[0], CutBy::Pext);
+            e.cut_address(&address, roles[0], e.cut_apart(plan));
             let callee = e.translated(roles[0], 0);
             e.emit(&rm(Code::Mov_r64_rm64, reg64(super::TARGET), callee));
             e.close(plan);

@@ -11,6 +11,7 @@ mod strings;
 
 use iced_x86::{Code, Register};
 use liveness::Reg;
+use twin_abi::Processor;
 
 use super::Emitter;
 use crate::analyse::class::{Callee, Class, Direction, Space};
@@ -20,6 +21,7 @@ use crate::lift::InstIdx;
 use crate::plan::borrow::Borrowed;
 use crate::plan::{CutBy, InstPlan};
 use crate::registers::{reg32, reg64};
+use crate::schemes::Cut;
 
 /// The register in which `twin_stlb_call` takes an address.
 const TARGET: Reg = Reg::R11;
@@ -132,7 +134,7 @@ impl Emitter<'_> {
         let has_registers = operand.base != Base::None || operand.index != Index::None;
         let operand = match self.cuts_in_registers() && !has_registers {
             true => {
-                self.cut(t, t, CutBy::Pext);
+                self.cut(t, t, self.cut_apart(plan));
                 self.translated(t, 0)
             }
             false => Operand {
@@ -197,17 +199,25 @@ impl Emitter<'_> {
     }
 
     /// The same, its address cut in `to` if it has to be.
-    fn reached(&mut self, i: InstIdx, pushed: i64, to: Reg) -> Reached {
+    fn reached(&mut self, i: InstIdx, plan: &InstPlan, pushed: i64, to: Reg) -> Reached {
         match self.by_itself(i, pushed) {
             Some(reached) => reached,
-            None => self.cut_operand(i, pushed, to, CutBy::Pext),
+            None => self.cut_operand(i, pushed, to, self.cut_apart(plan)),
+        }
+    }
+
+    /// How an address is cut that no access of the plan's is: where `pext` is at hand, by that.
+    fn cut_apart(&self, plan: &InstPlan) -> CutBy {
+        match self.scheme.cut {
+            Some(Cut::Register(Processor::Any)) => plan.cut,
+            Some(Cut::Register(Processor::Bmi2) | Cut::Prefix) | None => CutBy::Pext,
         }
     }
 
     /// `mov operand, %to`, the operand that of the instruction with `pushed` more words on
     /// the stack.
-    pub(super) fn load_operand(&mut self, i: InstIdx, pushed: i64, to: Reg) {
-        let reached = self.reached(i, pushed, to);
+    pub(super) fn load_operand(&mut self, i: InstIdx, plan: &InstPlan, pushed: i64, to: Reg) {
+        let reached = self.reached(i, plan, pushed, to);
         let load = rm(Code::Mov_r64_rm64, reg64(to), reached.operand);
         self.asm.inst_referring(&load, reached.displacement, None);
     }
@@ -288,7 +298,7 @@ impl Emitter<'_> {
                     e.close(plan);
                 }
                 Space::Stack | Space::Heap | Space::Global => {
-                    e.load_operand(i, e.words, TARGET);
+                    e.load_operand(i, plan, e.words, TARGET);
                 }
             }
             e.transfer(jump);

@@ -195,7 +195,7 @@ impl Emitter<'_> {
     pub(super) fn push_memory_to_data(&mut self, i: InstIdx, plan: &InstPlan) {
         let [t, _] = Self::borrowed(plan);
         self.push(t);
-        self.load_operand(i, self.words, t);
+        self.load_operand(i, plan, self.words, t);
         self.emit(&mr(Code::Mov_rm64_r64, TOP, reg64(t)));
         self.pop(t);
         self.lea(&Operand::at(Reg::RSP, -8), Reg::RSP);
@@ -222,7 +222,7 @@ impl Emitter<'_> {
         self.push(t);
         let popped = lowered(TOP, self.words);
         self.emit(&rm(Code::Mov_r64_rm64, reg64(t), popped));
-        let reached = self.reached(i, self.words + 1, u);
+        let reached = self.reached(i, plan, self.words + 1, u);
         let store = mr(Code::Mov_rm64_r64, reached.operand, reg64(t));
         self.asm.inst_referring(&store, reached.displacement, None);
         self.pop(t);

@@ -26,15 +26,14 @@ impl Emitter<'_> {
         repeat: Repeat,
         direction: Direction,
     ) {
-        let t = Self::roles(plan)[0];
         let mut pointers = Vec::with_capacity(2);
         pointers.extend(op.translates_rdi().then_some(Reg::RDI));
         pointers.extend(op.translates_rsi().then_some(Reg::RSI));
         self.open(plan);
         if op.compares() {
-            self.stopping_early(i, t, &pointers);
+            self.stopping_early(i, plan, &pointers);
         } else {
-            self.running_to_the_end(i, t, &pointers, |p| end(p, log2, repeat, direction));
+            self.running_to_the_end(i, plan, &pointers, |p| end(p, log2, repeat, direction));
         }
         self.close(plan);
     }
@@ -51,10 +50,11 @@ impl Emitter<'_> {
     fn running_to_the_end(
         &mut self,
         i: InstIdx,
-        t: Reg,
+        plan: &InstPlan,
         pointers: &[Reg],
         end: impl Fn(Reg) -> End,
     ) {
+        let t = Self::roles(plan)[0];
         for &pointer in pointers {
             match end(pointer) {
                 End::At(operand) => self.lea(&operand, t),
@@ -66,7 +66,7 @@ impl Emitter<'_> {
             }
             self.push(t);
         }
-        self.point_into_window(t, pointers);
+        self.point_into_window(t, pointers, plan);
         self.copy_plain(i);
         for &pointer in pointers.iter().rev() {
             self.pop(pointer);
@@ -89,17 +89,18 @@ impl Emitter<'_> {
     ///     not   %rdi ; lea (%rdi,%t), %rdi ; not %rdi     each: less the window's start
     ///     pop   %t ; lea (%rdi,%t), %rdi                  each
     /// ```
-    fn stopping_early(&mut self, i: InstIdx, t: Reg, pointers: &[Reg]) {
+    fn stopping_early(&mut self, i: InstIdx, plan: &InstPlan, pointers: &[Reg]) {
+        let t = Self::roles(plan)[0];
         let not = |p: Reg| r(Code::Not_rm64, reg64(p));
         for &pointer in pointers {
             self.mov(pointer, t);
-            self.cut_pointer(pointer);
+            self.cut_pointer(pointer, plan);
             self.emit(&not(pointer));
             self.lea(&Operand::indexed(t, pointer, 0).plus(1), t);
             self.emit(&not(pointer));
             self.push(t);
         }
-        self.point_into_window(t, pointers);
+        self.point_into_window(t, pointers, plan);
         self.copy_plain(i);
         self.constant(Import::Window, t);
         for &pointer in pointers {
@@ -113,19 +114,28 @@ impl Emitter<'_> {
         }
     }
 
-    /// Makes pointers into the window of pointers.
-    fn point_into_window(&mut self, t: Reg, pointers: &[Reg]) {
+    /// Makes pointers into the window of pointers. Keeping flags around a cut takes rax, which
+    /// may be `t`, so it comes first.
+    fn point_into_window(&mut self, t: Reg, pointers: &[Reg], plan: &InstPlan) {
+        let first = self.cuts_in_registers() && self.cut_apart(plan) == CutBy::AndKeepingFlags;
+        if first {
+            for &pointer in pointers {
+                self.cut_pointer(pointer, plan);
+            }
+        }
         self.constant(Import::Window, t);
         for &pointer in pointers {
-            self.cut_pointer(pointer);
+            if !first {
+                self.cut_pointer(pointer, plan);
+            }
             self.lea(&Operand::indexed(pointer, t, 0), pointer);
         }
     }
 
     /// `mov %edi, %edi`, or `pext twin_window_mask(%rip), %rdi, %rdi`.
-    fn cut_pointer(&mut self, pointer: Reg) {
+    fn cut_pointer(&mut self, pointer: Reg, plan: &InstPlan) {
         match self.cuts_in_registers() {
-            true => self.cut(pointer, pointer, CutBy::Pext),
+            true => self.cut(pointer, pointer, self.cut_apart(plan)),
             false => self.emit(&rr(Code::Mov_r32_rm32, reg32(pointer), reg32(pointer))),
         }
     }

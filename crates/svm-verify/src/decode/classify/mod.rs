@@ -10,6 +10,8 @@ mod operation;
 
 use iced_x86::{Code, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, Register};
 
+use twin_abi::Processor;
+
 use crate::decode::allow;
 use crate::findings::ViolationCode;
 use crate::insn::{Alu, Condition, Gpr, GprSet, Insn, MemoryOperand, Op, TableRead};
@@ -70,6 +72,9 @@ pub fn classify(
             Instructions::Kernel => kernel_operation(i, field),
         },
     };
+    if lacks(rules.processor, i, insn.op) {
+        return Err((ViolationCode::Instruction, NO_PEXT, insn));
+    }
     if let Some(writes) = known_writes(insn.op) {
         insn.writes = writes;
         return match addressed(i, field, rules) {
@@ -110,6 +115,15 @@ pub fn classify(
 /// `in (%dx),%eax` may be one, too: VMware's "backdoor" (arch/x86/include/asm/vmware.h;
 /// drivers/misc/vmw_balloon.c).
 const HYPERVISOR: GprSet = GprSet(!(1 << 4 | 1 << 5));
+
+/// Whether the processors that the object says it is for lack an instruction that cuts.
+fn lacks(processor: Processor, i: &Instruction, op: Op) -> bool {
+    let cuts = matches!(op, Op::Cut { .. }) && i.mnemonic() == Mnemonic::Pext;
+    cuts && processor == Processor::Any
+}
+
+/// Why `pext` is refused there.
+const NO_PEXT: &str = "its note says any processor, and this one is for those with BMI2";
 
 /// The registers that an instruction writes, for those kinds of [`Op`] that name
 /// them all and reach no memory but a table entry (SDM volume 2, the operation of

@@ -75,7 +75,7 @@ fn compared(
     if allow::admission(i.code()) != Admission::Allowed {
         return None;
     }
-    let rules = Rules::hypervisor(scheme);
+    let rules = Rules::hypervisor(scheme, scheme.processor());
     prefix::check(&i, &bytes[..i.len()], rules).ok()?;
     let insn = classify::classify(&i, OperandField::None, rules, factory).ok()?;
     Some((i, agrees(&InstDecoder::default(), &i, &insn, bytes)))
