@@ -171,8 +171,9 @@ static uint64_t takers(struct twin_switch *sw, uint64_t address)
 	return guest < TWIN_SWITCH_GUESTS ? 1ull << guest : 0;
 }
 
-/* Queue packet number to those guests that have room; how many there were. */
-static uint32_t enqueue(struct twin_switch *sw, uint64_t guests, uint32_t number)
+/* Queue packet number to those guests that have room; how many there were. Inline, as the
+ * next: a packet would cost seventeen instructions more. */
+static inline __attribute__((always_inline)) uint32_t enqueue(struct twin_switch *sw, uint64_t guests, uint32_t number)
 {
 	struct twin_guest_queue *queue;
 	uint32_t guest, count = 0;
@@ -191,10 +192,10 @@ static uint32_t enqueue(struct twin_switch *sw, uint64_t guests, uint32_t number
 	return count;
 }
 
-static enum twin_switch_verdict hold_packet(struct twin_switch *sw, uint64_t address,
+static inline __attribute__((always_inline)) enum twin_switch_verdict
+hold_packet(struct twin_switch *sw, uint64_t guests,
 					    const struct twin_arrival *arrival)
 {
-	uint64_t guests = takers(sw, address);
 	struct twin_packet *packet;
 	uint32_t number, holders;
 
@@ -229,7 +230,18 @@ enum twin_switch_verdict twin_switch_receive(struct twin_switch *sw,
 	    twin_copy_from_dom0(instance, &destination, arrival->data, TWIN_ETH_ALEN))
 		return TWIN_SWITCH_REFUSED;
 	lock(&sw->lock);
-	verdict = hold_packet(sw, destination, arrival);
+	verdict = hold_packet(sw, takers(sw, destination), arrival);
+	unlock(&sw->lock);
+	return verdict;
+}
+
+enum twin_switch_verdict twin_switch_hold(struct twin_switch *sw, uint64_t guests,
+					  const struct twin_arrival *arrival)
+{
+	enum twin_switch_verdict verdict;
+
+	lock(&sw->lock);
+	verdict = hold_packet(sw, guests & sw->attached, arrival);
 	unlock(&sw->lock);
 	return verdict;
 }

@@ -40,6 +40,9 @@
 #define HOT_FOREIGN		5	/* a fragment is not the guest's: found by the check
 					 * (<twin/frames.h>) before hot_transmit() */
 
+#define HOT_SPOOFED		6	/* its source is not the guest's address: found by the
+					 * bridge (<twin/bridge.h>), as above */
+
 /* hot_features() */
 #define HOT_CAN_FRAGMENTS	(1u << 0)
 #define HOT_CAN_CHECKSUM	(1u << 1)

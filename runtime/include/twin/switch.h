@@ -97,6 +97,13 @@ enum twin_switch_verdict twin_switch_receive(struct twin_switch *sw,
 					     struct twin_instance *instance,
 					     const struct twin_arrival *arrival);
 
+/*
+ * The same for a packet whose way is known: guests, as bits, of which those that are not
+ * attached get nothing. TWIN_SWITCH_UNWANTED if nobody takes it. arrival is copied. [any]
+ */
+enum twin_switch_verdict twin_switch_hold(struct twin_switch *sw, uint64_t guests,
+					  const struct twin_arrival *arrival);
+
 /* The result of twin_switch_take. */
 struct twin_delivery {
 	uint32_t length;	/* of the packet; more than size if it was cut */
