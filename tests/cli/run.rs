@@ -146,6 +146,25 @@ fn two_paths_as_json() {
     assert!(json["processor"]["version"].is_string(), "{json}");
 }
 
+#[test]
+fn parameters_of_the_driver_are_in_the_results() {
+    let options = [
+        "--path",
+        "twin",
+        "--packets",
+        "8",
+        "--turns",
+        "0",
+        "--format",
+        "json",
+        "--driver-args",
+        "TxDescriptors=512 InterruptThrottleRate=4000",
+    ];
+    let json = run(&[&["e1000.ko"], &options[..]].concat()).ok().json();
+    let said = "TxDescriptors=512 InterruptThrottleRate=4000";
+    assert_eq!(json["driver_args"], said, "{json}");
+}
+
 fn check_way(way: &Value) {
     let expected = [
         "bytes",

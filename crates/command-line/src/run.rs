@@ -15,6 +15,8 @@ Examples:
   twin run e1000.ko --path twin --packets 1000000 --size 60
   twin run e1000.ko --path native,twin --scheme paper --tso
   twin run e1000.ko --path twin --upcalls dma_map_page_attrs,dma_unmap_page_attrs
+  twin run e1000.ko --path twin --stages bridge
+  twin run e1000.ko --driver-args 'InterruptThrottleRate=4000 TxDescriptors=512'
   twin run e1000.ko --format json | jq '.ratios.tx.driver_cycles'
   twin run e1000.ko --experiment all --output target/bench
 
@@ -75,13 +77,20 @@ pub struct Opts {
     /// Hot routines that the hypervisor instance is to call in dom0.
     #[arg(long, value_name = "ROUTINE,...", value_delimiter = ',')]
     pub upcalls: Vec<String>,
+    /// Stages of the packet path through the hypervisor; without any it is the plain path.
+    #[arg(long, value_enum, value_name = "STAGE,...", value_delimiter = ',')]
+    pub stages: Vec<StageName>,
+    /// Parameters of the driver, as insmod takes them; given more than once, all of them.
+    #[arg(long, value_name = "NAME=VALUE ...", value_delimiter = ' ')]
+    pub driver_args: Vec<String>,
     /// Also say which functions of the rewritten driver a packet's instructions
     /// and table look-ups are in.
     #[arg(long, conflicts_with = "experiment")]
     pub by_function: bool,
     /// Figures and tables of the paper to make, as text, JSON and SVG.
     #[arg(long, value_enum, value_delimiter = ',',
-          conflicts_with_all = ["path", "size", "tso", "scheme", "processor", "upcalls"])]
+          conflicts_with_all = ["path", "size", "tso", "scheme", "processor", "upcalls",
+                                "driver_args", "stages"])]
     pub experiment: Vec<Figure>,
     /// Directory for what experiments leave; made if missing.
     #[arg(
@@ -112,6 +121,16 @@ pub enum PathName {
     /// A guest, through the rewritten driver in the hypervisor.
     Twin,
     /// All four.
+    All,
+}
+
+/// A stage of the packet path that can be on or off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum StageName {
+    /// Guests' addresses by a hash, packets from guest to guest, checked source addresses,
+    /// a limit for packets to all
+    Bridge,
+    /// All of them
     All,
 }
 

@@ -11,6 +11,7 @@
 //! nic          the card's model, register by register
 //! traffic      packets made and checked; sources that send and receive
 //! packets      the packet loop, the same for every path
+//! stages       of the packet path, each can be off
 //! engines      where the driver runs: dom0, dom0 for a guest, hypervisor
 //! system       all of it put together; paths runs the four side by side
 //! measure      cycles and instructions by component
@@ -36,6 +37,7 @@ pub mod nic;
 pub mod packets;
 pub mod paths;
 pub mod replay;
+pub mod stages;
 pub mod system;
 mod timer;
 pub mod traffic;

@@ -18,13 +18,15 @@ use super::replay::{self, Tape, Turn};
 use super::system::{Blueprint, System, SystemError};
 use crate::dom0::job::{Job, Look, LoopKind, observe};
 use crate::engines::guest::GuestEngine;
+use crate::engines::staged::Staged;
 use crate::engines::twin::TwinEngine;
 use crate::measure::profile::{self, Component};
 use crate::measure::steps::{self, Marks, Steps};
 use crate::packets::card::OpenCard;
 use crate::packets::packet_loop::Stop;
 use crate::packets::round::{PacketDirection, Round, Runner, sources};
-use crate::traffic::source::Shape;
+use crate::stages::{StageCounts, Stages};
+use crate::traffic::source::{Shape, TrafficSource};
 use crate::transport::command::Command;
 use crate::transport::mailbox::InterruptOwner;
 use crate::transport::rendezvous::Limits;
@@ -81,10 +83,85 @@ pub struct RoundResult {
 pub struct Paths<'s> {
     /// The machine with dom0 and hypervisor.
     pub system: System<'s>,
-    twin: Runner<'s, TwinEngine<'s>>,
+    twin: Hypervisor<'s>,
     guest: Option<Runner<'s, GuestEngine<'s>>>,
     shape: Shape,
     guests: u32,
+}
+
+/// The hypervisor's runner: chosen when the instance starts, so that a path without stages
+/// has none of their instructions.
+enum Hypervisor<'s> {
+    Plain(Box<Runner<'s, TwinEngine<'s>>>),
+    Staged(Box<Runner<'s, Staged<'s>>>),
+}
+
+impl<'s> Hypervisor<'s> {
+    fn new(
+        system: &System<'s>,
+        guests: u32,
+        shape: Shape,
+        stages: Stages,
+    ) -> Result<Hypervisor<'s>, SystemError> {
+        let mut hypervisor = if stages.is_empty() {
+            let engine = system.twin(limits())?;
+            Hypervisor::Plain(Box::new(system.twin_runner(engine, guests, shape)?))
+        } else {
+            let engine = system.staged(limits(), guests, stages)?;
+            Hypervisor::Staged(Box::new(system.staged_runner(engine, guests, shape)?))
+        };
+        hypervisor.card().close()?;
+        Ok(hypervisor)
+    }
+
+    fn engine(&self) -> &TwinEngine<'s> {
+        match self {
+            Hypervisor::Plain(runner) => &runner.packet_loop.engine,
+            Hypervisor::Staged(runner) => &runner.packet_loop.engine.twin,
+        }
+    }
+
+    fn engine_mut(&mut self) -> &mut TwinEngine<'s> {
+        match self {
+            Hypervisor::Plain(runner) => &mut runner.packet_loop.engine,
+            Hypervisor::Staged(runner) => &mut runner.packet_loop.engine.twin,
+        }
+    }
+
+    fn sources(&mut self) -> &mut Vec<TrafficSource<'s>> {
+        match self {
+            Hypervisor::Plain(runner) => &mut runner.sources,
+            Hypervisor::Staged(runner) => &mut runner.sources,
+        }
+    }
+
+    fn card(&mut self) -> &mut OpenCard<'s> {
+        match self {
+            Hypervisor::Plain(runner) => &mut runner.packet_loop.card,
+            Hypervisor::Staged(runner) => &mut runner.packet_loop.card,
+        }
+    }
+
+    fn reshape(&mut self, card: OpenCard<'s>, sources: Vec<TrafficSource<'s>>, shape: Shape) {
+        match self {
+            Hypervisor::Plain(runner) => runner.reshape(card, sources, shape),
+            Hypervisor::Staged(runner) => runner.reshape(card, sources, shape),
+        }
+    }
+
+    fn run(&mut self, work: Work) -> Result<Round, Stop> {
+        match self {
+            Hypervisor::Plain(runner) => runner.run(work.direction, work.packets),
+            Hypervisor::Staged(runner) => runner.run(work.direction, work.packets),
+        }
+    }
+
+    fn counts(&self) -> StageCounts {
+        match self {
+            Hypervisor::Plain(_) => StageCounts::default(),
+            Hypervisor::Staged(runner) => runner.packet_loop.engine.counts(),
+        }
+    }
 }
 
 /// Most time for a round.
@@ -101,15 +178,19 @@ fn limits() -> Limits {
 
 impl<'s> Paths<'s> {
     /// The paths of a system for packets of one shape from `guests` guests.
-    pub fn new(
+    pub fn new(system: System<'s>, guests: u32, shape: Shape) -> Result<Paths<'s>, SystemError> {
+        Paths::with_stages(system, guests, shape, Stages::NONE)
+    }
+
+    /// The same; packets through the hypervisor have these stages.
+    pub fn with_stages(
         mut system: System<'s>,
         guests: u32,
         shape: Shape,
+        stages: Stages,
     ) -> Result<Paths<'s>, SystemError> {
         system.dom0.set_limits(limits());
-        let engine = system.twin(limits())?;
-        let mut twin = system.twin_runner(engine, guests, shape)?;
-        twin.packet_loop.card.close()?;
+        let twin = Hypervisor::new(&system, guests, shape, stages)?;
         declare(system.blueprint());
         Ok(Paths {
             system,
@@ -120,9 +201,14 @@ impl<'s> Paths<'s> {
         })
     }
 
-    /// The hypervisor's runner.
-    pub fn twin(&mut self) -> &mut Runner<'s, TwinEngine<'s>> {
-        &mut self.twin
+    /// The guests of the hypervisor.
+    pub fn twin_sources(&mut self) -> &mut Vec<TrafficSource<'s>> {
+        self.twin.sources()
+    }
+
+    /// What the stages have counted.
+    pub fn stage_counts(&self) -> StageCounts {
+        self.twin.counts()
     }
 
     /// The front end's runner.
@@ -141,7 +227,7 @@ impl<'s> Paths<'s> {
 
     /// The runtime's counts: misses of the table, collisions, entries.
     pub fn statistics(&self) -> Statistics {
-        self.twin.packet_loop.engine.instance.statistics()
+        self.twin.engine().instance.statistics()
     }
 
     /// Changes the packets' shape.
@@ -288,14 +374,14 @@ impl<'s> Paths<'s> {
 
     /// Lets the rewritten driver play it.
     pub fn play_rewritten(&mut self, tape: &Tape) -> Result<Turn, SystemError> {
-        let instance = &mut self.twin.packet_loop.engine.instance;
+        let instance = &mut self.twin.engine_mut().instance;
         let mut ground = Rewritten::new(instance, self.system.blueprint());
         Ok(replay::turn(tape, &mut ground).map_err(Stop::Driver)?)
     }
 
     /// What the rewritten driver executes when it plays it.
     pub fn count_rewritten(&mut self, tape: &Tape) -> Result<Steps, SystemError> {
-        let instance = &mut self.twin.packet_loop.engine.instance;
+        let instance = &mut self.twin.engine_mut().instance;
         let limited = instance.limit_time(ROUND_TIME);
         let mut ground = Rewritten::new(instance, self.system.blueprint());
         let steps = replay::count(tape, &mut ground, Component::Hypervisor);
@@ -317,22 +403,22 @@ impl<'s> Paths<'s> {
     }
 
     fn through_twin(&mut self, work: Work) -> Result<RoundResult, SystemError> {
-        let runner = &mut self.twin;
-        let before = runner.packet_loop.engine.instance.upcall_count();
-        runner.packet_loop.card.open()?;
+        let twin = &mut self.twin;
+        let before = twin.engine().instance.upcall_count();
+        twin.card().open()?;
         // A trap after each instruction takes longer than a driver may.
         if work.look == Look::Steps {
-            runner.packet_loop.engine.instance.limit_time(ROUND_TIME)?;
+            twin.engine().instance.limit_time(ROUND_TIME)?;
         }
-        let seen = observe(work.look, || runner.run(work.direction, work.packets));
+        let seen = observe(work.look, || twin.run(work));
         if work.look == Look::Steps {
             let usual = crate::hypervisor::time_limit::DEFAULT;
-            runner.packet_loop.engine.instance.limit_time(usual)?;
+            twin.engine().instance.limit_time(usual)?;
         }
-        let closed = runner.packet_loop.card.close();
+        let closed = twin.card().close();
         let (round, steps) = seen?;
         closed?;
-        let upcalls = runner.packet_loop.engine.instance.upcall_count() - before;
+        let upcalls = twin.engine().instance.upcall_count() - before;
         Ok(RoundResult {
             round,
             steps,

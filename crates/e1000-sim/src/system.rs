@@ -23,6 +23,7 @@ use super::memory::{
 };
 use crate::dom0::host;
 use crate::dom0::interface::{Info, IrqState, Plain, ReceiveMode};
+use crate::engines::staged::{self, Staged};
 use crate::engines::twin::{Driver, SERVICES, TwinEngine, VirtualInterrupts};
 use crate::hypervisor::instance::{DataStack, Instance, Loading, Service, Upcalls};
 use crate::hypervisor::payload::{Parts, Payload};
@@ -35,6 +36,7 @@ use crate::packets::outgoing::Outgoing;
 use crate::packets::packet_loop::Stop;
 use crate::packets::rings::Rings;
 use crate::packets::round::{Runner, sources};
+use crate::stages::Stages;
 use crate::traffic::source::Shape;
 use crate::transport::mailbox::{InterruptOwner, Mailbox, UpcallSlot};
 use crate::transport::rendezvous::Limits;
@@ -82,6 +84,8 @@ pub struct Blueprint<'f> {
     pub plan: KernelPlan<'f>,
     /// The hypervisor instance.
     pub payload: Payload,
+    /// The driver's parameters, as insmod takes them.
+    pub driver_args: String,
 }
 
 impl<'f> Blueprint<'f> {
@@ -111,7 +115,20 @@ impl<'f> Blueprint<'f> {
             services: &services,
             shift,
         })?;
-        Ok(Blueprint { plan, payload })
+        Ok(Blueprint {
+            plan,
+            payload,
+            driver_args: String::new(),
+        })
+    }
+
+    /// The same with parameters of the driver: `TxDescriptors=512 ...`.
+    #[must_use]
+    pub fn with_driver_args(self, driver_args: &str) -> Blueprint<'f> {
+        Blueprint {
+            driver_args: driver_args.to_owned(),
+            ..self
+        }
     }
 
     /// The hot routines, by name: imports of the driver that hot.o defines.
@@ -185,7 +202,7 @@ impl<'s> System<'s> {
         mailbox.power_on(CARD_MAC);
         mailbox.set_interrupt_owner(InterruptOwner::Dom0);
         let mut dom0 = Dom0::start(&blueprint.plan, machine, mailbox, limits)?;
-        let (driver, info) = bring_up(&mut dom0)?;
+        let (driver, info) = bring_up(&mut dom0, &blueprint.driver_args)?;
         let guard = Guard::new(machine, blueprint.plan.space().dma());
         Ok(System {
             dom0,
@@ -204,7 +221,7 @@ impl<'s> System<'s> {
         self.mailbox.power_on(CARD_MAC);
         self.mailbox.set_interrupt_owner(InterruptOwner::Dom0);
         self.dom0 = Dom0::start(&self.blueprint.plan, self.machine, self.mailbox, limits)?;
-        (self.driver, self.info) = bring_up(&mut self.dom0)?;
+        (self.driver, self.info) = bring_up(&mut self.dom0, &self.blueprint.driver_args)?;
         Ok(())
     }
 
@@ -252,6 +269,36 @@ impl<'s> System<'s> {
         let outgoing = Outgoing::new(self.machine.frames());
         TwinEngine::new(instance, rings, outgoing, self.driver, interrupts)
             .ok_or_else(|| lacking("hot.o lacks an entry point, or the driver its handler"))
+    }
+
+    /// Loads the hypervisor instance with stages of the packet path. Once in a process.
+    pub fn staged(
+        &self,
+        limits: Limits,
+        guests: u32,
+        stages: Stages,
+    ) -> Result<Staged<'s>, SystemError> {
+        let services = staged::SERVICES.map(|(_, service)| service).to_vec();
+        let twin = self.twin_with(limits, services)?;
+        let mut engine = Staged::new(twin, self.machine, guests, Stages::NONE);
+        engine.set_stages(stages);
+        Ok(engine)
+    }
+
+    /// A runner of that, with guests attached.
+    pub fn staged_runner(
+        &self,
+        mut engine: Staged<'s>,
+        guests: u32,
+        shape: Shape,
+    ) -> Result<Runner<'s, Staged<'s>>, SystemError> {
+        let sources = sources(self.machine, guests, shape);
+        for source in &sources {
+            engine.attach(source);
+        }
+        self.mailbox.set_interrupt_owner(InterruptOwner::Hypervisor);
+        let card = self.card(guests)?;
+        Ok(Runner::new(engine, card, sources, shape))
     }
 
     /// A runner of the hypervisor instance with guests attached.
@@ -373,9 +420,9 @@ fn lacking(what: &str) -> SystemError {
 }
 
 /// Starts dom0, probes and opens the device, and lets it receive all addresses' packets.
-fn bring_up(dom0: &mut Dom0<'_, '_>) -> Result<(Driver, Info), SystemError> {
+fn bring_up(dom0: &mut Dom0<'_, '_>, driver_args: &str) -> Result<(Driver, Info), SystemError> {
     dom0.boot()?;
-    dom0.load("")?;
+    dom0.load(driver_args)?;
     dom0.open()?;
     dom0.link_wait(10 * SECOND)?;
     dom0.set_receive_mode(ReceiveMode::Promiscuous, &[])?;

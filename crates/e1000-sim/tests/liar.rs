@@ -32,7 +32,7 @@ fn a_guest_that_lies_costs_the_others_nothing() {
             let memory = machine.sizes().guest(VICTIM);
             TrafficSource::new(machine, source.flow(), memory, shape, GUESTS as usize)
         };
-        let own = &mut paths.twin().sources[LIAR];
+        let own = &mut paths.twin_sources()[LIAR];
         *own = liar(own);
         let front = paths.guest().unwrap_or_else(|error| panic!("{error}"));
         front.sources[LIAR] = liar(&mut front.sources[LIAR]);
@@ -50,7 +50,7 @@ fn a_guest_that_lies_costs_the_others_nothing() {
             assert_eq!(round.frames + round.foreign, PACKETS, "{path:?}");
             assert_eq!((round.lost, round.corrupted), (0, 0), "{path:?}");
             let sources = match path {
-                PacketPath::Twin => &paths.twin().sources,
+                PacketPath::Twin => paths.twin_sources(),
                 _ => &paths.guest().expect("it ran").sources,
             };
             // None of the liar's went out, none of the other's was refused.

@@ -8,7 +8,7 @@
 //! mapping, code_memory           pages at fixed addresses; code that is written, then sealed
 //! enter                          the host's frame under code with a stack of its own
 //! signals, segments, decode      the processor's faults, `%gs`, the instruction that faulted
-//! runtime                        the C runtime on the testbed's platform
+//! runtime, packet_path           the C runtime on the testbed's platform; its stages
 //! process, patience              child processes, and how long to wait for them
 //! random, error, verdict         seeds; failures; exit statuses
 //! ```
@@ -25,6 +25,7 @@ pub mod entries;
 pub mod error;
 pub mod imports;
 pub mod mapping;
+pub mod packet_path;
 pub mod patience;
 pub mod process;
 pub mod program;

@@ -5,7 +5,9 @@
 //! arguments ──> run ──> e1000_sim::experiment ──> results ──> table, figures or JSON
 //! ```
 
+mod code_size;
 mod figures;
+mod parameters;
 mod plot;
 mod processor;
 mod progress;

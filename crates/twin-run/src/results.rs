@@ -5,9 +5,11 @@ use e1000_sim::experiment::{Against, Alone, Measured, Twice};
 use e1000_sim::measure::profile::Component;
 use e1000_sim::packets::round::PacketDirection;
 use e1000_sim::paths::PacketPath;
+use e1000_sim::stages::StageCounts;
 use e1000_sim::traffic::source::Shape;
 use serde::{Deserialize, Serialize};
 
+use super::code_size::CodeSize;
 use super::processor::Processor;
 use crate::run::Job;
 
@@ -26,6 +28,9 @@ pub struct Results {
     pub guests: u32,
     /// Hot routines that were upcalls.
     pub upcalls: Vec<String>,
+    /// The driver's parameters.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub driver_args: String,
     /// Whose cycles they are.
     pub processor: Processor,
     /// Cycles a second of the counter.
@@ -37,35 +42,6 @@ pub struct Results {
     pub paths: Paths,
     /// `twin` to `native`, if both were measured.
     pub ratios: Option<Ratios>,
-}
-
-/// Bytes of a driver's code.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub struct CodeSize {
-    /// As the distribution has it.
-    pub original: u64,
-    /// Rewritten, with what is out of line.
-    pub rewritten: u64,
-}
-
-impl CodeSize {
-    fn of(job: &Job<'_>) -> Option<CodeSize> {
-        let original = elf_loader::read(&job.files.driver).ok()?;
-        let rewritten = process_lab::program::rewrite(&original, job.setup.variant).ok()?;
-        let bytes = |object: &elf_loader::Object<'_>| {
-            let code = object.sections.iter().filter(|section| section.is_code());
-            code.map(|section| section.data.len() as u64).sum()
-        };
-        Some(CodeSize {
-            original: bytes(&original),
-            rewritten: bytes(&rewritten),
-        })
-    }
-
-    /// Rewritten to original; 0 if that is not known.
-    pub fn ratio(self) -> f64 {
-        self.rewritten as f64 / self.original.max(1) as f64
-    }
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -111,8 +87,16 @@ pub struct OnPath {
     pub upcalls_per_packet: f64,
     /// Of the single-stepped packets, both ways.
     pub stlb: Stlb,
+    /// What the stages have counted since the instance started, warm-up included; of those
+    /// that are on.
+    #[serde(default, skip_serializing_if = "none_on")]
+    pub stages: StageCounts,
     /// How the numbers came about.
     pub detail: Details,
+}
+
+fn none_on(stages: &StageCounts) -> bool {
+    *stages == StageCounts::default()
 }
 
 impl OnPath {
@@ -373,6 +357,7 @@ impl Results {
             tso,
             guests: job.setup.guests,
             upcalls,
+            driver_args: job.setup.driver_args.clone(),
             processor: Processor::this(),
             tsc_hz,
             code: CodeSize::of(job).unwrap_or_default(),
@@ -424,6 +409,7 @@ fn on_path(measured: &[Measured], path: PacketPath, shape: Shape) -> Option<OnPa
             misses: sum.misses + m.missed.fills,
             collisions: sum.collisions + m.missed.collisions,
         }),
+        stages: mine().next().map(|m| m.stages).unwrap_or_default(),
         detail: Details {
             tx: tx.map(detail),
             rx: rx.map(detail),

@@ -13,18 +13,20 @@ use command_line::failure::{Failure, Status};
 use command_line::input::Input;
 use command_line::options::Format;
 use command_line::output;
-use command_line::run::{Opts, PathName};
+use command_line::run::{Opts, PathName, StageName};
 use e1000_sim::experiment::{self, Load, Setup};
 use e1000_sim::image::files::Files;
 use e1000_sim::measure::profile::cycles;
 use e1000_sim::packets::round::PacketDirection;
 use e1000_sim::paths::PacketPath;
+use e1000_sim::stages::{Stage, Stages};
 use e1000_sim::system::{self, SystemError};
 use e1000_sim::traffic::source::Shape;
 use elf_loader::modinfo;
 use process_lab::program::Variant;
 
 use crate::figures;
+use crate::parameters;
 use crate::progress::Progress;
 use crate::results::Results;
 use crate::support;
@@ -48,12 +50,13 @@ pub fn run(opts: &Opts) -> Result<(), Failure> {
     let input = Input::read(&opts.module).map_err(unreadable)?;
     let module = input.name.clone();
     refuse_other_modules(&input)?;
+    let driver_args = parameters::checked(&opts.driver_args, &input)?;
     let (files, support) = support::files(input.into_bytes(), opts.support.as_deref())?;
     refuse_unknown(&opts.upcalls, &files)?;
     let job = Job {
         files: &files,
         module: &module,
-        setup: setup(opts),
+        setup: setup(opts, driver_args),
     };
     if !opts.experiment.is_empty() {
         return experiments(opts, job, &support);
@@ -92,7 +95,7 @@ fn experiments(opts: &Opts, job: Job<'_>, support: &Path) -> Result<(), Failure>
     verdict(&all.runs())
 }
 
-fn setup(opts: &Opts) -> Setup {
+fn setup(opts: &Opts, driver_args: String) -> Setup {
     let shape = match opts.tso {
         true => Shape::Segments(SEGMENT),
         false => Shape::Frames(opts.size.into()),
@@ -109,6 +112,8 @@ fn setup(opts: &Opts) -> Setup {
         guests: opts.guests,
         variant: variant(opts),
         upcalls: opts.upcalls.iter().cloned().collect(),
+        driver_args,
+        stages: stages(opts),
     }
 }
 
@@ -121,6 +126,16 @@ fn variant(opts: &Opts) -> Variant {
         },
         None => Variant::here(opts.scheme),
     }
+}
+
+fn stages(opts: &Opts) -> Stages {
+    let wanted = |stage: &Stage| {
+        let name = match stage {
+            Stage::Bridge => StageName::Bridge,
+        };
+        opts.stages.contains(&name) || opts.stages.contains(&StageName::All)
+    };
+    Stages::of(Stage::ALL.into_iter().filter(wanted))
 }
 
 fn paths(opts: &Opts) -> Vec<PacketPath> {
@@ -176,7 +191,7 @@ fn verdict(results: &[Results]) -> Result<(), Failure> {
 }
 
 /// A file that is not a module cannot be run: this is wrong usage.
-fn unreadable(failure: Failure) -> Failure {
+pub(crate) fn unreadable(failure: Failure) -> Failure {
     match failure {
         Failure::Input { file, why, .. } => Failure::Access { file, why },
         other => other,

@@ -47,6 +47,9 @@ fn header(results: &Results) -> String {
     if !results.upcalls.is_empty() {
         let _ = writeln!(out, "upcalls: {}", results.upcalls.join(", "));
     }
+    if !results.driver_args.is_empty() {
+        let _ = writeln!(out, "driver: {}", results.driver_args);
+    }
     out
 }
 
@@ -193,7 +196,21 @@ fn twin(results: &Results) -> String {
         "      {} refused because a frame was not the guest's",
         count(foreign, "packet")
     );
-    out + &checks(twin)
+    out += &checks(twin);
+    out + &stages(twin)
+}
+
+/// What each stage that is on has counted.
+fn stages(twin: &OnPath) -> String {
+    let mut out = String::new();
+    for (stage, counts) in twin.stages.list() {
+        let counts: Vec<String> = counts
+            .iter()
+            .map(|(name, count)| format!("{} {name}", number(*count)))
+            .collect();
+        let _ = writeln!(out, "      stage {stage}: {}", counts.join(", "));
+    }
+    out
 }
 
 /// What the check of descriptors costs: side by side, from one run.

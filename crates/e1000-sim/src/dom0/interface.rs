@@ -133,6 +133,25 @@ pub fn text(bytes: &[u8]) -> String {
 /// Most statistics of a driver.
 const MOST_VALUES: usize = 512;
 
+/// What a card can do for the stack: `enum` in the kernel's `netdev_features.h`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Feature {
+    /// A packet may be in several pieces (`sg`).
+    ScatterGather = 0,
+    /// Checksums of what is sent (`tx`).
+    Checksums = 3,
+    /// Segments of TCP over IPv4 are cut (`tso`).
+    Segmentation = 16,
+}
+
+impl Feature {
+    /// In a set.
+    pub fn bit(self) -> u64 {
+        1 << self as u32
+    }
+}
+
 impl Dom0<'_, '_> {
     /// Starts kernel.o: the first command.
     ///
@@ -241,6 +260,16 @@ impl Dom0<'_, '_> {
     /// `ethtool -g`.
     pub fn ring_parameters(&mut self) -> Result<RingParameters, CommandError> {
         self.query("kernel_ethtool_ringparam", RingParameters::zero())
+    }
+
+    /// `ethtool -K`: what the card does for the stack.
+    pub fn set_features(
+        &mut self,
+        on: &[Feature],
+        off: &[Feature],
+    ) -> Result<Answer, CommandError> {
+        let bits = |features: &[Feature]| features.iter().fold(0, |bits, f| bits | f.bit());
+        self.check("kernel_set_features", &[bits(on), bits(off)])
     }
 
     /// `ip -s link`.

@@ -25,8 +25,8 @@ const BUDGET: u64 = 300;
 /// Polls in a row that receive nothing and are not done.
 const PATIENCE: u32 = 64;
 
-static SWITCH: AtomicPtr<Switch> = AtomicPtr::new(std::ptr::null_mut());
-static INSTANCE: AtomicPtr<runtime::Instance> = AtomicPtr::new(std::ptr::null_mut());
+pub(super) static SWITCH: AtomicPtr<Switch> = AtomicPtr::new(std::ptr::null_mut());
+pub(super) static INSTANCE: AtomicPtr<runtime::Instance> = AtomicPtr::new(std::ptr::null_mut());
 
 /// The driver as dom0 describes it when it has been opened (paper, 5.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,6 +167,11 @@ impl<'a> TwinEngine<'a> {
     pub fn attach(&mut self, source: &TrafficSource<'_>) -> bool {
         let flow = source.flow();
         self.attach_flow(flow.number, flow.source)
+    }
+
+    /// Guests: number, flow number and Ethernet address.
+    pub fn guests(&self) -> &[(u32, u32, [u8; 6])] {
+        &self.guests
     }
 
     fn attach_flow(&mut self, flow: u32, address: [u8; 6]) -> bool {

@@ -132,12 +132,13 @@ fn in_layout(
     shift: Shift,
     number: usize,
 ) -> Result<Vec<Played>, SystemError> {
-    let blueprint = Blueprint::shifted(files, setup.variant, &setup.upcalls, shift)?;
+    let blueprint = Blueprint::shifted(files, setup.variant, &setup.upcalls, shift)?
+        .with_driver_args(&setup.driver_args);
     let machine = Machine::new(Sizes::default())?;
     let mailbox = Mailbox::new()?;
     let system = System::start(&blueprint, &machine, mailbox.get(), Limits::default())?;
     let shape = setup.loads.first().map_or(Shape::Frames(1514), |l| l.shape);
-    let mut paths = Paths::new(system, setup.guests, shape)?;
+    let mut paths = Paths::with_stages(system, setup.guests, shape, setup.stages)?;
     let here = recordings(setup.packets).div_ceil(layouts(setup.packets)) as usize;
     let mut all = Vec::new();
     for (load, what) in setup.loads.iter().enumerate() {

@@ -6,6 +6,7 @@ use crate::measure::profile::{ByComponent, Component};
 use crate::measure::steps::Steps;
 use crate::packets::round::PacketDirection;
 use crate::paths::{PacketPath, RoundResult, Work};
+use crate::stages::StageCounts;
 use crate::traffic::source::Shape;
 
 /// The cost of one path in one direction.
@@ -55,6 +56,8 @@ pub struct Measured {
     pub calls: Vec<(String, u64)>,
     /// Their instructions by function of the rewritten driver.
     pub spent: Vec<Spent>,
+    /// What the stages have counted since the instance started, in the hypervisor.
+    pub stages: StageCounts,
 }
 
 /// Table look-ups that were not hits.
@@ -91,6 +94,7 @@ impl Measured {
             missed: Missed::default(),
             calls: Vec::new(),
             spent: Vec::new(),
+            stages: StageCounts::default(),
         }
     }
 

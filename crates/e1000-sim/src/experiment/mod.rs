@@ -40,6 +40,7 @@ use crate::dom0::job::Look;
 use crate::image::files::Files;
 use crate::measure::steps;
 use crate::packets::round::{BATCH, PacketDirection};
+use crate::stages::Stages;
 use crate::traffic::source::Shape;
 use crate::transport::mailbox::Mailbox;
 use crate::transport::rendezvous::Limits;
@@ -82,6 +83,10 @@ pub struct Setup {
     pub variant: Variant,
     /// Hot routines that are upcalls nevertheless.
     pub upcalls: HashSet<String>,
+    /// The driver's parameters, as insmod takes them.
+    pub driver_args: String,
+    /// Stages of the packet path through the hypervisor.
+    pub stages: Stages,
 }
 
 /// Called with how much is done, and of how much.
@@ -105,12 +110,13 @@ pub fn run(
     let played = layouts::played(files, setup, &mut |done, all| {
         progress(done * (ROUNDS + 2) / all, total);
     })?;
-    let blueprint = Blueprint::new(files, setup.variant, &setup.upcalls)?;
+    let blueprint =
+        Blueprint::new(files, setup.variant, &setup.upcalls)?.with_driver_args(&setup.driver_args);
     let machine = Machine::new(Sizes::default())?;
     let mailbox = Mailbox::new()?;
     let system = System::start(&blueprint, &machine, mailbox.get(), Limits::default())?;
     let shape = setup.loads.first().map_or(Shape::Frames(1514), |l| l.shape);
-    let mut paths = Paths::new(system, setup.guests, shape)?;
+    let mut paths = Paths::with_stages(system, setup.guests, shape, setup.stages)?;
     let mut all = Vec::new();
     for (number, load) in setup.loads.iter().enumerate() {
         let start = (number as u64 + 1) * (ROUNDS + 2);
@@ -119,7 +125,11 @@ pub fn run(
         }
         let mut tell = |done| progress(start + done, total);
         let mut measurements = measure(&mut paths, setup, load, &mut tell)?;
+        let counts = paths.stage_counts();
         for measured in &mut measurements {
+            if measured.path == PacketPath::Twin {
+                measured.stages = counts;
+            }
             let of_load = played.iter().filter(|played| played.load == number);
             measured.alone = layouts::alone(of_load, measured);
         }

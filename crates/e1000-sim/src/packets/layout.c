@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The compiler's layouts of <twin/guest.h> and <twin/frames.h>, for the test that
+ * The compiler's layouts of <twin/guest.h>, <twin/frames.h> and <twin/bridge.h>, for the test that
  * compares them with rings.rs.
  */
 #include <stddef.h>
 
+#include <twin/bridge.h>
 #include <twin/frames.h>
 #include <twin/guest.h>
 
@@ -41,6 +42,7 @@ const struct twin_layout twin_guest_layout[] = {
 	VALUE(HOT_HEADER), VALUE(HOT_FRAGMENTS), VALUE(HOT_DOM0), VALUE(HOT_GSO_TCPV4),
 	VALUE(HOT_GSO_TCPV6), VALUE(HOT_TX_VLAN), VALUE(HOT_SENT), VALUE(HOT_BUSY),
 	VALUE(HOT_NO_BUFFER), VALUE(HOT_INVALID), VALUE(HOT_DOWN), VALUE(HOT_FOREIGN),
+	VALUE(HOT_SPOOFED),
 	VALUE(HOT_RX_HELD), VALUE(HOT_RX_UNWANTED), VALUE(HOT_RX_CHECKSUM_OK),
 	VALUE(HOT_RX_VLAN), VALUE(HOT_RX_FRAGMENTS), VALUE(HOT_COUNTERS),
 	SIZE(twin_piece), SIZE(twin_flight), SIZE(twin_frames), SIZE(twin_outgoing),
@@ -58,6 +60,14 @@ const struct twin_layout twin_guest_layout[] = {
 	VALUE(TWIN_PIECES), VALUE(TWIN_OWNER_NOBODY), VALUE(TWIN_OWNER_DOM0),
 	VALUE(TWIN_OWNER_GUESTS), VALUE(TWIN_ADMITTED), VALUE(TWIN_FOREIGN), VALUE(TWIN_FULL),
 	VALUE(TWIN_BUSY),
+	SIZE(twin_storm_limit), SIZE(twin_bridge_statistics),
+	FIELD(twin_storm_limit, interval), FIELD(twin_storm_limit, burst),
+	FIELD(twin_bridge_statistics, wire), FIELD(twin_bridge_statistics, local),
+	FIELD(twin_bridge_statistics, group), FIELD(twin_bridge_statistics, received),
+	FIELD(twin_bridge_statistics, unknown), FIELD(twin_bridge_statistics, spoofed),
+	FIELD(twin_bridge_statistics, storm),
+	VALUE(TWIN_WAY_WIRE), VALUE(TWIN_WAY_GUESTS), VALUE(TWIN_WAY_BOTH),
+	VALUE(TWIN_WAY_SPOOFED), VALUE(TWIN_WAY_STORM),
 };
 const unsigned long twin_guest_layout_count =
 	sizeof(twin_guest_layout) / sizeof(twin_guest_layout[0]);

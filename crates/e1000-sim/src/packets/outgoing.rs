@@ -134,7 +134,7 @@ impl Outgoing {
                 result => {
                     self.take(ticket);
                     // dom0 does not decide whose a frame is.
-                    let invalid = result == Sent::Foreign;
+                    let invalid = matches!(result, Sent::Foreign | Sent::Spoofed);
                     let result = if invalid { Sent::Invalid } else { result };
                     self.places[index] = Place::Kept(result);
                 }

@@ -219,7 +219,7 @@ pub struct PacketLoop<E, C> {
     pub meter: CycleMeter,
     /// Interrupts that dom0's virtual interrupt flag put off.
     pub deferred: u64,
-    /// Packets refused because a frame was not their guest's.
+    /// Packets refused because a frame, or the source address, was not their guest's.
     pub foreign: u64,
     put_off_since: Option<Duration>,
     request: Request,
@@ -303,7 +303,7 @@ impl<E: Engine, C: Card> PacketLoop<E, C> {
             match self.engine.result(turn) {
                 Sent::Sent => {}
                 Sent::Busy | Sent::NoBuffer | Sent::Down => source.cancel(packet),
-                Sent::Foreign => {
+                Sent::Foreign | Sent::Spoofed => {
                     self.foreign += 1;
                     source.refused(packet);
                 }

@@ -50,6 +50,8 @@ pub enum Sent {
     Down = 4,
     /// It names a frame that is not the guest's; set by the runtime, never by dom0.
     Foreign = 5,
+    /// Its source is not the guest's address; set by the stage `bridge`, never by dom0.
+    Spoofed = 6,
 }
 
 impl Sent {
@@ -61,6 +63,7 @@ impl Sent {
             2 => Sent::NoBuffer,
             4 => Sent::Down,
             5 => Sent::Foreign,
+            6 => Sent::Spoofed,
             _ => Sent::Invalid,
         }
     }
@@ -318,6 +321,8 @@ mod tests {
     use std::ffi::{CStr, c_char};
     use std::mem::offset_of;
 
+    use process_lab::packet_path;
+
     use super::*;
     use process_lab::runtime;
 
@@ -373,13 +378,17 @@ mod tests {
             "twin_outgoing_statistics" runtime::OutgoingStatistics {
                 admitted, foreign, malformed, full, completed, unknown
             }
+            "twin_storm_limit" packet_path::StormLimit { interval, burst }
+            "twin_bridge_statistics" packet_path::BridgeStatistics {
+                wire, local, group, received, unknown, spoofed, storm
+            }
             "hot_tx_done" Done { cookie, guest }
             "hot_shared" Shared {
                 requests, tx_done, release, tx_done_produce, tx_done_consume, tx_sent, tx_wake,
                 counter
             }
         };
-        let numbers: [(&str, u64); 30] = [
+        let numbers: [(&str, u64); 36] = [
             ("HOT_CPUS", CPUS as u64),
             ("HOT_REQUESTS", REQUESTS as u64),
             ("HOT_TX_DONE", TX_DONE as u64),
@@ -396,6 +405,7 @@ mod tests {
             ("HOT_INVALID", Sent::Invalid as u64),
             ("HOT_DOWN", Sent::Down as u64),
             ("HOT_FOREIGN", Sent::Foreign as u64),
+            ("HOT_SPOOFED", Sent::Spoofed as u64),
             ("HOT_RX_HELD", u64::from(RX_HELD)),
             ("HOT_RX_UNWANTED", u64::from(RX_UNWANTED)),
             ("HOT_RX_CHECKSUM_OK", u64::from(RX_CHECKSUM_OK)),
@@ -410,6 +420,11 @@ mod tests {
             ("TWIN_FOREIGN", runtime::FOREIGN as u64),
             ("TWIN_FULL", runtime::FULL as u64),
             ("TWIN_BUSY", runtime::BUSY as u64),
+            ("TWIN_WAY_WIRE", packet_path::WIRE as u64),
+            ("TWIN_WAY_GUESTS", packet_path::GUESTS as u64),
+            ("TWIN_WAY_BOTH", packet_path::BOTH as u64),
+            ("TWIN_WAY_SPOOFED", packet_path::SPOOFED as u64),
+            ("TWIN_WAY_STORM", packet_path::STORM as u64),
         ];
         rust.extend(numbers.map(|(name, value)| (name.to_owned(), value)));
         assert_eq!(rust.into_iter().collect::<HashMap<_, _>>(), c_layout());

@@ -1,5 +1,8 @@
 //! An administrator's settings, and module parameters.
 
+use e1000_sim::dom0::Dom0;
+use e1000_sim::dom0::interface::Feature;
+
 use crate::setup::{SECOND, counters, heap_is_sound, with_dom0, with_link};
 
 #[test]
@@ -35,6 +38,28 @@ fn settings_change_while_the_interface_is_up() {
         assert_eq!((ring.rx, ring.tx), (512, 128));
         dom0.tick(5 * SECOND)?;
         assert_eq!(counters(dom0)?.warnings, 0);
+        heap_is_sound(dom0)
+    });
+}
+
+/// `ethtool -K`: what the card no longer does for the stack.
+#[test]
+fn features_change_while_the_interface_is_up() {
+    with_link(|dom0| {
+        let features = |dom0: &mut Dom0<'_, '_>| dom0.info().map(|info| info.features);
+        let some = [
+            Feature::ScatterGather,
+            Feature::Segmentation,
+            Feature::Checksums,
+        ];
+        let bits = some.iter().fold(0, |bits, feature| bits | feature.bit());
+        assert_eq!(features(dom0)? & bits, bits);
+        dom0.set_features(&[], &some)?;
+        assert_eq!(features(dom0)? & bits, 0);
+        dom0.set_features(&[Feature::Checksums], &[])?;
+        assert_eq!(features(dom0)? & bits, Feature::Checksums.bit());
+        dom0.set_features(&some, &[])?;
+        assert_eq!(features(dom0)? & bits, bits);
         heap_is_sound(dom0)
     });
 }

@@ -1,0 +1,326 @@
+//! The hypervisor instance with stages of the packet path ([`crate::stages`]). Without any,
+//! the path is [`TwinEngine`]'s by itself.
+//!
+//! ```text
+//! submit ─ bridge ─┬─ wire ──> TwinEngine: admit, driver
+//!                  ├─ guests > local queues ─ deliver ─> guests
+//!                  └─ spoofed, storm: refused, dropped
+//! host_receive ─ bridge ─> the switch's queues ─ deliver ─> guests
+//! ```
+//!
+//! A packet that does not go to the wire is settled when it is submitted: its completion
+//! waits for the batch's, so that guests see no other order than without stages.
+
+use std::collections::VecDeque;
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::time::Instant;
+
+use process_lab::packet_path::{self, BRIDGE_HEADER};
+use process_lab::runtime::{self, Arrival, Cpu, Frame};
+
+use super::twin::{INSTANCE, SWITCH, TwinEngine};
+use crate::hypervisor::instance::Service;
+use crate::measure::profile::Component;
+use crate::memory::Machine;
+use crate::packets::packet_loop::{Card, Engine, Stop};
+use crate::packets::rings::{Done, RX_FRAGMENTS, RX_HELD, RX_UNWANTED, Request, Sent};
+use crate::stages::bridge::{self, Bridge, STORM, Way};
+use crate::stages::local::{Local, Unfit};
+use crate::stages::{Stage, StageCounts, Stages};
+use crate::traffic::source::TrafficSource;
+
+/// The hypervisor's own services, in place of [`super::twin::SERVICES`].
+pub const SERVICES: [(&str, Service); 1] = [("host_receive", host_receive)];
+
+static BRIDGE: AtomicPtr<packet_path::Bridge> = AtomicPtr::new(std::ptr::null_mut());
+/// The machine's time in nanoseconds when the last batch or interrupt began.
+static NOW: AtomicU64 = AtomicU64::new(0);
+
+/// What became of a submitted request.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// It is the wire's request of that number.
+    Wire(usize),
+    /// Settled.
+    Here(Sent),
+}
+
+/// The engine. One a process.
+pub struct Staged<'a> {
+    /// What the stages are around.
+    pub twin: TwinEngine<'a>,
+    stages: Stages,
+    bridge: Bridge,
+    local: Local<'a>,
+    places: Vec<Place>,
+    wire: usize,
+    /// Packets for all of the batch: the wire's number, guests as bits, bytes.
+    groups: Vec<(usize, u64, Vec<u8>)>,
+    /// Completions of packets that did not go to the wire.
+    done: VecDeque<Done>,
+    /// None if the time is played.
+    start: Option<Instant>,
+}
+
+impl<'a> Staged<'a> {
+    /// An engine with these stages, whose instance has [`SERVICES`]; its guests are those
+    /// that are attached here.
+    pub fn new(
+        twin: TwinEngine<'a>,
+        machine: &'a Machine,
+        guests: u32,
+        stages: Stages,
+    ) -> Staged<'a> {
+        let bridge = Bridge::new(STORM);
+        BRIDGE.store(bridge.raw(), Ordering::SeqCst);
+        Staged {
+            twin,
+            stages,
+            bridge,
+            local: Local::new(machine, guests),
+            places: Vec::new(),
+            wire: 0,
+            groups: Vec::new(),
+            done: VecDeque::new(),
+            start: Some(Instant::now()),
+        }
+    }
+
+    /// Adds a guest; false if its address is another's.
+    ///
+    /// # Panics
+    /// If it gets another number than its flow has: guests are attached in order.
+    pub fn attach(&mut self, source: &TrafficSource<'_>) -> bool {
+        let flow = source.flow();
+        if !self.bridge.add(flow.number, flow.source) || !self.twin.attach(source) {
+            return false;
+        }
+        let last = self.twin.guests().last();
+        assert_eq!(last.map(|guest| guest.0), Some(flow.number), "in order");
+        true
+    }
+
+    /// The stages.
+    pub fn stages(&self) -> Stages {
+        self.stages
+    }
+
+    /// Other stages from now on, between two batches.
+    pub fn set_stages(&mut self, stages: Stages) {
+        self.stages = stages;
+        BRIDGE.store(
+            match stages.has(Stage::Bridge) {
+                true => self.bridge.raw(),
+                false => std::ptr::null_mut(),
+            },
+            Ordering::SeqCst,
+        );
+    }
+
+    /// The counts of the stages that are on.
+    pub fn counts(&self) -> StageCounts {
+        let bridge = self.stages.has(Stage::Bridge);
+        StageCounts {
+            bridge: bridge.then(|| self.bridge.counts()),
+            local: bridge.then(|| self.local.counts()),
+        }
+    }
+
+    /// From here on the time is what [`Staged::set_time`] says.
+    pub fn play_time(&mut self) {
+        self.start = None;
+        self.set_time(0);
+    }
+
+    /// The machine's time, in nanoseconds, if it is played.
+    pub fn set_time(&mut self, now: u64) {
+        NOW.store(now, Ordering::Relaxed);
+    }
+
+    fn read_clock(&self) {
+        if let Some(start) = self.start {
+            NOW.store(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        }
+    }
+
+    /// Where a packet goes, and what becomes of it if not to the wire.
+    fn place(&mut self, guest: u32, request: &Request) -> Place {
+        let header = request.header.first_chunk::<BRIDGE_HEADER>();
+        let header = header.expect("a request has room for it");
+        if usize::from(request.header_length) < BRIDGE_HEADER {
+            return Place::Here(Sent::Invalid);
+        }
+        let way = self.bridge.send(guest, header, NOW.load(Ordering::Relaxed));
+        let fits = match way {
+            Way::Wire => return self.for_wire(),
+            Way::Both(guests) => return self.for_all(guest, request, guests),
+            Way::Spoofed => return Place::Here(Sent::Spoofed),
+            Way::Guests(guests) => self.local.send(guest, request, guests),
+            Way::Nowhere | Way::Storm => Ok(()),
+        };
+        if fits == Err(Unfit::Foreign) {
+            return Place::Here(Sent::Foreign);
+        }
+        self.done.push_back(Done::new(guest, request.cookie));
+        Place::Here(Sent::Sent)
+    }
+
+    /// To the wire, and to these guests when the driver has taken it: a packet that it
+    /// cannot take now comes again.
+    fn for_all(&mut self, guest: u32, request: &Request, guests: u64) -> Place {
+        match self.local.copy_of(guest, request) {
+            Ok(frame) => self.groups.push((self.wire, guests, frame)),
+            Err(Unfit::Foreign) => return Place::Here(Sent::Foreign),
+            Err(Unfit::Shape) => {}
+        }
+        self.for_wire()
+    }
+
+    /// Packets for all of the batch that was transmitted.
+    fn queue_groups(&mut self) {
+        for (at, guests, frame) in std::mem::take(&mut self.groups) {
+            if self.twin.result(at) == Sent::Sent {
+                self.local.queue(guests, &frame);
+            }
+        }
+    }
+
+    fn for_wire(&mut self) -> Place {
+        self.wire += 1;
+        Place::Wire(self.wire - 1)
+    }
+}
+
+impl Engine for Staged<'_> {
+    fn submit(&mut self, index: usize, guest: u32, request: &Request) {
+        if index == 0 {
+            self.places.clear();
+            self.wire = 0;
+            self.groups.clear();
+            self.read_clock();
+        }
+        let place = match self.stages.has(Stage::Bridge) {
+            true => self.place(guest, request),
+            false => self.for_wire(),
+        };
+        if let Place::Wire(at) = place {
+            self.twin.submit(at, guest, request);
+        }
+        self.places.push(place);
+    }
+
+    fn transmit(&mut self, count: u32) -> Result<u32, Stop> {
+        let here = self.places[..count as usize].iter();
+        let here = here.filter(|place| matches!(place, Place::Here(Sent::Sent)));
+        let here = here.count() as u32;
+        match self.wire {
+            0 => Ok(here),
+            wire => {
+                let sent = self.twin.transmit(wire as u32)?;
+                self.queue_groups();
+                Ok(here + sent)
+            }
+        }
+    }
+
+    fn interrupt(&mut self, card: &mut dyn Card) -> Result<bool, Stop> {
+        self.read_clock();
+        self.twin.interrupt(card)
+    }
+
+    fn deliver(&mut self, sources: &mut [TrafficSource<'_>]) -> Result<(), Stop> {
+        for source in sources.iter_mut() {
+            let guest = source.flow().number;
+            self.local.take_all(guest, |frame| {
+                let Some(room) = source.room().get_mut(..frame.len()) else {
+                    return false;
+                };
+                room.copy_from_slice(frame);
+                source.arrived(frame.len());
+                true
+            });
+        }
+        self.twin.deliver(sources)
+    }
+
+    fn result(&self, index: usize) -> Sent {
+        match self.places.get(index) {
+            Some(Place::Wire(at)) => self.twin.result(*at),
+            Some(Place::Here(sent)) => *sent,
+            None => Sent::Busy,
+        }
+    }
+
+    fn completion(&mut self) -> Option<Done> {
+        let local = self.done.pop_front();
+        local.or_else(|| self.twin.completion())
+    }
+
+    fn host(&self) -> Component {
+        self.twin.host()
+    }
+
+    fn user(&self) -> Component {
+        self.twin.user()
+    }
+}
+
+/// The service, as [`super::twin::host_receive`]: the bridge decides, if it is on.
+extern "C" fn host_receive(cpu: *mut Cpu, frame: *mut Frame) -> c_int {
+    let bridge = BRIDGE.load(Ordering::Relaxed);
+    if bridge.is_null() {
+        return super::twin::host_receive(cpu, frame);
+    }
+    // SAFETY: the runtime gives a frame.
+    let frame = unsafe { &mut *frame };
+    let Some(arrival) = arrival(frame) else {
+        frame.rax = u64::from(RX_UNWANTED);
+        return runtime::OK;
+    };
+    let mut header = [0u8; BRIDGE_HEADER];
+    let to = header.as_mut_ptr().cast::<c_void>();
+    // SAFETY: the instance is entered; as many bytes as the header has.
+    let copied = unsafe {
+        let instance = INSTANCE.load(Ordering::Relaxed);
+        packet_path::twin_copy_from_dom0(instance, to, arrival.data, BRIDGE_HEADER as u32)
+    };
+    if (arrival.length as usize) < BRIDGE_HEADER || copied != runtime::OK {
+        return runtime::ABORTED;
+    }
+    // SAFETY: set by an engine that lives, as the driver runs.
+    let way = unsafe { bridge::receive(bridge, &header, NOW.load(Ordering::Relaxed)) };
+    let verdict = match way {
+        Way::Guests(guests) | Way::Both(guests) => {
+            // SAFETY: set before the driver runs.
+            unsafe {
+                packet_path::twin_switch_hold(SWITCH.load(Ordering::Relaxed), guests, &arrival)
+            }
+        }
+        Way::Nowhere | Way::Wire | Way::Spoofed | Way::Storm => runtime::SWITCH_UNWANTED,
+    };
+    answer(frame, verdict)
+}
+
+/// The packet that `host_receive` is called with; none if it is in pieces.
+fn arrival(frame: &Frame) -> Option<Arrival> {
+    let [data, length, buffer, flags, vlan, _] = frame.registers;
+    // Frames longer than a page are not supported: the MTU is Ethernet's.
+    (flags as u32 & RX_FRAGMENTS == 0).then_some(Arrival {
+        buffer,
+        data,
+        length: length as u32,
+        flags: flags as u32,
+        vlan: vlan as u32,
+    })
+}
+
+/// What `host_receive` returns, or that the driver is to be aborted.
+fn answer(frame: &mut Frame, verdict: c_int) -> c_int {
+    frame.rax = u64::from(match verdict {
+        runtime::SWITCH_HELD => RX_HELD,
+        runtime::SWITCH_UNWANTED => RX_UNWANTED,
+        _ => return runtime::ABORTED,
+    });
+    runtime::OK
+}

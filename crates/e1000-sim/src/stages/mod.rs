@@ -1,0 +1,99 @@
+//! The stages of the packet path that can be switched on (`twin run --stages`): each one
+//! counts, and with none the path is the plain one ([`crate::engines::twin`]), instruction
+//! for instruction.
+//!
+//! ```text
+//! guest ─ admit ─ bridge ─┬─ hot_transmit ─ driver ─ card
+//!                         └─ local ─┐
+//! guest <──── deliver <─────────────┴─ bridge <─ poll <─ card
+//! ```
+//!
+//! Which ones are on is decided when the instance starts: the engine of an instance with
+//! stages is another ([`crate::engines::staged`]), and so is its `host_receive`.
+
+pub mod bridge;
+pub mod local;
+
+use serde::Serialize;
+
+use bridge::BridgeCounts;
+use local::LocalCounts;
+
+twin_abi::listed! {
+    /// A stage that can be on or off.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Stage {
+        /// Addresses by a hash, packets between guests, checked sources, limited storms.
+        Bridge => "bridge",
+    }
+}
+
+/// The configuration word: the stages that are on, a bit each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stages(u32);
+
+impl Stages {
+    /// None: the plain path.
+    pub const NONE: Stages = Stages(0);
+
+    /// These ones.
+    pub fn of(stages: impl IntoIterator<Item = Stage>) -> Stages {
+        let bits = stages.into_iter().map(|stage| 1 << stage as u32);
+        Stages(bits.fold(0, |all, bit| all | bit))
+    }
+
+    /// Whether a stage is on.
+    #[inline]
+    pub fn has(self, stage: Stage) -> bool {
+        self.0 >> stage as u32 & 1 != 0
+    }
+
+    /// Whether all are off.
+    pub fn is_empty(self) -> bool {
+        self == Stages::NONE
+    }
+
+    /// Those that are on, in the order of the path.
+    pub fn list(self) -> impl Iterator<Item = Stage> {
+        Stage::ALL.into_iter().filter(move |stage| self.has(*stage))
+    }
+}
+
+/// What the stages have counted since the instance started; none of a stage that is off.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, serde::Deserialize)]
+pub struct StageCounts {
+    /// Ways of packets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bridge: Option<BridgeCounts>,
+    /// Packets from guest to guest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub local: Option<LocalCounts>,
+}
+
+/// A name and its count.
+pub type Count = (&'static str, u64);
+
+impl StageCounts {
+    /// Name and counts of each stage that is on.
+    pub fn list(&self) -> Vec<(&'static str, Vec<Count>)> {
+        let bridge = self.bridge.map(|counts| ("bridge", counts.list().to_vec()));
+        let local = self.local.map(|counts| ("local", counts.list().to_vec()));
+        [bridge, local].into_iter().flatten().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_has_what_was_put_in() {
+        assert!(Stages::NONE.is_empty() && Stages::of([]).is_empty());
+        for stage in Stage::ALL {
+            let one = Stages::of([stage, stage]);
+            assert!(one.has(stage) && !one.is_empty());
+            assert_eq!(one.list().collect::<Vec<_>>(), [stage]);
+        }
+        assert_eq!(Stages::of(Stage::ALL).list().count(), Stage::ALL.len());
+    }
+}

@@ -1,0 +1,76 @@
+//! The runtime's stages of the packet path, as `runtime/include/twin/{bridge,notify}.h`
+//! state them; `e1000-sim`'s `packets/rings.rs` compares the layouts.
+
+#![allow(missing_docs, reason = "the headers describe each item")]
+
+use std::ffi::{c_int, c_void};
+
+use crate::runtime::{Arrival, Instance, Switch};
+
+/// `enum twin_way`: for nobody here.
+pub const NOWHERE: c_int = 0;
+pub const WIRE: c_int = 1;
+pub const GUESTS: c_int = 2;
+pub const BOTH: c_int = 3;
+pub const SPOOFED: c_int = 4;
+pub const STORM: c_int = 5;
+
+/// Bytes of a header that the bridge reads.
+pub const BRIDGE_HEADER: usize = 14;
+
+/// `struct twin_storm_limit`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StormLimit {
+    pub interval: u64,
+    pub burst: u32,
+    pub zero: u32,
+}
+
+/// `struct twin_bridge_statistics`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BridgeStatistics {
+    pub wire: u64,
+    pub local: u64,
+    pub group: u64,
+    pub received: u64,
+    pub unknown: u64,
+    pub spoofed: u64,
+    pub storm: u64,
+}
+
+/// `struct twin_bridge`, opaque.
+#[repr(C)]
+pub struct Bridge {
+    _opaque: [u8; 0],
+}
+
+unsafe extern "C" {
+    pub fn twin_copy_from_dom0(
+        instance: *mut Instance,
+        to: *mut c_void,
+        from: u64,
+        size: u32,
+    ) -> c_int;
+    pub fn twin_switch_hold(switch: *mut Switch, guests: u64, arrival: *const Arrival) -> c_int;
+
+    pub fn twin_bridge_size() -> u64;
+    pub fn twin_bridge_init(bridge: *mut Bridge, limit: *const StormLimit);
+    pub fn twin_bridge_add(bridge: *mut Bridge, number: u32, mac: *const u8) -> c_int;
+    pub fn twin_bridge_remove(bridge: *mut Bridge, number: u32);
+    pub fn twin_bridge_send(
+        bridge: *mut Bridge,
+        number: u32,
+        header: *const u8,
+        now: u64,
+        guests: *mut u64,
+    ) -> c_int;
+    pub fn twin_bridge_receive(
+        bridge: *mut Bridge,
+        header: *const u8,
+        now: u64,
+        guests: *mut u64,
+    ) -> c_int;
+    pub fn twin_bridge_events(bridge: *mut Bridge, copy: *mut BridgeStatistics);
+}
