@@ -51,6 +51,21 @@ OFFSET(CPU_SITE, saved.site);
 OFFSET(CPU_STOP, stop);
 OFFSET(CPU_LOCKS, locks);
 OFFSET(CPU_LOCK, lock);
+OFFSET(CPU_INSTANCE, instance);
+OFFSET(CPU_ENTRY_FUNCTION, entry_function);
+OFFSET(CPU_STACK_LAYOUT, stack_layout);
+OFFSET(CPU_QUICK, quick);
+OFFSET(CPU_QUICK_RSP, quick_rsp);
+_Static_assert(offsetof(struct twin_cpu, may_nest) == CPU_IN_DRIVER + 4, "stored together");
+_Static_assert(CPU_LOCKS == CPU_STOP + 4, "stored together");
+#define INSTANCE(offset, field) \
+	_Static_assert((offset) == offsetof(struct twin_instance, field), #field)
+INSTANCE(INSTANCE_LAYOUT, layout);
+INSTANCE(INSTANCE_GATE, gate.word);
+INSTANCE(INSTANCE_DEAD, dead);
+INSTANCE(INSTANCE_DEAD + 4, maintain);
+INSTANCE(INSTANCE_ENTRIES, statistics.entries);
+INSTANCE(INSTANCE_CALL_CACHE, call_cache);
 _Static_assert(HELD_LOCKS == TWIN_HELD_LOCKS, "twin_note_lock's limit");
 _Static_assert(sizeof(struct twin_held_lock) == 16, "twin_note_lock's entries");
 _Static_assert(sizeof(struct twin_cpu) <= TWIN_PAGE_SIZE, "the context is one page");
@@ -83,20 +98,27 @@ static void restore_outer(struct twin_cpu *cpu, const struct outer *outer)
 	cpu->may_nest = outer->may_nest;
 }
 
-/* Where a nested entry may begin, or the whole stack for an outer one. */
-static uint64_t stack_top(const struct twin_cpu *cpu, bool nested)
+/* Where a nested entry may begin. */
+static uint64_t stack_top(const struct twin_cpu *cpu)
 {
-	return nested ? (cpu->saved.rsp - TWIN_BELOW_RSP) & ~15ull : cpu->driver_high;
+	return (cpu->saved.rsp - TWIN_BELOW_RSP) & ~15ull;
 }
 
-/* Stack arguments that were never given read as zero. */
-static void clear_incoming_args(const struct twin_instance *instance, uint64_t rsp)
+/* Stack arguments that were never given read as zero. Written one by one: a loop would be
+ * three times as long. */
+static inline void clear_incoming_args(const struct twin_instance *instance, uint64_t rsp)
 {
 	volatile uint64_t *argument = (volatile uint64_t *)data_at(instance, rsp);
-	uint32_t i;
 
-	for (i = 0; i < TWIN_INCOMING_ARGS / sizeof(*argument); i++)
-		argument[i] = 0;
+	_Static_assert(TWIN_INCOMING_ARGS == 8 * sizeof(*argument), "eight");
+	argument[0] = 0;
+	argument[1] = 0;
+	argument[2] = 0;
+	argument[3] = 0;
+	argument[4] = 0;
+	argument[5] = 0;
+	argument[6] = 0;
+	argument[7] = 0;
 }
 
 /* ---- What is not in general registers ----------------------------------- */
@@ -107,18 +129,18 @@ static void clear_incoming_args(const struct twin_instance *instance, uint64_t r
 #define HOST_FLAGS 0x44000ull
 
 /* Clears the host's own flags; gives those that were set. */
-static uint64_t put_flags_aside(void)
+static inline uint64_t put_flags_aside(void)
 {
 	uint64_t flags = __builtin_ia32_readeflags_u64();
 
-	if (flags & HOST_FLAGS)
+	if (RARE(flags & HOST_FLAGS))
 		__builtin_ia32_writeeflags_u64(flags & ~HOST_FLAGS);
 	return flags & HOST_FLAGS;
 }
 
-static void take_flags_back(uint64_t flags)
+static inline void take_flags_back(uint64_t flags)
 {
-	if (flags)
+	if (RARE(flags))
 		__builtin_ia32_writeeflags_u64(__builtin_ia32_readeflags_u64() | flags);
 }
 
@@ -138,27 +160,31 @@ static __attribute__((noinline)) int run_shielded(struct twin_cpu *cpu, uint64_t
 	return status;
 }
 
-static int run(struct twin_cpu *cpu, uint64_t hyp, const uint64_t args[6], uint64_t *result)
+/* gs: whether the GS base is to be set here, and the host's again. */
+static inline int run(struct twin_cpu *cpu, uint64_t hyp, const uint64_t args[6],
+		      uint64_t *result, bool gs)
 {
 	uint64_t flags = put_flags_aside();
 	int status;
 
-	gs_to_driver(cpu);
-	if (cpu->instance->vector_free)
+	if (gs)
+		gs_to_driver(cpu);
+	if (!RARE(!cpu->instance->vector_free))
 		status = twin_run_driver(cpu, hyp, args, result);
 	else
 		status = run_shielded(cpu, hyp, args, result);
-	gs_to_host(cpu);
+	if (gs)
+		gs_to_host(cpu);
 	take_flags_back(flags);
 	return status;
 }
 
 /* ---- Entry --------------------------------------------------------------- */
 
-/* Whether cpu is free, or in an import of the same instance. */
-static bool may_enter(const struct twin_cpu *cpu, const struct twin_instance *instance)
+/* Whether cpu is in an import of the same instance. */
+static bool may_nest(const struct twin_cpu *cpu, const struct twin_instance *instance)
 {
-	return !cpu->instance || (cpu->instance == instance && cpu->may_nest);
+	return cpu->instance == instance && cpu->may_nest;
 }
 
 /* In the name of the function that was entered: the tail was written somewhere below it. */
@@ -171,44 +197,75 @@ static int abort_for(struct twin_cpu *cpu, const struct twin_dma_report *report)
 }
 
 /* Write-backs of the card become visible before the driver runs; its doorbells reach the
- * card after it has returned, if their descriptors are fine. */
-static int run_with_card(struct twin_cpu *cpu, uint64_t hyp, const uint64_t args[6],
-			 uint64_t *result)
+ * card after it has returned, if their descriptors are fine. Not inlined: the report is
+ * large. */
+static __attribute__((noinline)) int run_checked(struct twin_cpu *cpu, uint64_t hyp,
+						 const uint64_t args[6], uint64_t *result,
+						 bool gs)
 {
 	struct twin_dma *dma = cpu->instance->dma;
 	struct twin_dma_report report;
 	int status;
 
-	if (!dma)
-		return run(cpu, hyp, args, result);
 	if (!twin_dma_show(dma, &report))
 		return abort_for(cpu, &report);
-	status = run(cpu, hyp, args, result);
+	status = run(cpu, hyp, args, result, gs);
 	if (status == TWIN_OK && !twin_dma_ring(dma, &report))
 		return abort_for(cpu, &report);
 	return status;
 }
 
-/* Inside the gate. The first rsp of the driver is top. */
-static int enter_at(struct twin_cpu *cpu, struct twin_instance *instance, uint64_t top,
-		    uint64_t hyp, const uint64_t args[6], uint64_t *result)
+/* Remembered, so that an entry asks once for each layout (twin_window_layout). */
+static __attribute__((noinline)) bool look_for_stack(struct twin_cpu *cpu,
+						     const struct twin_instance *instance)
 {
-	struct outer outer;
-	int status;
+	if (!twin_window_has_stack(instance, cpu))
+		return false;
+	cpu->stack_layout = instance->layout;
+	return true;
+}
 
-	if (is_dead(instance))
+static inline bool has_stack(struct twin_cpu *cpu, const struct twin_instance *instance)
+{
+	return !has_window(instance) || !RARE(cpu->stack_layout != instance->layout) ||
+	       look_for_stack(cpu, instance);
+}
+
+/* Inside the gate. The first rsp of the driver is top. */
+static inline int enter_at(struct twin_cpu *cpu, struct twin_instance *instance, uint64_t top,
+			   uint64_t hyp, const uint64_t args[6], uint64_t *result, bool gs)
+{
+	if (RARE(is_dead(instance)))
 		return TWIN_DEAD;
-	if (has_window(instance) && !twin_window_has_stack(instance, cpu))
+	if (!has_stack(cpu, instance))
 		return TWIN_INVALID;
 	count(&instance->statistics.entries);
 	clear_incoming_args(instance, top);
-	save_outer(cpu, &outer);
 	cpu->instance = instance;
 	cpu->call_cache = instance->call_cache;
 	cpu->entry_function = hyp;
 	cpu->start_rsp = top;
 	cpu->may_nest = 0;
-	status = run_with_card(cpu, hyp, args, result);
+	if (RARE(instance->dma))
+		return run_checked(cpu, hyp, args, result, gs);
+	return run(cpu, hyp, args, result, gs);
+}
+
+/* From an import. */
+static __attribute__((noinline)) int enter_nested(struct twin_cpu *cpu,
+						  struct twin_instance *instance, uint64_t hyp,
+						  const uint64_t args[6], uint64_t *rax)
+{
+	const uint64_t top = stack_top(cpu) - TWIN_INCOMING_ARGS;
+	struct outer outer;
+	int status;
+
+	if (!may_nest(cpu, instance))
+		return TWIN_BUSY;
+	if (top < cpu->driver_low + TWIN_PAGE_SIZE || top > cpu->driver_high)
+		return TWIN_NO_STACK;
+	save_outer(cpu, &outer);
+	status = enter_at(cpu, instance, top, hyp, args, rax, has_window(instance));
 	restore_outer(cpu, &outer);
 	return status;
 }
@@ -216,27 +273,44 @@ static int enter_at(struct twin_cpu *cpu, struct twin_instance *instance, uint64
 int twin_enter(struct twin_cpu *cpu, struct twin_instance *instance, uint64_t hyp,
 	       const uint64_t args[6], uint64_t *result)
 {
-	bool nested = cpu->instance;
-	uint64_t top, rax;
+	uint64_t rax;
 	int status;
 
-	if (!may_enter(cpu, instance))
-		return TWIN_BUSY;
-	top = stack_top(cpu, nested) - TWIN_INCOMING_ARGS;
-	if (top < cpu->driver_low + TWIN_PAGE_SIZE || top > cpu->driver_high)
-		return TWIN_NO_STACK;
-	if (!nested) {
+	if (RARE(cpu->instance)) {
+		status = enter_nested(cpu, instance, hyp, args, &rax);
+	} else {
 		cpu->stop = 0;
 		cpu->locks = 0;
-		twin_gate_enter(instance);
+		pass_gate(instance);
+		status = enter_at(cpu, instance, cpu->driver_high - TWIN_INCOMING_ARGS, hyp, args,
+				  &rax, instance->enters_gs);
+		cpu->instance = NULL;
+		leave_gate(&instance->gate);
 	}
-
-	status = enter_at(cpu, instance, top, hyp, args, &rax);
-	if (!nested)
-		twin_gate_leave(&instance->gate);
 	if (status == TWIN_OK && result)
 		*result = rax;
 	return status;
+}
+
+/* ---- Quick entries ---------------------------------------------------------- */
+
+int twin_prepare_quick(struct twin_cpu *cpu, struct twin_instance *instance)
+{
+	if (!has_window(instance) || instance->enters_gs || !instance->vector_free ||
+	    instance->dma || !look_for_stack(cpu, instance))
+		return TWIN_INVALID;
+	cpu->quick = instance;
+	cpu->quick_rsp = cpu->driver_high - TWIN_INCOMING_ARGS;
+	return TWIN_OK;
+}
+
+/* Something is in the way of twin_enter_quick. */
+int twin_enter_slowly(struct twin_cpu *cpu, uint64_t hyp, uint64_t a0, uint64_t a1, uint64_t a2,
+		      uint64_t *result)
+{
+	const uint64_t args[6] = { a0, a1, a2 };
+
+	return twin_enter(cpu, cpu->quick, hyp, args, result);
 }
 
 /* ---- Calls out of the driver ------------------------------------------- */

@@ -107,6 +107,30 @@
 	movq	CPU_RDI(%rdi), %rdi
 .endm
 
+/* A function of the driver's has returned: 0, and rax to *result. */
+.macro LEAVE_DRIVER
+	movq	%rsp, %rdi
+	orq	$(TWIN_STACK_BLOCK - 1), %rdi
+	movl	$0, TOP(CPU_IN_DRIVER)(%rdi)
+	movq	TOP(CPU_HOST_RSP)(%rdi), %rsp
+	cld
+	popq	%rcx
+	movq	%rax, (%rcx)
+	xorl	%eax, %eax
+	LEAVE_FRAME
+.endm
+
+/* twin_run_driver's frame, without its last word. */
+.macro LEAVE_FRAME
+	popq	%r15
+	popq	%r14
+	popq	%r13
+	popq	%r12
+	popq	%rbx
+	popq	%rbp
+	ret
+.endm
+
 /* Call C with rdi = cpu, which it keeps. Two words keep the stack aligned. */
 .macro CALL_C function
 	pushq	%rdi
@@ -175,24 +199,91 @@ ENTRY twin_run_driver
 	call	*%r11
 	.globl	twin_driver_return
 twin_driver_return:
-	movq	%rsp, %rdi
-	orq	$(TWIN_STACK_BLOCK - 1), %rdi
-	leaq	TOP(0)(%rdi), %rdi
-	movl	$0, CPU_IN_DRIVER(%rdi)
-	movq	CPU_HOST_RSP(%rdi), %rsp
-	cld
-	popq	%rcx
-	movq	%rax, (%rcx)
-	xorl	%eax, %eax
-.Lreturn:
-	popq	%r15
-	popq	%r14
-	popq	%r13
-	popq	%r12
-	popq	%rbx
-	popq	%rbp
-	ret
+	LEAVE_DRIVER
 END twin_run_driver
+
+/*
+ * int twin_enter_quick(struct twin_cpu *cpu, uint64_t hyp, uint64_t a0, uint64_t a1,
+ *                      uint64_t a2, uint64_t *result)
+ *
+ * twin_enter and twin_run_driver in one, where nothing is in the way. What twin_enter
+ * does, and where it is here:
+ *
+ *   not nested                      cpu->instance is 0
+ *   the data stack is in the window the layout is that for which it was found there
+ *   the gate                        count + 1; if it was closed, count - 1 and by twin_enter.
+ *                                   Whoever closes it waits until the count is 0, so the
+ *                                   moment in between is a moment of waiting
+ *   alive, no maintenance           two words, by one comparison
+ *
+ * The frame on the host's stack is that of twin_run_driver, which twin_unwind leaves by,
+ * with these two words above it:
+ *
+ *   +64  return to the host
+ *   +56  cpu
+ *   +48  return to here
+ */
+ENTRY twin_enter_quick
+	cmpq	$0, CPU_INSTANCE(%rdi)
+	jne	twin_enter_slowly
+	movq	CPU_QUICK(%rdi), %rax
+	movq	CPU_STACK_LAYOUT(%rdi), %r10
+	cmpq	%r10, INSTANCE_LAYOUT(%rax)
+	jne	twin_enter_slowly
+	movl	$1, %r10d
+	lock xaddl %r10d, INSTANCE_GATE(%rax)
+	testl	%r10d, %r10d
+	js	1f
+	cmpq	$0, INSTANCE_DEAD(%rax)		# and maintain
+	jne	1f
+	lock incq INSTANCE_ENTRIES(%rax)
+	leaq	INSTANCE_CALL_CACHE(%rax), %r10
+	movq	%rax, CPU_INSTANCE(%rdi)
+	movq	%r10, CPU_CALL_CACHE(%rdi)
+	movq	%rsi, CPU_ENTRY_FUNCTION(%rdi)
+	movq	$0, CPU_STOP(%rdi)		# and locks
+	pushq	%rdi
+	call	run_quick
+	popq	%rdi
+	movq	CPU_INSTANCE(%rdi), %rcx
+	movq	$0, CPU_INSTANCE(%rdi)
+	lock decl INSTANCE_GATE(%rcx)
+	ret
+1:	lock decl INSTANCE_GATE(%rax)
+	jmp	twin_enter_slowly
+END twin_enter_quick
+
+	.type	run_quick, @function
+	.balign	16
+run_quick:
+	pushq	%rbp
+	pushq	%rbx
+	pushq	%r12
+	pushq	%r13
+	pushq	%r14
+	pushq	%r15
+	pushq	%r9
+	movq	%rsp, CPU_HOST_RSP(%rdi)
+	movq	%rsi, %r11
+	movq	$1, CPU_IN_DRIVER(%rdi)		# and may_nest = 0
+	movq	CPU_QUICK_RSP(%rdi), %rsp
+	movq	%rdx, %rdi
+	movq	%rcx, %rsi
+	movq	%r8, %rdx
+	xorl	%eax, %eax
+	xorl	%ecx, %ecx
+	xorl	%r8d, %r8d
+	xorl	%r9d, %r9d
+	xorl	%ebx, %ebx
+	xorl	%ebp, %ebp
+	xorl	%r10d, %r10d
+	xorl	%r12d, %r12d
+	xorl	%r13d, %r13d
+	xorl	%r14d, %r14d
+	xorl	%r15d, %r15d
+	call	*%r11				# DF is clear, as C code has it
+	LEAVE_DRIVER
+END run_quick
 
 /*
  * End the driver's invocation; rdi = cpu, any stack. The host's stack below
@@ -206,7 +297,7 @@ twin_unwind:
 	cld
 	popq	%rcx
 	movl	$STATUS_ABORTED, %eax
-	jmp	.Lreturn
+	LEAVE_FRAME
 END twin_abort_from_fault
 
 /* ---- Translation ------------------------------------------------------- */

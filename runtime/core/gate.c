@@ -14,7 +14,7 @@
  */
 #include "internal.h"
 
-#define CLOSED 0x80000000u
+#define CLOSED TWIN_GATE_CLOSED
 
 /* Close at once, if no CPU is inside. */
 static bool try_close(struct twin_gate *gate)
@@ -82,11 +82,6 @@ void twin_gate_enter(struct twin_instance *instance)
 	}
 }
 
-void twin_gate_leave(struct twin_gate *gate)
-{
-	__atomic_fetch_sub(&gate->word, 1, __ATOMIC_RELEASE);
-}
-
 void twin_instance_hold(struct twin_instance *instance)
 {
 	twin_gate_enter(instance);
@@ -94,7 +89,7 @@ void twin_instance_hold(struct twin_instance *instance)
 
 void twin_instance_release(struct twin_instance *instance)
 {
-	twin_gate_leave(&instance->gate);
+	leave_gate(&instance->gate);
 }
 
 int twin_instance_quiesce(struct twin_instance *instance, uint64_t patience)

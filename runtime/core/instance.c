@@ -80,6 +80,7 @@ int twin_instance_init(struct twin_instance *instance, const struct twin_instanc
 	clear_bytes(instance, sizeof(*instance));
 	instance->scheme = config->scheme;
 	instance->vector_free = config->vector_free;
+	instance->enters_gs = config->window && !config->gs_is_set;
 	instance->stlb = config->stlb;
 	instance->nodes = config->nodes;
 	instance->node_count = config->node_count;
@@ -87,6 +88,7 @@ int twin_instance_init(struct twin_instance *instance, const struct twin_instanc
 	instance->stack_view = config->stack_view;
 	instance->ranges = config->ranges;
 	instance->range_limit = config->range_limit;
+	instance->layout = twin_window_layout();
 	instance->ports = config->ports;
 	instance->port_count = config->port_count;
 	instance->ops = config->ops;

@@ -95,15 +95,37 @@ static inline void wish_maintenance(struct twin_instance *instance)
 		__atomic_store_n(&instance->maintain, 1, __ATOMIC_RELAXED);
 }
 
+/* Around what happens once in many entries: its code lies elsewhere. */
+#define RARE(condition) __builtin_expect(!!(condition), 0)
+
 /*
  * gate.c. Enter spins while the gate is closed; the first CPU to enter does the
  * requested maintenance (wish_maintenance). Close is false if another CPU has
  * closed it, or one inside does not leave within `patience` polls.
  */
+#define TWIN_GATE_CLOSED 0x80000000u
 void twin_gate_enter(struct twin_instance *instance);
-void twin_gate_leave(struct twin_gate *gate);
 bool twin_gate_close(struct twin_gate *gate, uint64_t patience);
 void twin_gate_open(struct twin_gate *gate);
+
+/* twin_gate_enter where nothing is in the way: the gate is open, nobody enters at the same
+ * moment, no maintenance is due. */
+static inline void pass_gate(struct twin_instance *instance)
+{
+	uint32_t *word = &instance->gate.word;
+	uint32_t seen = __atomic_load_n(word, __ATOMIC_RELAXED);
+
+	if (RARE(__atomic_load_n(&instance->maintain, __ATOMIC_RELAXED)) ||
+	    RARE(seen & TWIN_GATE_CLOSED) ||
+	    RARE(!__atomic_compare_exchange_n(word, &seen, seen + 1, true, __ATOMIC_ACQUIRE,
+					      __ATOMIC_RELAXED)))
+		twin_gate_enter(instance);
+}
+
+static inline void leave_gate(struct twin_gate *gate)
+{
+	__atomic_fetch_sub(&gate->word, 1, __ATOMIC_RELEASE);
+}
 
 /* stlb.c; init: [setup], promote: only with the gate closed */
 #define TWIN_PROMOTE_HITS 64	/* slow-path answers that make a page hot */
@@ -111,6 +133,7 @@ void twin_stlb_init(struct twin_instance *instance);
 void twin_stlb_promote(struct twin_instance *instance);
 
 /* ranges.c; drop: only with the gate closed, the others inside or held */
+uint64_t twin_window_layout(void);	/* a number that no instance has had */
 bool twin_window_has_stack(const struct twin_instance *instance, const struct twin_cpu *cpu);
 int twin_window_translate(struct twin_instance *instance, uint64_t va, uint64_t *mapped);
 void twin_window_drop(struct twin_instance *instance, uint64_t first_page, uint64_t pages);
@@ -136,6 +159,8 @@ void twin_warn_site(struct twin_cpu *cpu, uint64_t site);
 void twin_bug_site(struct twin_cpu *cpu, uint64_t site);
 void twin_stopped_site(struct twin_cpu *cpu, uint64_t site);
 void twin_smashed_site(struct twin_cpu *cpu, uint64_t site);
+int twin_enter_slowly(struct twin_cpu *cpu, uint64_t hyp, uint64_t a0, uint64_t a1, uint64_t a2,
+		      uint64_t *result);		/* in place of twin_enter_quick */
 int twin_import(struct twin_cpu *cpu, uint64_t number);				/* not 0 */
 int twin_run_hot(struct twin_cpu *cpu, twin_hot_routine routine);		/* not 0 */
 

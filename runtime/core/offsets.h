@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Offsets in struct twin_cpu that assembly uses. core/enter.c asserts each.
+ * Offsets in struct twin_cpu and struct twin_instance that assembly uses. core/enter.c asserts each.
  */
 #ifndef TWIN_OFFSETS_H
 #define TWIN_OFFSETS_H
 
+#define CPU_INSTANCE	16
 #define CPU_CALL_CACHE	24
 #define CPU_HOST_RSP	32
 #define CPU_START_RSP	40
 #define CPU_IN_DRIVER	48
+#define CPU_ENTRY_FUNCTION 72
 #define CPU_SAVED	80
 #define CPU_RAX		(CPU_SAVED + 0)
 #define CPU_RCX		(CPU_SAVED + 8)
@@ -27,6 +29,16 @@
 #define CPU_LOCKS	180
 #define CPU_LOCK	184
 #define HELD_LOCKS	8	/* TWIN_HELD_LOCKS */
+
+#define CPU_STACK_LAYOUT 488
+#define CPU_QUICK	496
+#define CPU_QUICK_RSP	504
+
+#define INSTANCE_LAYOUT	64
+#define INSTANCE_GATE	96
+#define INSTANCE_DEAD	100	/* and maintain */
+#define INSTANCE_ENTRIES 17184
+#define INSTANCE_CALL_CACHE 17424
 
 /* log2 of the call cache's entries: TWIN_CALL_SHIFT */
 #define CALL_SHIFT	10

@@ -27,6 +27,18 @@ static const struct twin_range null_guard = {
 	.start = 0, .length = TWIN_WINDOW_NULL_GUARD, .unmapped = 1,
 };
 
+/*
+ * Whether an instance has a CPU's data stack among its ranges is asked at each entry, and the
+ * answer is the same until ranges go: a layout is a number for the time between. It is of no
+ * other instance, so a context that remembers it remembers the instance, too.
+ */
+uint64_t twin_window_layout(void)
+{
+	static uint64_t last;
+
+	return __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
+}
+
 static uint64_t place_of(const struct twin_instance *instance, uint64_t va)
 {
 	return va & (twin_window_shape_of(instance->scheme).size - 1);
@@ -317,6 +329,7 @@ void twin_window_drop(struct twin_instance *instance, uint64_t first_page, uint6
 	uint32_t i = 0;
 
 	lock(&instance->table_lock);
+	instance->layout = twin_window_layout();
 	while (i < instance->range_count)
 		if (cut(instance, i, first, end))
 			i++;

@@ -134,7 +134,11 @@ struct twin_cpu {
 	uint32_t locks;		/* held, by twin_note_lock */
 	struct twin_held_lock lock[TWIN_HELD_LOCKS];
 	struct twin_abort_report report;	/* of this CPU's last abort */
-	uint64_t host_gs;	/* the host's GS base while the driver has its own */
+	uint64_t host_gs;	/* the host's GS base while the driver has its own (gs_is_set: by
+				 * the host) */
+	uint64_t stack_layout;	/* the instance's layout whose ranges have this data stack */
+	struct twin_instance *quick;	/* of twin_prepare_quick, or NULL */
+	uint64_t quick_rsp;		/* driver rsp of an outer entry */
 };
 
 /*
@@ -315,6 +319,10 @@ struct twin_instance_config {
 	/* 1: no instruction of the instance's code can touch vector state. For a
 	 * loader that knows this from the verifier; 0 is always correct. */
 	uint32_t vector_free;
+	/* 1: with a window, the GS base is the window's start already when twin_enter is
+	 * called, outside of imports, and afterwards; the caller has put the host's into
+	 * cpu->host_gs, and restores it. set_gs_base is then for calls of host code alone. */
+	uint32_t gs_is_set;
 	const struct twin_platform_ops *ops;
 	void *platform;				/* the platform's own */
 };
@@ -351,17 +359,18 @@ struct twin_gate {
  *
  *   table entries, heads, nodes   under table_lock, or with the gate closed;
  *                                 read by any CPU inside without a lock
- *   ranges                        added under table_lock; changed under table_lock
+ *   ranges, layout                added under table_lock; changed under table_lock
  *                                 with the gate closed; read by any CPU inside
  *                                 without a lock
  *   call cache                    under call_lock, or with the gate closed;
  *                                 read by any CPU inside without a lock
  *   gate, dead, statistics        atomically
- *   codemap, text, ports, ops, dma, vector_free, window, stack_view	[setup]
+ *   codemap, text, ports, ops, dma, vector_free, enters_gs, window, stack_view [setup]
  */
 struct twin_instance {
 	uint32_t scheme;
 	uint32_t vector_free;
+	uint32_t enters_gs;	/* 1: twin_enter sets the GS base */
 	uint32_t node_count;
 	struct twin_stlb_entry *stlb;
 	struct twin_node *nodes;
@@ -370,6 +379,7 @@ struct twin_instance {
 	struct twin_range *ranges;	/* range_count of them, in no order */
 	uint32_t range_limit;
 	uint32_t range_count;
+	uint64_t layout;		/* a number of its own; another when ranges go */
 	const struct twin_platform_ops *ops;
 	void *platform;
 	struct twin_dma *dma;		/* checked around each entry; or NULL */
@@ -447,6 +457,21 @@ void twin_instance_statistics(const struct twin_instance *instance,
  */
 int twin_enter(struct twin_cpu *cpu, struct twin_instance *instance, uint64_t hyp,
 	       const uint64_t args[6], uint64_t *result);
+
+/*
+ * Entering in a fifth of the instructions, for a host that enters one instance on a CPU again
+ * and again. Preparing asks beforehand what is the same each time: the instance has a window
+ * with cpu's data stack in it, gs_is_set, vector_free, and no twin_dma; TWIN_INVALID if not.
+ * [setup], when all else of the instance is set.
+ *
+ * Entering is twin_enter with three arguments and the instance that cpu is prepared for;
+ * result is not NULL, AC and NT are clear already, stack arguments are what driver code left
+ * in their place on its data stack. Whatever is in the way goes by twin_enter itself: a
+ * nested entry, a dead instance, a closed gate, maintenance, ranges that have changed.
+ */
+int twin_prepare_quick(struct twin_cpu *cpu, struct twin_instance *instance);
+int twin_enter_quick(struct twin_cpu *cpu, uint64_t hyp, uint64_t a0, uint64_t a1, uint64_t a2,
+		     uint64_t *result);
 
 /*
  * Keep the instance's windows from changing, as running its driver does, so

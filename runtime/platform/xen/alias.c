@@ -40,11 +40,19 @@ static struct {
 	const uint64_t *top;	/* the table that dom0 attached with */
 } alias;
 
+struct xen_seen xen_seen[TWIN_XEN_CPUS] __attribute__((aligned(64)));
+const uint64_t *xen_dirty_mask;
+
 int stop_machine_run(int (*function)(void *), void *data, unsigned int processor);
 
 const uint32_t *xen_alias_slots(void)
 {
 	return alias.plan.shown;
+}
+
+static uint64_t *dirty_mask(void)
+{
+	return XEN_FIELD(uint64_t *, hardware_domain, twin_value_domain_dirty_cpumask);
 }
 
 static uint64_t *table_at(uint64_t entry)
@@ -55,14 +63,6 @@ static uint64_t *table_at(uint64_t entry)
 static uint64_t entry_of(uint64_t frame_address)
 {
 	return frame_address | XEN_PAGE_TABLE | XEN_PAGE_NX;
-}
-
-static uint64_t cr3(void)
-{
-	uint64_t value;
-
-	__asm__ volatile("movq %%cr3, %0" : "=r"(value));
-	return value;
 }
 
 /* ---- Every top-level table ------------------------------------------------ */
@@ -97,6 +97,8 @@ static int write_all(void *unused)
 	uint64_t frame;
 
 	(void)unused;
+	for (frame = 0; frame < TWIN_XEN_CPUS; frame++)
+		xen_seen[frame].root = 0;
 	write_entries(idle_pg_table);
 	for (frame = 0; frame < max_page; frame++)
 		if (is_top_table(frame))
@@ -166,6 +168,7 @@ int xen_alias_plan(const struct twin_xen_attach *given)
 	uint32_t i;
 
 	memset(&alias, 0, sizeof(alias));
+	xen_dirty_mask = dirty_mask();
 	alias.top = xen_at(XEN_FIELD(uint64_t, xen_current(), twin_value_vcpu_guest_table) <<
 			   TWIN_PAGE_SHIFT);
 	for (i = 0; i < XEN_SLOTS; i++)
@@ -268,7 +271,7 @@ void xen_alias_remove(void)
 	drop_all();
 }
 
-/* ---- Before each use ------------------------------------------------------------ */
+/* ---- Before a use -------------------------------------------------------------- */
 
 #ifdef TWIN_XEN_TEST
 /* tests/xen-faults/retype.c: the fault that a test must find. */
@@ -283,19 +286,27 @@ static inline bool xen_test_stays_out(uint64_t *mask, uint64_t bit)
 #endif
 
 /* A set bit is dom0's flushes coming here. */
-static void join_dirty_mask(void)
+static void join_dirty_mask(uint32_t processor)
 {
-	uint64_t *mask = XEN_FIELD(uint64_t *, hardware_domain, twin_value_domain_dirty_cpumask);
-	const uint32_t processor = xen_processor();
+	uint64_t *mask = dirty_mask() + (processor >> 6);
 	const uint64_t bit = 1ull << (processor & 63);
 
-	mask += processor >> 6;
 	if (xen_test_stays_out(mask, bit))
 		return;
 	if (__atomic_load_n(mask, __ATOMIC_RELAXED) & bit)
 		return;
 	__atomic_fetch_or(mask, bit, __ATOMIC_SEQ_CST);
 	xen_count(&xen_counts.dirty);
+}
+
+static bool is_up_to_date(const uint64_t *table)
+{
+	uint32_t i;
+
+	for (i = 0; i < XEN_WINDOW_SLOTS; i++)
+		if (table[XEN_SLOT_WINDOW + i] != alias.entries[i])
+			return false;
+	return true;
 }
 
 static void bring_up_to_date(uint64_t *table, uint64_t root)
@@ -306,23 +317,23 @@ static void bring_up_to_date(uint64_t *table, uint64_t root)
 	xen_count(&xen_counts.late_aliases);
 }
 
-void xen_alias_ready(void)
+/* xen_alias_ready() where something is missing, or not known yet. */
+void xen_alias_catch_up(void)
 {
-	const uint64_t root = cr3();
+	const uint32_t processor = xen_processor();
+	const uint64_t root = xen_cr3();
 	uint64_t *table = table_at(root);
-	uint32_t i;
 
-	join_dirty_mask();
-	for (i = 0; i < XEN_WINDOW_SLOTS; i++)
-		if (table[XEN_SLOT_WINDOW + i] != alias.entries[i]) {
-			bring_up_to_date(table, root);
-			return;
-		}
+	join_dirty_mask(processor);
+	if (!is_up_to_date(table))
+		bring_up_to_date(table, root);
+	if (processor < TWIN_XEN_CPUS)
+		xen_seen[processor].root = root;
 }
 
 uint64_t xen_alias_walk(uint64_t address)
 {
-	uint64_t entry = cr3();
+	uint64_t entry = xen_cr3();
 	uint32_t shift;
 
 	for (shift = XEN_SLOT_SHIFT; shift >= TWIN_PAGE_SHIFT; shift -= 9) {

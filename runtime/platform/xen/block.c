@@ -120,6 +120,18 @@ static uint64_t *blocks_entry(void)
 	       XEN_ENTRY_BLOCKS;
 }
 
+static bool open_block(uint32_t processor)
+{
+	struct twin_cpu *cpu = xen_block_context(processor);
+
+	if (twin_cpu_init(cpu))
+		return false;
+	cpu->gs_base = xen_device.given.gs_base[processor];
+	xen_seen[processor].cpu = cpu;
+	xen_seen[processor].entries = 0;
+	return true;
+}
+
 int xen_blocks_create(uint32_t count, uint64_t *slot)
 {
 	uint64_t entry = 0;
@@ -135,13 +147,17 @@ int xen_blocks_create(uint32_t count, uint64_t *slot)
 	}
 	__atomic_store_n(blocks_entry(), entry, __ATOMIC_RELEASE);
 	for (i = 0; i < count; i++)
-		if (stack_base[i] && twin_cpu_init(xen_block_context(i)))
+		if (stack_base[i] && !open_block(i))
 			return -XEN_EINVAL;
 	return 0;
 }
 
 void xen_blocks_unmap(void)
 {
+	uint32_t i;
+
+	for (i = 0; i < TWIN_XEN_CPUS; i++)
+		xen_seen[i].cpu = NULL;
 	__atomic_store_n(blocks_entry(), 0, __ATOMIC_RELEASE);
 }
 

@@ -42,11 +42,6 @@ xen_nmi_callback *set_nmi_callback(xen_nmi_callback *callback);
 
 void xen_fault_landing(void);
 
-/* Written by their own processor alone. */
-static struct {
-	uint64_t turn;
-	uint64_t unused[7];	/* a cache line each */
-} inside[TWIN_XEN_CPUS] __attribute__((aligned(64)));
 #define NOBODY ~0ull		/* no turn has this number */
 static uint64_t asked[TWIN_XEN_CPUS];
 
@@ -56,16 +51,6 @@ static struct xen_timer timers[TWIN_XEN_CPUS];
 static struct xen_watch watches[TWIN_XEN_CPUS][TWIN_XEN_CPUS];
 static uint64_t watching;	/* processors that have a timer, a bit each */
 static xen_nmi_callback *before;
-
-void xen_clock_enter(uint32_t processor)
-{
-	__atomic_store_n(&inside[processor].turn, inside[processor].turn + 1, __ATOMIC_RELEASE);
-}
-
-void xen_clock_leave(uint32_t processor)
-{
-	xen_clock_enter(processor);
-}
 
 /* ---- The other processors ------------------------------------------------------ */
 
@@ -81,7 +66,7 @@ static void tick(void *data)
 	uint32_t i;
 
 	for (i = 0; i < TWIN_XEN_CPUS; i++) {
-		const uint64_t turn = __atomic_load_n(&inside[i].turn, __ATOMIC_ACQUIRE);
+		const uint64_t turn = __atomic_load_n(&xen_seen[i].turn, __ATOMIC_ACQUIRE);
 
 		if (i != here && watching >> i & 1 && xen_watch(&watches[here][i], turn))
 			ask(i, turn);
@@ -97,7 +82,7 @@ static int stop(const struct xen_registers *registers, int processor)
 	struct xen_registers *frame = (struct xen_registers *)registers;
 
 	if (processor >= TWIN_XEN_CPUS ||
-	    __atomic_load_n(&asked[processor], __ATOMIC_ACQUIRE) != inside[processor].turn)
+	    __atomic_load_n(&asked[processor], __ATOMIC_ACQUIRE) != xen_seen[processor].turn)
 		return before ? before(registers, processor) : 0;
 	if (twin_stop(xen_block_context(processor), frame->rip, frame->rsp))
 		frame->rip = (uint64_t)xen_fault_landing;
@@ -108,9 +93,9 @@ void xen_clock_start(void)
 {
 	uint64_t i;
 
-	memset(inside, 0, sizeof(inside));
 	memset(watches, 0, sizeof(watches));
 	for (i = 0; i < TWIN_XEN_CPUS; i++) {
+		xen_seen[i].turn = 0;
 		asked[i] = NOBODY;
 		masks[i][0] = 1ull << i;
 	}

@@ -21,7 +21,7 @@ static struct twin_range ranges[RANGES];
 
 /* ---- Operations ----------------------------------------------------------- */
 
-/* CR4.FSGSBASE is a guest's choice, so it is asked each time. */
+/* For calls out of the driver. */
 static uint64_t set_gs_base(struct twin_instance *instance, uint64_t base)
 {
 	uint32_t low, high;
@@ -85,6 +85,16 @@ static int add_ranges(void)
 	return 0;
 }
 
+static int prepare_processors(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < TWIN_XEN_CPUS; i++)
+		if (xen_seen[i].cpu && twin_prepare_quick(xen_seen[i].cpu, &xen_instance))
+			return -XEN_EINVAL;
+	return 0;
+}
+
 static int add_code(void)
 {
 	uint64_t i;
@@ -108,6 +118,7 @@ int xen_instance_create(void)
 		.ranges = ranges,
 		.range_limit = RANGES,
 		.vector_free = twin_payload_vector_free,
+		.gs_is_set = 1,
 		.ops = &ops,
 	};
 	int status;
@@ -115,40 +126,68 @@ int xen_instance_create(void)
 	if (twin_instance_init(&xen_instance, &config))
 		return -XEN_EINVAL;
 	status = add_ranges();
-	return status ? status : add_code();
+	if (!status)
+		status = add_code();
+	return status ? status : prepare_processors();
 }
 
 /* ---- Running it ---------------------------------------------------------------- */
 
-static int enter(uint64_t function, const uint64_t args[6], uint64_t *result)
+/*
+ * The GS base is the window's start from here to leave_gs(), and what it was is noted where
+ * calls out of the driver find it (gs_is_set). Asked each time: CR4.FSGSBASE is a guest's
+ * choice, and the base is the guest's, too.
+ */
+static inline void enter_gs(struct twin_cpu *cpu, bool by_instruction)
 {
-	const uint32_t processor = xen_processor();
-	struct twin_cpu *cpu;
-	int status;
-
-	/* One more than at attach has come. */
-	if (processor >= TWIN_XEN_CPUS)
-		return TWIN_INVALID;
-	xen_alias_ready();
-	cpu = xen_block_context(processor);
-	cpu->gs_base = xen_device.given.gs_base[processor];
-	xen_clock_enter(processor);
-	status = twin_enter(cpu, &xen_instance, function, args, result);
-	xen_clock_leave(processor);
-	/* As the core counts them. Interrupts are off: nobody else writes this one. */
-	if (status == TWIN_OK || status == TWIN_ABORTED)
-		xen_counts.processor_entries[processor]++;
-	return status;
+	if (by_instruction)
+		__asm__ volatile("rdgsbase %%rax; movq %%rax, %0; wrgsbase %1; lfence"
+				 : "=m"(cpu->host_gs) : "r"(XEN_WINDOW) : "rax", "memory");
+	else
+		__asm__ volatile("rdmsr; movl %%eax, %0; movl %%edx, 4+%0;"
+				 "xorl %%eax, %%eax; movl %2, %%edx; wrmsr"
+				 : "=m"(cpu->host_gs)
+				 : "c"(MSR_GS_BASE), "i"((uint32_t)(XEN_WINDOW >> 32))
+				 : "rax", "rdx", "memory", "cc");
 }
+
+static inline void leave_gs(const struct twin_cpu *cpu, bool by_instruction)
+{
+	if (by_instruction)
+		__asm__ volatile("wrgsbase %0; lfence" ::"r"(cpu->host_gs) : "memory");
+	else
+		__asm__ volatile("movl %0, %%eax; movl 4+%0, %%edx; wrmsr" ::"m"(cpu->host_gs),
+				 "c"(MSR_GS_BASE) : "rax", "rdx", "memory");
+}
+
+_Static_assert((uint32_t)XEN_WINDOW == 0, "eax");
+
+/* Alignment check and nested task (SDM vol. 1, 3.4.3), which driver code may not have set:
+ * AC would let its accesses fault, or reach users' pages. Xen clears both when it is entered. */
+#define UNWANTED_FLAGS 0x44000ull
 
 int xen_run(const void *function, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t *result)
 {
-	const uint64_t args[6] = { a0, a1, a2 };
 	const uint64_t flags = xen_interrupts_off();
-	const int status = enter((uint64_t)function, args, result);
+	const uint32_t processor = xen_processor();
+	const bool by_instruction = xen_cr4() & XEN_CR4_FSGSBASE;
+	struct xen_seen *seen = &xen_seen[processor % TWIN_XEN_CPUS];
+	int status = TWIN_INVALID;
 
+	if (processor < TWIN_XEN_CPUS && seen->cpu) {
+		if (__builtin_expect(flags & UNWANTED_FLAGS, 0))
+			xen_interrupts_restore(flags & ~(UNWANTED_FLAGS | XEN_FLAGS_IF));
+		xen_alias_ready(processor);
+		xen_clock_turn(seen);
+		enter_gs(seen->cpu, by_instruction);
+		status = twin_enter_quick(seen->cpu, (uint64_t)function, a0, a1, a2, result);
+		leave_gs(seen->cpu, by_instruction);
+		xen_clock_turn(seen);
+		if (status == TWIN_OK || status == TWIN_ABORTED)
+			seen->entries++;
+	}
 	xen_interrupts_restore(flags);
-	if (status == TWIN_ABORTED)
+	if (__builtin_expect(status == TWIN_ABORTED, 0))
 		xen_report(twin_instance_report(&xen_instance));
 	return status;
 }

@@ -26,24 +26,51 @@ twin_window_mask:
 /*
  * uint64_t xen_copy_unsafe(void *to, const void *from, uint64_t bytes)
  *
- * Returns how many bytes were not copied. A fault goes to 2 by the row below, with rcx
- * as the processor left it (SDM vol. 2, REP: registers tell how far it came).
+ * Returns 0, or anything else if there was a fault. Up to 15 bytes are copied in parts of 8,
+ * 4, 2 and 1, each by one access: an index of 4 bytes that a guest writes meanwhile is read
+ * as it was or as it is. More are a string instruction.
  */
+.macro	PART bytes, load, store, register
+	testb	$\bytes, %dl
+	jz	2f
+1:	\load	(%rsi), \register
+3:	\store	\register, (%rdi)
+	addq	$\bytes, %rsi
+	addq	$\bytes, %rdi
+2:
+	.pushsection .ex_table, "a", @progbits
+	.balign	4
+	.long	1b - ., copy_fault - .
+	.long	3b - ., copy_fault - .
+	.popsection
+.endm
+
 	.globl	xen_copy_unsafe
 	.hidden	xen_copy_unsafe
 	.type	xen_copy_unsafe, @function
 	.balign	16
 xen_copy_unsafe:
-	movq	%rdx, %rcx
+	cmpq	$15, %rdx
+	ja	4f
+	PART	8, movq, movq, %rax
+	PART	4, movl, movl, %eax
+	PART	2, movw, movw, %ax
+	PART	1, movb, movb, %al
+	xorl	%eax, %eax
+	ret
+4:	movq	%rdx, %rcx
 	cld
-1:	rep movsb
-2:	movq	%rcx, %rax
+5:	rep movsb
+	xorl	%eax, %eax
+	ret
+copy_fault:
+	movl	$1, %eax
 	ret
 	.size	xen_copy_unsafe, . - xen_copy_unsafe
 
 	.section .ex_table, "a", @progbits
 	.balign	4
-	.long	1b - ., 2b - .
+	.long	5b - ., copy_fault - .
 	.text
 
 /*

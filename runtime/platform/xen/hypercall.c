@@ -136,10 +136,13 @@ static long do_status(void *argument)
 	struct twin_statistics statistics;
 	long error = fetch(&status, argument, sizeof(status));
 	const struct twin_xen_header header = status.header;
+	uint32_t i;
 
 	if (error)
 		return error;
 	status = xen_counts;
+	for (i = 0; i < TWIN_XEN_CPUS; i++)
+		status.processor_entries[i] = xen_seen[i].entries;
 	status.header = header;
 	status.state = state();
 	twin_instance_statistics(&xen_instance, &statistics);

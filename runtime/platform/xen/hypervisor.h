@@ -61,11 +61,12 @@ _Static_assert(offsetof(struct xen_registers, rsp) == 152, "rsp");
 /* The end of struct cpu_info, which is that of Xen's stack, whose size is 32 KiB. */
 #define XEN_STACK_SIZE	0x8000ull
 
+/* The same wherever a function is on its stack: not volatile, so that it is found once. */
 static inline uint64_t xen_cpu_info_end(void)
 {
 	uint64_t rsp;
 
-	__asm__ volatile("movq %%rsp, %0" : "=r"(rsp));
+	__asm__("movq %%rsp, %0" : "=r"(rsp));
 	return (rsp | (XEN_STACK_SIZE - 1)) + 1;
 }
 
@@ -97,6 +98,8 @@ static inline uint16_t xen_domain_id(struct domain *domain)
 {
 	return XEN_FIELD(uint16_t, domain, twin_value_domain_domain_id);
 }
+
+#define XEN_FLAGS_IF 0x200ull
 
 static inline uint64_t xen_interrupts_off(void)
 {

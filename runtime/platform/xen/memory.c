@@ -17,7 +17,7 @@ static bool copy(void *to, const void *from, uint32_t bytes)
 	const uint64_t flags = xen_interrupts_off();
 	uint64_t left;
 
-	xen_alias_ready();
+	xen_alias_ready(xen_processor());
 	left = xen_copy_unsafe(to, from, bytes);
 	xen_interrupts_restore(flags);
 	return !left;

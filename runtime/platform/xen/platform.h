@@ -107,11 +107,43 @@ int xen_alias_install(void);
 void xen_alias_remove(void);
 /* dom0's slot in each of the window's, 0 for none. */
 const uint32_t *xen_alias_slots(void);
+/* What is known of a processor, so that nothing is looked for twice. The last two are
+ * written by their own processor alone. */
+struct xen_seen {
+	uint64_t root;		/* CR3 of a top table that has the window; 0: none is known */
+	struct twin_cpu *cpu;	/* of its block, or NULL: it was not there at attach */
+	uint64_t turn;		/* odd while driver code runs (clock.c) */
+	uint64_t entries;	/* into driver code, as the core counts them, since attach */
+	uint64_t unused[4];	/* a cache line each */
+};
+extern struct xen_seen xen_seen[TWIN_XEN_CPUS];
+/* The first word of dom0's dirty mask. */
+extern const uint64_t *xen_dirty_mask;
+void xen_alias_catch_up(void);
+
+static inline uint64_t xen_cr3(void)
+{
+	uint64_t value;
+
+	__asm__ volatile("movq %%cr3, %0" : "=r"(value));
+	return value;
+}
+
 /*
  * Before an access through the window, on this processor and until its interrupts are on
  * again: has it in the page table in use, and has dom0's TLB flushes reach it. [off]
+ *
+ * A top table that had all entries once has them until they change everywhere, which begins
+ * with forgetting (alias.c): nothing of Xen's takes single slots of its own away, and a page
+ * that becomes a top table anew has Xen's slots as they are then.
  */
-void xen_alias_ready(void);
+static inline void xen_alias_ready(uint32_t processor)
+{
+	if (__builtin_expect(processor < TWIN_XEN_CPUS && xen_cr3() == xen_seen[processor].root &&
+			     __atomic_load_n(xen_dirty_mask, __ATOMIC_RELAXED) >> processor & 1, 1))
+		return;
+	xen_alias_catch_up();
+}
 /* The machine address at a linear address of the page table in use; ~0 if none. [any] */
 uint64_t xen_alias_walk(uint64_t address);
 
@@ -141,7 +173,7 @@ struct twin_cpu *xen_block_of(uint64_t rsp);
  */
 bool xen_dom0_read(void *to, uint64_t from, uint32_t bytes);
 bool xen_dom0_write(uint64_t to, const void *from, uint32_t bytes);
-/* hooks.S: bytes that were not copied because of a fault. */
+/* hooks.S: 0, or anything else if an address was not there. */
 uint64_t xen_copy_unsafe(void *to, const void *from, uint64_t bytes);
 
 /* ---- gate.c: into driver code --------------------------------------------------- */
@@ -159,9 +191,12 @@ extern struct twin_instance xen_instance;
 
 void xen_clock_start(void);	/* [idle] */
 void xen_clock_stop(void);	/* [dom0], not served; no driver code runs any more */
-/* Around driver code. [off], on that processor. */
-void xen_clock_enter(uint32_t processor);
-void xen_clock_leave(uint32_t processor);
+/* Before driver code and after it. [off], on that processor. One instruction, and so one
+ * store, which other processors see in the order of the program (SDM vol. 3, 9.2.2). */
+static inline void xen_clock_turn(struct xen_seen *seen)
+{
+	__asm__ volatile("incq %0" : "+m"(seen->turn)::"cc", "memory");
+}
 
 /* ---- import.c --------------------------------------------------------------------- */
 

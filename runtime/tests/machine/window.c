@@ -573,6 +573,94 @@ void the_gs_base_is_the_windows_in_driver_code_alone(void)
 	set_host_gs(before);
 }
 
+/* Prepared as a host does that sets the GS base itself. */
+static void set_up_quick(void)
+{
+	set_up_with(with->number, 1);
+	CHECK_EQUAL(twin_prepare_quick(cpu, instance), TWIN_INVALID);	/* no data stack */
+	CHECK_EQUAL(twin_testbed_add_stack(user, cpu, with->stacks_fd, 0), TWIN_OK);
+	twin_instance_add_text(instance, (uint64_t)with->text_start, (uint64_t)with->text_end);
+	CHECK_EQUAL(twin_prepare_quick(cpu, instance), TWIN_INVALID);	/* sets it in twin_enter */
+	instance->enters_gs = 0;
+	instance->vector_free = 0;
+	CHECK_EQUAL(twin_prepare_quick(cpu, instance), TWIN_INVALID);
+	instance->vector_free = 1;
+	CHECK_EQUAL(twin_prepare_quick(cpu, instance), TWIN_OK);
+}
+
+static int enter_quick(const char *function, uint64_t a, uint64_t b)
+{
+	int status;
+
+	cpu->host_gs = HOST_GS;
+	set_host_gs(with->window);
+	status = twin_enter_quick(cpu, (uint64_t)function, a, b, 0, &result);
+	CHECK_EQUAL(gs_base(), with->window);
+	CHECK(!cpu->instance && !cpu->in_driver && !cpu->may_nest);
+	CHECK_EQUAL(instance->gate.word, 0);
+	set_host_gs(HOST_GS);
+	return status;
+}
+
+static uint64_t entries(void)
+{
+	struct twin_statistics statistics;
+
+	twin_instance_statistics(instance, &statistics);
+	return statistics.entries;
+}
+
+/* While the other thread waits at the gate, or before it comes there. */
+static void *open_again(void *unused)
+{
+	(void)unused;
+	usleep(1000);
+	twin_instance_resume(instance);
+	return NULL;
+}
+
+/* As twin_enter, and by it when something is in the way. */
+void quick_entries_are_entries(void)
+{
+	const uint64_t before = gs_base();
+	pthread_t opener;
+
+	set_up_window();
+	tear_down();
+	set_up_quick();
+	CHECK_EQUAL(enter_quick(with->load, DATA + 0x18, 0), TWIN_OK);
+	CHECK_EQUAL(result, word(0, 0x18));
+	CHECK_EQUAL(entries(), 1);
+	/* An import, which has the host's GS base, and enters. */
+	host.import = enter_from_import;
+	seen_gs = 0;
+	CHECK_EQUAL(enter_quick(with->import, 0, 0), TWIN_OK);
+	CHECK_EQUAL(result, word(0, 0x18));
+	CHECK_EQUAL(seen_gs, HOST_GS);
+	CHECK_EQUAL(entries(), 3);
+	/* In the way: ranges of another layout, maintenance, a gate that is closed. */
+	cpu->stack_layout = 0;
+	CHECK_EQUAL(enter_quick(with->load, DATA + 0x18, 0), TWIN_OK);
+	CHECK_EQUAL(cpu->stack_layout, instance->layout);
+	instance->maintain = 1;
+	CHECK_EQUAL(enter_quick(with->load, DATA + 0x20, 0), TWIN_OK);
+	CHECK_EQUAL(instance->maintain, 0);
+	CHECK_EQUAL(twin_instance_quiesce(instance, 1), TWIN_OK);
+	pthread_create(&opener, NULL, open_again, NULL);
+	CHECK_EQUAL(enter_quick(with->load, DATA + 0x28, 0), TWIN_OK);
+	pthread_join(opener, NULL);
+	CHECK_EQUAL(result, word(0, 0x28));
+	CHECK_EQUAL(entries(), 6);
+	/* An abort, and a dead instance. */
+	CHECK_EQUAL(enter_quick(with->load, 8, 0), TWIN_ABORTED);
+	CHECK_EQUAL(enter_quick(with->load, DATA, 0), TWIN_DEAD);
+	CHECK_EQUAL(entries(), 7);
+	CHECK_EQUAL(result, word(0, 0x28));
+	cpu->quick = NULL;
+	set_host_gs(before);
+	tear_down_window();
+}
+
 void per_cpu_data_is_in_the_window(void)
 {
 	set_up_window();

@@ -32,6 +32,8 @@ static void work(void *unused)
 {
 	(void)unused;
 	staying_out = job.stay_out ? job.processor : ~0u;
+	/* It is asked about the mask, whatever is known of it. */
+	xen_seen[job.processor].root = 0;
 	written = xen_dom0_write(job.address, &job.value, sizeof(job.value));
 	__atomic_store_n(&done, 1, __ATOMIC_RELEASE);
 }
