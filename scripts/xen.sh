@@ -14,6 +14,7 @@
 #   retype     a dom0 that makes page tables of pages that the window shows
 #   changes    rings, MTU and speed changed in mid-transfer, the carrier lost, the interface set down
 #   command    the same as attach by `twin xen`: refusals, undone attachments, guests, back
+#   upcalls    driver code calls dom0's kernel; a dom0 that does not answer
 #   sample     attach in short: one guest, one wild pointer in mid-transfer
 #   count      instructions a packet, by dom0 and by the driver inside Xen; one processor
 # Without arguments: each but the last two with one processor and with two, and count.
@@ -179,7 +180,7 @@ prepare() {
     cp "$parts/dom0-$1.sh" "$2/dom0/scenario.sh"
     case $1 in
     baseline) ;;
-    attach | again | busy | changes | sample | count)
+    attach | again | busy | changes | sample | count | upcalls)
         add_modules "$2/dom0"
         add_payload "$2" platform
         ;;
@@ -269,7 +270,7 @@ scenario() {
 }
 
 scenarios_of() {
-    echo baseline modules attach again command faults retype busy changes sample count
+    echo baseline modules attach again command faults retype busy changes upcalls sample count
 }
 
 main() {
@@ -287,7 +288,7 @@ main() {
     guest_modules=$(CDPATH='' cd -P -- "$guest_stock/modules" && pwd -P) || die "no $guest_stock/modules: run make stock"
     [ -s "$guest_xen/vmlinux" ] || die "no $guest_xen/vmlinux: TWIN_XEN_RELEASE=$guest scripts/xen-packages.sh"
     if [ $# = 0 ]; then
-        for name in baseline modules attach again command faults retype busy changes; do
+        for name in baseline modules attach again command faults retype busy changes upcalls; do
             set -- "$@" "$name:1" "$name:2"
         done
         set -- "$@" count:1

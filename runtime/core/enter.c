@@ -55,6 +55,8 @@ OFFSET(CPU_INSTANCE, instance);
 OFFSET(CPU_ENTRY_FUNCTION, entry_function);
 OFFSET(CPU_STACK_LAYOUT, stack_layout);
 OFFSET(CPU_QUICK, quick);
+OFFSET(CPU_KEPT, kept);
+_Static_assert(STATUS_FROZEN == TWIN_FROZEN, "twin_import's result");
 OFFSET(CPU_QUICK_RSP, quick_rsp);
 _Static_assert(offsetof(struct twin_cpu, may_nest) == CPU_IN_DRIVER + 4, "stored together");
 _Static_assert(CPU_LOCKS == CPU_STOP + 4, "stored together");
@@ -265,7 +267,9 @@ static __attribute__((noinline)) int enter_nested(struct twin_cpu *cpu,
 	if (top < cpu->driver_low + TWIN_PAGE_SIZE || top > cpu->driver_high)
 		return TWIN_NO_STACK;
 	save_outer(cpu, &outer);
+	cpu->nested++;
 	status = enter_at(cpu, instance, top, hyp, args, rax, has_window(instance));
+	cpu->nested--;
 	restore_outer(cpu, &outer);
 	return status;
 }
@@ -278,6 +282,8 @@ int twin_enter(struct twin_cpu *cpu, struct twin_instance *instance, uint64_t hy
 
 	if (RARE(cpu->instance)) {
 		status = enter_nested(cpu, instance, hyp, args, &rax);
+	} else if (RARE(cpu->frozen)) {
+		return TWIN_BUSY;
 	} else {
 		cpu->stop = 0;
 		cpu->locks = 0;
@@ -378,6 +384,22 @@ static void clear_vectors(struct twin_instance *instance)
 		instance->ops->vector_clear(instance);
 }
 
+/*
+ * What the C frames below hold of the driver is in the context as well, where twin_resume
+ * takes it from. A context that has no layout makes quick entries come by twin_enter, which
+ * refuses them.
+ */
+static int freeze(struct twin_cpu *cpu, const struct twin_call_frame *frame)
+{
+	const struct twin_instance *instance = cpu->instance;
+
+	if (cpu->nested || !has_window(instance) || !instance->vector_free || instance->dma)
+		return abort_call(cpu, frame);
+	cpu->frozen = cpu->instance;
+	cpu->stack_layout = 0;
+	return TWIN_FROZEN;
+}
+
 /* saved is copied, because a nested entry overwrites it. The copy includes the site:
  * dom0 and nested driver code may write to its word on the driver stack. */
 static int call_out(struct twin_cpu *cpu, uint64_t target, twin_hot_routine hot)
@@ -396,6 +418,8 @@ static int call_out(struct twin_cpu *cpu, uint64_t target, twin_hot_routine hot)
 	status = perform(cpu, &frame, hot);
 	gs_to_driver(cpu);
 	cpu->may_nest = 0;
+	if (status == TWIN_FROZEN && !hot && !is_dead(cpu->instance))
+		return freeze(cpu, &frame);
 	if (status || is_dead(cpu->instance))
 		return abort_call(cpu, &frame);
 	clear_vectors(cpu->instance);
@@ -412,4 +436,43 @@ int twin_import(struct twin_cpu *cpu, uint64_t number)
 int twin_run_hot(struct twin_cpu *cpu, twin_hot_routine routine)
 {
 	return call_out(cpu, (uint64_t)routine, routine);
+}
+
+/* ---- Frozen driver code ------------------------------------------------------ */
+
+int twin_resume(struct twin_cpu *cpu, struct twin_instance *instance, uint64_t rax,
+		uint64_t *result)
+{
+	uint64_t value;
+	int status = TWIN_DEAD;
+
+	if (cpu->instance || cpu->frozen != instance)
+		return TWIN_INVALID;
+	cpu->frozen = NULL;
+	pass_gate(instance);
+	if (!is_dead(instance)) {
+		cpu->instance = instance;
+		cpu->call_cache = instance->call_cache;
+		cpu->saved.rax = rax;
+		if (instance->enters_gs)
+			gs_to_driver(cpu);
+		status = twin_run_frozen(cpu, &value);
+		if (instance->enters_gs)
+			gs_to_host(cpu);
+		cpu->instance = NULL;
+	}
+	leave_gate(&instance->gate);
+	if (status == TWIN_OK)
+		*result = value;
+	return status;
+}
+
+void twin_abandon(struct twin_cpu *cpu, struct twin_instance *instance)
+{
+	if (cpu->instance || cpu->frozen != instance)
+		return;
+	cpu->frozen = NULL;
+	cpu->instance = instance;
+	twin_abort_record(cpu, TWIN_ABORT_IMPORT, 0, (uint32_t)cpu->saved.r11, cpu->saved.site);
+	cpu->instance = NULL;
 }

@@ -553,13 +553,50 @@ END twin_note_unlock
  */
 ENTRY twin_import_entry
 	TO_RUNTIME
+	movq	%rbx, CPU_KEPT(%rdi)
+	movq	%rbp, CPU_KEPT + 8(%rdi)
+	movq	%r12, CPU_KEPT + 16(%rdi)
+	movq	%r13, CPU_KEPT + 24(%rdi)
+	movq	%r14, CPU_KEPT + 32(%rdi)
+	movq	%r15, CPU_KEPT + 40(%rdi)
 	movl	CPU_R11(%rdi), %esi
 	CALL_C	twin_import
 	testl	%eax, %eax
-	jnz	twin_unwind
+	jnz	1f
 	TO_DRIVER
 	ret
+1:	cmpl	$STATUS_FROZEN, %eax
+	jne	twin_unwind
+	/* Out of the host's frame as by twin_unwind. All of the driver's is in the context. */
+	movq	CPU_HOST_RSP(%rdi), %rsp
+	popq	%rcx
+	LEAVE_FRAME
 END twin_import_entry
+
+/*
+ * int twin_run_frozen(struct twin_cpu *cpu, uint64_t *result)
+ *
+ * To driver code that waits in twin_import_entry. The frame on the host's stack is that of
+ * twin_run_driver, and so are the ways back.
+ */
+ENTRY twin_run_frozen
+	pushq	%rbp
+	pushq	%rbx
+	pushq	%r12
+	pushq	%r13
+	pushq	%r14
+	pushq	%r15
+	pushq	%rsi
+	movq	%rsp, CPU_HOST_RSP(%rdi)
+	movq	CPU_KEPT(%rdi), %rbx
+	movq	CPU_KEPT + 8(%rdi), %rbp
+	movq	CPU_KEPT + 16(%rdi), %r12
+	movq	CPU_KEPT + 24(%rdi), %r13
+	movq	CPU_KEPT + 32(%rdi), %r14
+	movq	CPU_KEPT + 40(%rdi), %r15
+	TO_DRIVER
+	ret
+END twin_run_frozen
 
 /* The same for a hot routine, whose address the stub loads to r11. */
 ENTRY twin_call_out

@@ -167,6 +167,7 @@ int twin_run_hot(struct twin_cpu *cpu, twin_hot_routine routine);		/* not 0 */
 /* entry_x86_64.S */
 int twin_run_driver(struct twin_cpu *cpu, uint64_t hyp, const uint64_t args[6],
 		    uint64_t *result);
+int twin_run_frozen(struct twin_cpu *cpu, uint64_t *result);
 extern const char twin_entry_text_start[], twin_entry_text_end[];
 
 #endif /* TWIN_INTERNAL_H */

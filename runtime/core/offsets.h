@@ -33,6 +33,7 @@
 #define CPU_STACK_LAYOUT 488
 #define CPU_QUICK	496
 #define CPU_QUICK_RSP	504
+#define CPU_KEPT	512
 
 #define INSTANCE_LAYOUT	64
 #define INSTANCE_GATE	96
@@ -44,5 +45,7 @@
 #define CALL_SHIFT	10
 /* TWIN_ABORTED */
 #define STATUS_ABORTED	1
+/* TWIN_FROZEN */
+#define STATUS_FROZEN	7
 
 #endif /* TWIN_OFFSETS_H */

@@ -31,6 +31,7 @@
 
 /* of RCTL and of TCTL alike */
 #define ENABLE		(1u << 1)
+#define ICS_LINK	(1u << 2)	/* LSC */
 #define ICS_RECEIVED	(1u << 7)	/* RXT0 */
 
 /* Receive descriptor (3.2.3): the buffer's address, then what the card writes. */
@@ -135,6 +136,11 @@ void twin_card_stop(struct twin_card *card)
 void twin_card_interrupt(const struct twin_card *card)
 {
 	writel(ICS_RECEIVED, card->registers + REGISTER_ICS);
+}
+
+void twin_card_link_interrupt(const struct twin_card *card)
+{
+	writel(ICS_LINK, card->registers + REGISTER_ICS);
 }
 
 /* Every packet that was given to the driver is sent and freed: the byte limit counts. */

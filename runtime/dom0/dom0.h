@@ -105,8 +105,9 @@ void twin_card_stop(struct twin_card *card);
 int twin_card_pin(struct twin_card *card);
 void twin_card_unpin(struct twin_card *card);
 
-/* Makes the card raise its interrupt. Any context. */
+/* Makes the card raise its interrupt, for frames; or as if the link had changed. Any context. */
 void twin_card_interrupt(const struct twin_card *card);
+void twin_card_link_interrupt(const struct twin_card *card);
 
 /* ---- egress.c ---- */
 
@@ -140,6 +141,15 @@ void twin_attach_exit(void);
 
 /* "PLACE VALUE": see poison.c. 0 if the driver inside Xen was aborted; a negative errno. */
 int twin_poison(const char *words);
+
+/* ---- upcall.c ---- */
+
+int twin_upcall_init(void);
+void twin_upcall_exit(void);
+/* For tests: a dom0 that answers none. */
+void twin_upcall_deaf(bool deaf);
+/* Calls of this kernel that were done for the driver inside Xen, since the module was loaded. */
+u64 twin_upcalls_answered(void);
 
 /* ---- vif.c ---- */
 

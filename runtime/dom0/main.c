@@ -6,6 +6,8 @@
  *   detach      write anything: it runs in dom0 again
  *   restart     write anything: both, after an abort
  *   poison      write "PLACE VALUE": a test's fault in the driver's data (poison.c)
+ *   link        write anything: the card's interrupt for a change of its link, for a test
+ *   deaf        write 1: upcalls are not answered, for a test; 0: they are
  *   status      read: "name value" a line
  *   hot_percpu  read: where twin_hot.ko's per-CPU data begins; /sys/module does not say
  *
@@ -74,6 +76,34 @@ static ssize_t poison_store(struct kobject *object, struct kobj_attribute *attri
 	return written(error, length);
 }
 
+static ssize_t link_store(struct kobject *object, struct kobj_attribute *attribute, const char *text,
+			  size_t length)
+{
+	int error = -ENOTCONN;
+
+	rtnl_lock();
+	if (twin_attached()) {
+		twin_card_link_interrupt(twin_attached());
+		error = 0;
+	}
+	rtnl_unlock();
+	return written(error, length);
+}
+
+static ssize_t deaf_store(struct kobject *object, struct kobj_attribute *attribute, const char *text,
+			  size_t length)
+{
+	bool deaf;
+	int error = kstrtobool(text, &deaf);
+
+	if (error)
+		return error;
+	rtnl_lock();
+	twin_upcall_deaf(deaf);
+	rtnl_unlock();
+	return length;
+}
+
 /* ---- Status ---- */
 
 static int vif_lines(char *text, int at, const struct twin_xen_status *status)
@@ -116,8 +146,8 @@ static int xen_lines(char *text, int at, const struct twin_xen_status *status)
 	at = entries_line(text, at, status);
 	at += sysfs_emit_at(text, at, "polls %llu\nrescheduled %llu\ntransmitted %llu\ncompleted %llu\n",
 			    status->polls, status->rescheduled, status->transmitted, status->completed);
-	at += sysfs_emit_at(text, at, "received %llu\nunwanted %llu\nbusy %llu\ndeferred %llu\n",
-			    status->received, status->unwanted, status->busy, status->deferred);
+	at += sysfs_emit_at(text, at, "received %llu\nunwanted %llu\nbusy %llu\nupcalls %llu\n",
+			    status->received, status->unwanted, status->busy, status->upcalls);
 	at += sysfs_emit_at(text, at, "dirty %llu\nlate-aliases %llu\n", status->dirty, status->late_aliases);
 	at += sysfs_emit_at(text, at, "abort-kind %u\nabort-reason %u\nabort-address %llx\n",
 			    status->abort_kind, status->abort_reason, status->abort_address);
@@ -142,8 +172,8 @@ static ssize_t status_show(struct kobject *object, struct kobj_attribute *attrib
 	at += sysfs_emit_at(text, at, "interface %s\n",
 			    twin_attached() ? twin_attached()->netdev->name : "-");
 	rtnl_unlock();
-	at += sysfs_emit_at(text, at, "dropped-egress %llu\nkicks-in-dom0 %llu\npayload %d\n",
-			    twin_egress_dropped(), twin_vif_kicks(), error);
+	at += sysfs_emit_at(text, at, "dropped-egress %llu\nkicks-in-dom0 %llu\nupcalls-answered %llu\npayload %d\n",
+			    twin_egress_dropped(), twin_vif_kicks(), twin_upcalls_answered(), error);
 	if (!error)
 		at = xen_lines(text, at, status);
 	kfree(status);
@@ -165,12 +195,15 @@ static struct kobj_attribute attach_attribute = __ATTR(attach, 0200, NULL, attac
 static struct kobj_attribute detach_attribute = __ATTR(detach, 0200, NULL, detach_store);
 static struct kobj_attribute restart_attribute = __ATTR(restart, 0200, NULL, restart_store);
 static struct kobj_attribute poison_attribute = __ATTR(poison, 0200, NULL, poison_store);
+static struct kobj_attribute link_attribute = __ATTR(link, 0200, NULL, link_store);
+static struct kobj_attribute deaf_attribute = __ATTR(deaf, 0200, NULL, deaf_store);
 static struct kobj_attribute status_attribute = __ATTR(status, 0400, status_show, NULL);
 static struct kobj_attribute hot_percpu_attribute = __ATTR(hot_percpu, 0400, hot_percpu_show, NULL);
 
 static const struct attribute *const attributes[] = {
 	&attach_attribute.attr, &detach_attribute.attr, &restart_attribute.attr,
-	&poison_attribute.attr, &status_attribute.attr, &hot_percpu_attribute.attr,
+	&poison_attribute.attr, &link_attribute.attr, &deaf_attribute.attr,
+	&status_attribute.attr, &hot_percpu_attribute.attr,
 	NULL,
 };
 
@@ -185,6 +218,9 @@ static int __init twin_dom0_init(void)
 	error = twin_attach_init();
 	if (error)
 		return error;
+	error = twin_upcall_init();
+	if (error)
+		goto no_upcall;
 	error = twin_vif_init();
 	if (error)
 		goto no_vif;
@@ -199,6 +235,8 @@ static int __init twin_dom0_init(void)
 no_folder:
 	twin_vif_exit();
 no_vif:
+	twin_upcall_exit();
+no_upcall:
 	twin_attach_exit();
 	return error;
 }
@@ -208,6 +246,7 @@ static void __exit twin_dom0_exit(void)
 {
 	kobject_put(folder);
 	twin_vif_exit();
+	twin_upcall_exit();
 	twin_attach_exit();
 }
 

@@ -162,6 +162,11 @@ uint32_t xen_transmit_complete(void)
 	return 0;
 }
 
+bool xen_upcall_waits(void)
+{
+	return false;
+}
+
 void xen_service_request(void)
 {
 	requested++;

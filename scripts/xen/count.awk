@@ -64,7 +64,7 @@ function figures(path, w) {
     column("interrupts", 0 + events[w, "interrupts"])
     column("timers", 0 + events[w, "timers"])
     column("hypercalls", 0 + events[w, "hypercalls"])
-    column("upcalls", 0 + events[w, "upcalls"])
+    column("events", 0 + events[w, "events"])
     if (!titled++)
         printf "%-20s%s\n", "a packet", heads >table
     printf "%-20s%s\n", prefix, row >table

@@ -15,7 +15,7 @@ add_counting() {
     mkfifo "$1/frames.in" "$1/frames.out"
     plugin=./count.so,out=counts,xen_end=$(xen_symbol __2M_rwdata_end)
     for event in switches:__context_switch interrupts:do_IRQ timers:apic_timer_interrupt \
-        hypercalls:pv_hypercall upcalls:create_bounce_frame; do
+        hypercalls:pv_hypercall events:create_bounce_frame; do
         plugin=$plugin,event.${event%%:*}=$(xen_symbol "${event#*:}")
     done
     echo "-icount shift=0 -plugin $plugin" \

@@ -19,7 +19,7 @@ run_guest() {
 
 run_guest 1
 is aborts 0
-step no-abort $? "$(status_of aborts) aborts, so no call out of the driver that Xen does not serve"
+step no-abort $? "$(status_of aborts) aborts, $(status_of upcalls) upcalls"
 
 # ---- Wild pointers -----------------------------------------------------------------
 

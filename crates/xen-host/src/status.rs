@@ -48,7 +48,7 @@ pub struct Instance {
     pub entries_by_processor: Vec<u64>,
     /// Calls out of driver code.
     pub calls_out: u64,
-    /// Calls that dom0 does for the driver: this platform makes none, such a call is an abort.
+    /// Those that dom0 did for the driver, which waited for it.
     pub upcalls: u64,
     /// Aborts since the driver was attached, or restarted: 0 or 1, since none runs after one.
     pub aborts: u64,
@@ -168,7 +168,7 @@ impl Instance {
             entries: lines.number("entries")?,
             entries_by_processor: lines.numbers("entries-by-processor")?,
             calls_out: lines.number("imports")?,
-            upcalls: 0,
+            upcalls: lines.number("upcalls")?,
             aborts,
             last_abort: match aborts {
                 0 => None,
@@ -261,7 +261,7 @@ mod tests {
 
     const ATTACHED: &str = "interface eth0\ndropped-egress 3\nkicks-in-dom0 1\npayload 0\nstate 2\n\
         interrupts 12\nentries 40\nentries-by-processor 30 10 0 0\nimports 5\naborts 1\npolls 9\n\
-        transmitted 100\nreceived 200\nunwanted 7\nabort-what a fault\nabort-kind 6\n\
+        transmitted 100\nreceived 200\nunwanted 7\nupcalls 3\nabort-what a fault\nabort-kind 6\n\
         abort-reason 14\nabort-address 10\nabort-at e1000:e1000_intr+0x20/0x1c0 [twin]\n\
         abort-entered e1000:e1000_intr+0/0x1c0 [twin]\nabort-import -\n\
         vif1.0 kicks 4 notified 5 sent 100 6000 received 190 90000 refused 0 full 2\n";
@@ -273,6 +273,7 @@ mod tests {
         let xen = status.xen.expect("the platform's part");
         assert_eq!((xen.state, xen.transmitted), (State::Aborted, 100));
         assert_eq!(xen.entries_by_processor, [30, 10, 0, 0]);
+        assert_eq!((xen.calls_out, xen.upcalls), (5, 3));
         let abort = xen.last_abort.expect("an abort");
         assert_eq!(abort.at, "e1000:e1000_intr+0x20/0x1c0 [twin]");
         assert_eq!(

@@ -43,6 +43,7 @@ enum twin_status {
 	TWIN_NO_STACK = 4,	/* nested too deeply for the driver stack */
 	TWIN_INVALID = 5,	/* an argument breaks the function's rules */
 	TWIN_COLLISION = 6,	/* two ranges of dom0 would share a place in the window */
+	TWIN_FROZEN = 7,	/* the driver waits for an import's result: twin_resume */
 };
 
 /* Why a platform refuses to map a window. 0 is success. */
@@ -139,6 +140,9 @@ struct twin_cpu {
 	uint64_t stack_layout;	/* the instance's layout whose ranges have this data stack */
 	struct twin_instance *quick;	/* of twin_prepare_quick, or NULL */
 	uint64_t quick_rsp;		/* driver rsp of an outer entry */
+	uint64_t kept[6];		/* rbx rbp r12-r15 of driver code in an import */
+	struct twin_instance *frozen;	/* whose driver waits on this CPU, or NULL */
+	uint64_t nested;		/* entries from imports, of this invocation */
 };
 
 /*
@@ -252,7 +256,8 @@ struct twin_platform_ops {
 	 * Perform import number frame->target. May sleep if the caller of
 	 * twin_enter may; may enter the same instance again. The result goes to
 	 * frame->rax (and frame->rdx); registers not written keep the driver's
-	 * value. Returns TWIN_OK, or anything else to abort the driver.
+	 * value. Returns TWIN_OK; TWIN_FROZEN (twin_resume); or anything else to abort the
+	 * driver.
 	 */
 	int (*import)(struct twin_instance *instance, struct twin_call_frame *frame);
 	/* Port input and output of size 1, 2 or 4 bytes, already permitted. */
@@ -472,6 +477,21 @@ int twin_enter(struct twin_cpu *cpu, struct twin_instance *instance, uint64_t hy
 int twin_prepare_quick(struct twin_cpu *cpu, struct twin_instance *instance);
 int twin_enter_quick(struct twin_cpu *cpu, uint64_t hyp, uint64_t a0, uint64_t a1, uint64_t a2,
 		     uint64_t *result);
+
+/*
+ * Freezing. An import that cannot be done at once, where nothing may sleep, gives
+ * TWIN_FROZEN: driver code stays as it is on cpu's stack, and twin_enter, or
+ * twin_enter_quick, returns that. twin_resume goes on with it, with the import's result in
+ * rax, and returns as twin_enter does, TWIN_FROZEN again among that. Until then cpu takes no
+ * other entry (TWIN_BUSY). For an instance with a window, vector_free, without twin_dma, and
+ * an outer entry; otherwise the driver is aborted. Windows may change meanwhile.
+ *
+ * twin_abandon: nobody will answer. The instance is dead, the import being the reason; cpu
+ * is free. Both [outside], on cpu's own thread only; GS base as for twin_enter.
+ */
+int twin_resume(struct twin_cpu *cpu, struct twin_instance *instance, uint64_t rax,
+		uint64_t *result);
+void twin_abandon(struct twin_cpu *cpu, struct twin_instance *instance);
 
 /*
  * Keep the instance's windows from changing, as running its driver does, so

@@ -24,12 +24,15 @@
 #include <stdint.h>
 #endif
 
-#define TWIN_XEN_VERSION	2
+#define TWIN_XEN_VERSION	3
 /* hypfs_op, which no kernel calls: the payload takes its place. */
 #define TWIN_XEN_HYPERCALL	42
 /* Physical processors that may run the driver: HOT_CPUS of the hot routines. */
 #define TWIN_XEN_CPUS		4
 #define TWIN_XEN_VIFS		8
+/* The virtual interrupt by which the hypervisor says that there is an upcall: VIRQ_ARCH_7
+ * (xen.h of Xen's public headers). */
+#define TWIN_XEN_VIRQ		23
 #define TWIN_XEN_REASON		128	/* bytes of a reason, its zero included */
 #define TWIN_XEN_PLACE		128	/* bytes of a function's name and an offset, the same */
 
@@ -40,6 +43,8 @@ enum twin_xen_command {
 	TWIN_XEN_CONNECT,		/* struct twin_xen_vif, in */
 	TWIN_XEN_DISCONNECT,		/* struct twin_xen_vif, in: domain and handle */
 	TWIN_XEN_STATUS,		/* struct twin_xen_status, out */
+	TWIN_XEN_UPCALL,		/* struct twin_xen_upcall, out */
+	TWIN_XEN_ANSWER,		/* struct twin_xen_answer, in */
 };
 
 /* Filled by the caller: TWIN_XEN_VERSION, and sizeof the struct that it begins. */
@@ -107,6 +112,25 @@ struct twin_xen_vif {
 	uint8_t reserved[2];
 };
 
+/*
+ * A call of dom0's kernel by driver code, which waits for it. After TWIN_XEN_VIRQ dom0 asks
+ * for it (-ENOENT: there is none), calls the function with these arguments as softirqs do,
+ * and answers. A driver whose call is not answered within thirty seconds is aborted, and the
+ * answer is -ENOENT then.
+ */
+struct twin_xen_upcall {
+	struct twin_xen_header header;
+	uint64_t number;		/* grows by one each time */
+	uint64_t function;		/* dom0 address */
+	uint64_t argument[6];
+};
+
+struct twin_xen_answer {
+	struct twin_xen_header header;
+	uint64_t number;		/* of the upcall */
+	uint64_t rax;
+};
+
 /* Since TWIN_XEN_CONNECT. */
 struct twin_xen_vif_status {
 	uint32_t domain;
@@ -136,7 +160,7 @@ struct twin_xen_status {
 	uint64_t received;		/* frames that it gave */
 	uint64_t unwanted;		/* ... that were for no guest */
 	uint64_t busy;			/* transmissions put off */
-	uint64_t deferred;		/* delayed work that dom0's own timer does */
+	uint64_t upcalls;		/* calls of dom0's kernel by driver code */
 	uint64_t dirty;			/* times a processor was added to dom0's dirty mask */
 	uint64_t late_aliases;		/* top tables that an entry had to bring up to date */
 	/* Of the last abort: enum twin_abort_kind and what <twin/runtime.h> says of it. */
@@ -157,6 +181,8 @@ struct twin_xen_status {
 #define TWIN_XEN_ASSERT(condition) _Static_assert(condition, #condition)
 
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_header) == 8);
+TWIN_XEN_ASSERT(sizeof(struct twin_xen_upcall) == 72);
+TWIN_XEN_ASSERT(sizeof(struct twin_xen_answer) == 24);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_info) == 144);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_attach) == 112);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_vif) == 48);

@@ -142,6 +142,7 @@ long xen_attach_finish(void)
 		return status;
 	}
 	xen_interrupt_start(xen_processor());
+	xen_upcall_start(xen_processor());
 	xen_clock_start();
 	xen_refuse(0, "");
 	__atomic_store_n(&xen_device.attached, 1, __ATOMIC_RELEASE);
@@ -180,6 +181,7 @@ long xen_detach_begin(void)
 		return -XEN_EAGAIN;
 	}
 	xen_interrupt_stop();
+	xen_upcall_stop();
 	xen_clock_stop();
 	return 0;
 }

@@ -25,18 +25,8 @@
 #define TICK 100000000ll	/* ns */
 #define DELIVER_NMI 0x400	/* APIC_DM_NMI (SDM vol. 3, 11.6.1) */
 
-/* struct timer has no more than this in the builds that there are tables for. */
-struct xen_timer {
-	uint64_t words[16];
-};
-
 typedef int xen_nmi_callback(const struct xen_registers *registers, int processor);
 
-void init_timer(struct xen_timer *timer, void (*function)(void *), void *data,
-		unsigned int processor);
-void set_timer(struct xen_timer *timer, int64_t time);
-void kill_timer(struct xen_timer *timer);
-int64_t get_s_time(void);
 void send_IPI_mask(const uint64_t *mask, int vector);
 xen_nmi_callback *set_nmi_callback(xen_nmi_callback *callback);
 

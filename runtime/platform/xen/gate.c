@@ -191,3 +191,30 @@ int xen_run(const void *function, uint64_t a0, uint64_t a1, uint64_t a2, uint64_
 		xen_report(twin_instance_report(&xen_instance));
 	return status;
 }
+
+int xen_resume(uint64_t rax)
+{
+	const uint64_t flags = xen_interrupts_off();
+	const uint32_t processor = xen_processor();
+	const bool by_instruction = xen_cr4() & XEN_CR4_FSGSBASE;
+	struct xen_seen *seen = &xen_seen[processor % TWIN_XEN_CPUS];
+	uint64_t result;
+	int status;
+
+	xen_alias_ready(processor);
+	xen_clock_turn(seen);
+	enter_gs(seen->cpu, by_instruction);
+	status = twin_resume(seen->cpu, &xen_instance, rax, &result);
+	leave_gs(seen->cpu, by_instruction);
+	xen_clock_turn(seen);
+	xen_interrupts_restore(flags);
+	if (status == TWIN_ABORTED)
+		xen_report(twin_instance_report(&xen_instance));
+	return status;
+}
+
+void xen_forsake(void)
+{
+	twin_abandon(xen_seen[xen_processor() % TWIN_XEN_CPUS].cpu, &xen_instance);
+	xen_report(twin_instance_report(&xen_instance));
+}

@@ -153,6 +153,24 @@ static long do_status(void *argument)
 	return store(argument, &status, sizeof(status));
 }
 
+static long do_upcall(void *argument)
+{
+	struct twin_xen_upcall call;
+	long error = fetch(&call, argument, sizeof(call));
+
+	if (!error)
+		error = xen_upcall_fetch(&call);
+	return error ? error : store(argument, &call, sizeof(call));
+}
+
+static long do_answer(void *argument)
+{
+	struct twin_xen_answer answer;
+	const long error = fetch(&answer, argument, sizeof(answer));
+
+	return error ? error : xen_upcall_answer(&answer);
+}
+
 static long command(unsigned int number, void *argument)
 {
 	switch (number) {
@@ -168,6 +186,10 @@ static long command(unsigned int number, void *argument)
 		return do_vif(argument, false);
 	case TWIN_XEN_STATUS:
 		return do_status(argument);
+	case TWIN_XEN_UPCALL:
+		return do_upcall(argument);
+	case TWIN_XEN_ANSWER:
+		return do_answer(argument);
 #ifdef TWIN_XEN_TEST
 	default:
 		return xen_test(number, (uint64_t)argument);

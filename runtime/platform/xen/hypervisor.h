@@ -203,6 +203,18 @@ struct xen_tasklet {
 	uint64_t words[16];
 };
 
+/* struct timer has no more than this in the builds that there are tables for. */
+struct xen_timer {
+	uint64_t words[16];
+};
+
+void init_timer(struct xen_timer *timer, void (*function)(void *), void *data,
+		unsigned int processor);
+void set_timer(struct xen_timer *timer, int64_t time);
+void stop_timer(struct xen_timer *timer);
+void kill_timer(struct xen_timer *timer);
+int64_t get_s_time(void);
+
 void softirq_tasklet_init(struct xen_tasklet *tasklet, void (*function)(void *), void *data);
 void tasklet_schedule(struct xen_tasklet *tasklet);
 void tasklet_kill(struct xen_tasklet *tasklet);

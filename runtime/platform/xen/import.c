@@ -3,20 +3,13 @@
  * What driver code and hot routines call outside.
  *
  * The hot routines are rewritten and inside, so packets need one import: the frame that
- * they received. Every other routine of dom0's kernel aborts the driver with its name.
+ * they received. Every other routine of dom0's kernel is an upcall (upcall.c).
  *
  * Called with interrupts off, on Xen's stack, with Xen's GS base.
  */
 #include <twin/guest.h>
 
 #include "platform.h"
-
-int xen_import(struct twin_instance *instance, struct twin_call_frame *frame)
-{
-	(void)instance;
-	(void)frame;
-	return TWIN_ABORTED;
-}
 
 /*
  * u32 host_receive(void *data, u32 length, struct sk_buff *skb, u32 flags, u32 vlan)
@@ -30,20 +23,5 @@ int twin_import_host_receive(struct twin_cpu *cpu, struct twin_call_frame *frame
 	if (!xen_vif_receive(frame->rdi, frame->rsi, frame->rcx))
 		xen_count(&xen_counts.unwanted);
 	frame->rax = HOT_RX_UNWANTED;
-	return TWIN_OK;
-}
-
-/*
- * bool queue_delayed_work_on(int cpu, struct workqueue_struct *, struct delayed_work *,
- *			      unsigned long delay)
- *
- * Interrupt handlers hasten a check of the link that dom0's own timer makes every two
- * seconds. It is left to that timer: true, "has been queued".
- */
-int twin_import_queue_delayed_work_on(struct twin_cpu *cpu, struct twin_call_frame *frame)
-{
-	(void)cpu;
-	xen_count(&xen_counts.deferred);
-	frame->rax = 1;
 	return TWIN_OK;
 }

@@ -23,10 +23,12 @@ static uint32_t home;
 static uint32_t pending;		/* an interrupt that the handler has not seen */
 static struct pirq *raised;		/* to be ended; dom0's, which keeps it bound */
 static bool listed;			/* polls are due; written served */
+static bool in_handler;			/* what was entered last; written served */
 
 void xen_service_request(void)
 {
-	if (xen_attached())
+	/* While the driver waits for dom0 nothing can be served; afterwards all is. */
+	if (xen_attached() && !xen_upcall_waits())
 		tasklet_schedule_on_cpu(&tasklet, home);
 }
 
@@ -52,7 +54,19 @@ static void end_interrupt(void)
 		pirq_guest_eoi(raised);
 }
 
-/* Whether the driver is alive. */
+/* Whether the driver is alive. A handler that has not come to its end has not quieted the card:
+ * its interrupt, ended, would come again at once. */
+static bool handled(int status)
+{
+	if (status == TWIN_OK) {
+		end_interrupt();
+		return true;
+	}
+	__atomic_store_n(&pending, 1, __ATOMIC_RELEASE);
+	return false;
+}
+
+/* Whether the driver is alive, and waits for nothing. */
 static bool run_handler(void)
 {
 	uint64_t result;
@@ -60,15 +74,10 @@ static bool run_handler(void)
 
 	if (!__atomic_exchange_n(&pending, 0, __ATOMIC_ACQ_REL))
 		return true;
-	status = xen_run((const void *)xen_device.interrupt, xen_device.given.irq,
-			 xen_device.given.interrupt_cookie, 0, &result);
-	if (status == TWIN_OK) {
-		end_interrupt();
-		return true;
-	}
-	/* Nobody has quieted the card: ended, it would interrupt again at once. */
-	__atomic_store_n(&pending, 1, __ATOMIC_RELEASE);
-	return false;
+	in_handler = true;
+	status = xen_run_patiently((const void *)xen_device.interrupt, xen_device.given.irq,
+				   xen_device.given.interrupt_cookie, 0, &result);
+	return status != TWIN_FROZEN && handled(status);
 }
 
 /* Whether polling is not done. */
@@ -76,12 +85,20 @@ static bool poll_slice(void)
 {
 	uint64_t listed = 0, received;
 
-	if (xen_run(twin_function_hot_poll, BUDGET, 0, 0, &received))
+	in_handler = false;
+	if (xen_run_patiently(twin_function_hot_poll, BUDGET, 0, 0, &received))
 		return false;
 	xen_count(&xen_counts.polls);
 	if (xen_run(twin_function_hot_pending, 0, 0, 0, &listed))
 		return false;
 	return (uint32_t)listed;
+}
+
+void xen_interrupt_resumed(int status)
+{
+	if (in_handler)
+		handled(status);
+	listed = status == TWIN_OK;
 }
 
 /* Handler, NAPI, completions; whether there is more. */
@@ -106,6 +123,9 @@ static void serve(void *unused)
 		return;
 	}
 	listed = slice();
+	/* The driver waits: this goes on when it has its answer. */
+	if (xen_upcall_waits())
+		return;
 	xen_vif_service();
 	xen_vif_notify();
 	xen_unlock();

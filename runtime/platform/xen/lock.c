@@ -27,7 +27,10 @@ bool xen_lock_patiently(void)
 	return false;
 }
 
+/* A driver that waits for dom0 has it until it goes on. */
 void xen_unlock(void)
 {
+	if (xen_upcall_waits())
+		return;
 	__atomic_store_n(&held, 0, __ATOMIC_RELEASE);
 }

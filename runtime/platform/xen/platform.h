@@ -185,6 +185,9 @@ int xen_instance_create(void);
  * abort has then been reported on the console. Served; interrupts are off meanwhile.
  */
 int xen_run(const void *function, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t *result);
+/* The driver that waits on this processor goes on, as xen_run(); or is aborted. Served */
+int xen_resume(uint64_t rax);
+void xen_forsake(void);
 extern struct twin_instance xen_instance;
 
 /* ---- clock.c --------------------------------------------------------------------- */
@@ -200,13 +203,28 @@ static inline void xen_clock_turn(struct xen_seen *seen)
 
 /* ---- import.c --------------------------------------------------------------------- */
 
-int xen_import(struct twin_instance *instance, struct twin_call_frame *frame);
 int twin_import_host_receive(struct twin_cpu *cpu, struct twin_call_frame *frame);
-int twin_import_queue_delayed_work_on(struct twin_cpu *cpu, struct twin_call_frame *frame);
+
+/* ---- upcall.c: calls of dom0's kernel ------------------------------------------------ */
+
+void xen_upcall_start(uint32_t home);	/* [idle] */
+void xen_upcall_stop(void);		/* [dom0], not served; no driver code waits */
+/* Any routine but those that have a function here: the driver waits, or is aborted. */
+int xen_import(struct twin_instance *instance, struct twin_call_frame *frame);
+/* xen_run() for the tasklet, interrupts on. TWIN_FROZEN: the driver waits for dom0, and
+ * xen_lock is not given up; xen_interrupt_resumed() has the end. */
+int xen_run_patiently(const void *function, uint64_t a0, uint64_t a1, uint64_t a2,
+		      uint64_t *result);
+/* Whether the driver waits for dom0. [any] */
+bool xen_upcall_waits(void);
+long xen_upcall_fetch(struct twin_xen_upcall *call);			/* [dom0] */
+long xen_upcall_answer(const struct twin_xen_answer *answer);		/* [dom0] */
 
 /* ---- interrupt.c -------------------------------------------------------------------- */
 
 void xen_interrupt_start(uint32_t home);	/* [idle] */
+/* What the tasklet had entered when the driver began to wait has ended so. Served */
+void xen_interrupt_resumed(int status);
 /* The driver has nothing to do: no interrupt is pending, no poll is due. Served */
 bool xen_interrupt_idle(void);
 /* No tasklet runs afterwards; dom0 gets the interrupt again. [dom0], not served */

@@ -573,6 +573,70 @@ void the_gs_base_is_the_windows_in_driver_code_alone(void)
 	set_host_gs(before);
 }
 
+/* ---- Freezing -------------------------------------------------------------- */
+
+static int freeze_import(struct twin_call_frame *frame)
+{
+	(void)frame;
+	note_gs();
+	return TWIN_FROZEN;
+}
+
+static void set_up_frozen(void)
+{
+	set_up_with(with->number, 1);
+	CHECK_EQUAL(twin_testbed_add_stack(user, cpu, with->stacks_fd, 0), TWIN_OK);
+	twin_instance_add_text(instance, (uint64_t)with->text_start, (uint64_t)with->text_end);
+	host.import = freeze_import;
+	CHECK_EQUAL(enter(with->import, 0x77, 0), TWIN_FROZEN);
+	CHECK(cpu->frozen == instance && !cpu->instance && !cpu->in_driver);
+	CHECK_EQUAL(instance->gate.word, 0);
+}
+
+/* Driver code waits on its stack; with the answer it goes on, and may wait again. */
+void a_frozen_driver_goes_on(void)
+{
+	const uint64_t before = gs_base();
+
+	set_host_gs(HOST_GS);
+	set_up_window();
+	tear_down();
+	set_up_frozen();
+	CHECK_EQUAL(seen_gs, HOST_GS);
+	CHECK_EQUAL(gs_base(), HOST_GS);
+	CHECK_EQUAL(enter(with->load, DATA, 0), TWIN_BUSY);
+	CHECK_EQUAL(twin_prepare_quick(cpu, instance), TWIN_INVALID);
+	CHECK_EQUAL(twin_resume(cpu, instance, 1234, &result), TWIN_OK);
+	CHECK_EQUAL(result, 1234);
+	CHECK_EQUAL(gs_base(), HOST_GS);
+	CHECK_EQUAL(twin_resume(cpu, instance, 1234, &result), TWIN_INVALID);
+	CHECK_EQUAL(enter(with->load, DATA + 0x18, 0), TWIN_OK);
+	CHECK_EQUAL(result, word(0, 0x18));
+	tear_down();
+	/* Nobody answers. */
+	set_up_frozen();
+	twin_abandon(cpu, instance);
+	CHECK(!cpu->frozen);
+	CHECK_EQUAL(twin_instance_report(instance)->kind, TWIN_ABORT_IMPORT);
+	CHECK(reported_rip_within((uint64_t)with->import, (uint64_t)with->import + 64));
+	CHECK_EQUAL(twin_resume(cpu, instance, 0, &result), TWIN_INVALID);
+	CHECK_EQUAL(enter(with->load, DATA, 0), TWIN_DEAD);
+	tear_down();
+	/* The instance dies meanwhile. */
+	set_up_frozen();
+	instance->dead = 2;
+	CHECK_EQUAL(twin_resume(cpu, instance, 0, &result), TWIN_DEAD);
+	CHECK(!cpu->frozen);
+	/* Vector registers would not be kept: no freezing. */
+	tear_down();
+	set_up_window();
+	host.import = freeze_import;
+	CHECK_EQUAL(enter(with->import, 0x77, 0), TWIN_ABORTED);
+	CHECK(!cpu->frozen);
+	tear_down_window();
+	set_host_gs(before);
+}
+
 /* Prepared as a host does that sets the GS base itself. */
 static void set_up_quick(void)
 {
