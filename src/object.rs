@@ -6,6 +6,9 @@
 //!
 //! The verifier sees the bytes as they will be used, unless it is not asked.
 
+use std::panic::resume_unwind;
+use std::thread;
+
 use command_line::codes::CommandCode;
 use command_line::failure::Failure;
 use command_line::input::Input;
@@ -30,8 +33,8 @@ pub struct Made {
 /// It is refused, or it does not keep the contract.
 pub fn make(input: &Input, options: Options, demanded: Option<Contract>) -> Result<Made, Failure> {
     let file = &input.name;
-    let mut rewritten = rewritten(input, options)?;
-    let original = mark::hash(input.contents());
+    let (rewritten, original) = with_hash(input, options);
+    let mut rewritten = rewritten?;
     mark::put(&mut rewritten.object, options, &original);
     let bytes = serialise(file, &rewritten)?;
     if let Some(contract) = demanded {
@@ -41,6 +44,21 @@ pub fn make(input: &Input, options: Options, demanded: Option<Contract>) -> Resu
         bytes,
         sites: rewritten.sites,
         original,
+    })
+}
+
+/// The object rewritten, and the hash of the original: by another thread, if the options
+/// allow one.
+fn with_hash(input: &Input, options: Options) -> (Result<Rewritten, Failure>, String) {
+    let hash = || mark::hash(input.contents());
+    if options.threads.get() == 1 {
+        return (rewritten(input, options), hash());
+    }
+    thread::scope(|scope| {
+        let hash = scope.spawn(hash);
+        let rewritten = rewritten(input, options);
+        let hash = hash.join().unwrap_or_else(|panic| resume_unwind(panic));
+        (rewritten, hash)
     })
 }
 

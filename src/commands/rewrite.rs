@@ -114,7 +114,8 @@ pub struct Opts {
     /// Sign the results for the kernel, with a private key and its certificate.
     #[arg(long, num_args = 2, value_names = ["KEY", "CERT"])]
     sign: Option<Vec<PathBuf>>,
-    /// Number of inputs to rewrite in parallel [default: one for each core].
+    /// Number of threads [default: one for each core]. Each takes an input; where there are
+    /// fewer inputs, several take the functions of one.
     #[arg(short, long, value_name = "N", value_parser = at_least_one)]
     jobs: Option<NonZero<usize>>,
     /// Do not verify the result.
@@ -140,6 +141,7 @@ impl Opts {
             opts: &self,
             signer: self.signer()?,
             report: report_to,
+            threads: self.threads_each(jobs.len()),
         };
         let mut report = match &work.report {
             Some(to) => Some(RewriteReport::create(to, self.scheme, self.accesses)?),
@@ -149,7 +151,7 @@ impl Opts {
         let mut unsigned = Unsigned::default();
         let result = parallel::each(
             &jobs,
-            self.jobs.unwrap_or_else(parallel::cores),
+            self.threads(),
             |job| work.rewrite(job),
             |job, result| account(job, &result, report.as_mut(), &mut unsigned),
         );
@@ -158,6 +160,16 @@ impl Opts {
             Some(Err(failure)) => Err(failure),
             _ => result,
         }
+    }
+
+    fn threads(&self) -> NonZero<usize> {
+        self.jobs.unwrap_or_else(parallel::cores)
+    }
+
+    /// How many threads each of so many inputs gets.
+    fn threads_each(&self, inputs: usize) -> NonZero<usize> {
+        let each = self.threads().get() / inputs.max(1);
+        NonZero::new(each).unwrap_or(NonZero::<usize>::MIN)
     }
 
     /// The key and certificate that are asked for.
@@ -181,11 +193,12 @@ impl Opts {
         self.target.unwrap_or(default)
     }
 
-    fn options(&self, target: Target) -> svm_rewrite::Options {
+    fn options(&self, target: Target, threads: NonZero<usize>) -> svm_rewrite::Options {
         svm_rewrite::Options {
             accesses: self.accesses,
             processor: self.processor.unwrap_or(self.scheme.processor()),
             report: self.report.is_some(),
+            threads,
             ..svm_rewrite::Options::of(target, self.scheme)
         }
     }

@@ -1,6 +1,8 @@
 //! All decisions about code, in order: the class of each instruction, the stack facts
 //! there, and how it will be written. Objects and assembly text both use this.
 
+use std::num::NonZero;
+
 use twin_abi::{Accesses, MadeFor, Processor, Scheme, Target};
 
 use crate::analyse::class::Class;
@@ -35,6 +37,8 @@ pub struct Options {
     /// For tests: before each sequence, also overwrite every register and the
     /// flags that liveness calls dead there. Behaviour must not change.
     pub poison: bool,
+    /// Most threads that work on one object. The result does not depend on it.
+    pub threads: NonZero<usize>,
 }
 
 impl Options {
@@ -52,6 +56,7 @@ impl Options {
             processor: scheme.processor(),
             report: false,
             poison: false,
+            threads: NonZero::<usize>::MIN,
         }
     }
 
@@ -150,7 +155,9 @@ pub fn decide<'a>(
     }
     (target.check_object)(lifted.object).map_err(|refusal| vec![refusal])?;
     // Control flow, what each instruction is, what is live before it.
-    let analysis = analyse::analyse(lifted, hints, &target.classes, options.accesses)?;
+    let analysis = analyse::analyse(
+        lifted, hints, &target.classes, options.accesses, options.threads,
+    )?;
     let asked = match options.row().has_checks() {
         true => Asked::of(target.keeps_frames),
         false => Asked::AllWords,
@@ -207,7 +214,13 @@ pub fn statistics(
     accesses: Accesses,
 ) -> Result<Stats, Vec<Refusal>> {
     let hints = Hints::of_object(lifted);
-    let analysis = analyse::analyse(lifted, &hints, &target.classes, Accesses::All)?;
+    let analysis = analyse::analyse(
+        lifted,
+        &hints,
+        &target.classes,
+        Accesses::All,
+        NonZero::<usize>::MIN,
+    )?;
     let codemap = codemap::entries(lifted, &hints.switches).ok();
     let asked = Asked::of(target.keeps_frames);
     let refined = codemap.and_then(|codemap| refine(&analysis, &codemap, target, asked));

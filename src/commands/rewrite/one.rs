@@ -1,11 +1,13 @@
 //! One input, from reading to the finished file.
 
+use std::num::NonZero;
+
 use command_line::assembler;
 use command_line::failure::Failure;
 use command_line::input::Input;
 use command_line::output::{self, Destination, Pending};
 use elf_loader::archive::{self, Member};
-use svm_rewrite::Target;
+use svm_rewrite::{Options, Target};
 
 use super::Opts;
 use super::jobs::Job;
@@ -23,6 +25,8 @@ pub(super) struct Work<'o> {
     pub signer: Option<Signer>,
     /// Where a report goes.
     pub report: Option<Destination>,
+    /// How many threads work on one input.
+    pub threads: NonZero<usize>,
 }
 
 /// The result for an input.
@@ -108,7 +112,7 @@ impl Work<'_> {
         self.refuse_to_sign(input, "assembly text")?;
         let target = self.opts.target.unwrap_or(Target::Process);
         let module = target == Target::Linux;
-        let options = source::options(self.opts.options(target))?;
+        let options = source::options(self.options(target))?;
         let assemble = |marked: &[u8]| assembler::assemble(file, marked);
         let printed = source::rewrite(file, text, options, None, assemble)?;
         let unverified = match (module, self.opts.no_verify) {
@@ -123,7 +127,7 @@ impl Work<'_> {
         let sites = match &self.report {
             Some(report) if module => Sites::new(
                 file,
-                &object::rewritten(input, self.opts.options(target))?.sites,
+                &object::rewritten(input, self.options(target))?.sites,
                 report,
             ),
             Some(_) => {
@@ -138,6 +142,10 @@ impl Work<'_> {
         Ok(self.done(input, original, sites, unverified, target))
     }
 
+    fn options(&self, target: Target) -> Options {
+        self.opts.options(target, self.threads)
+    }
+
     /// The target of objects.
     fn target(&self) -> Target {
         self.opts.target.unwrap_or(Target::Hypervisor)
@@ -147,7 +155,7 @@ impl Work<'_> {
     fn make(&self, input: &Input) -> Result<Made, Failure> {
         let target = self.target();
         let demanded = (!self.opts.no_verify).then(|| self.opts.contract(target));
-        let made = object::make(input, self.opts.options(target), demanded)?;
+        let made = object::make(input, self.options(target), demanded)?;
         let sites = match &self.report {
             Some(report) => Sites::new(&input.name, &made.sites, report),
             None => Sites::default(),

@@ -13,7 +13,11 @@ pub mod references;
 pub mod routines;
 pub mod survey;
 pub mod switches;
+mod threads;
 mod unbalanced;
+
+use std::num::NonZero;
+use std::ops::Range;
 
 use foldhash::HashMap;
 use liveness::{BlockId, Effect, LocSet};
@@ -50,8 +54,8 @@ pub struct Analysis<'a> {
     pub(crate) switches: Switches,
 }
 
-/// Analyses code, of which these accesses are to be translated. Refusals of instructions
-/// are in the result.
+/// Analyses code, of which these accesses are to be translated, on so many threads. Refusals
+/// of instructions are in the result.
 ///
 /// # Errors
 /// Metadata that cannot be read.
@@ -60,6 +64,7 @@ pub(crate) fn analyse<'a>(
     hints: &Hints,
     rules: &classify::Rules,
     accesses: Accesses,
+    threads: NonZero<usize>,
 ) -> Result<Analysis<'a>, Vec<Refusal>> {
     // Facts from metadata and the target, before any instruction is looked at.
     let hidden = HiddenFlow::find(lifted, hints).map_err(|refusal| vec![refusal])?;
@@ -74,12 +79,8 @@ pub(crate) fn analyse<'a>(
     };
     let mut references = (rules.references)(lifted);
     let refused = std::mem::take(&mut references.refusals);
-    let mut judgements = Judgements::room_for(lifted.insts.len(), refused);
-    let mut surveyor = Surveyor::new(lifted.insts.len());
-    // Functions hold every instruction, in order.
-    for f in (0..lifted.functions.len() as u32).map(FuncIdx) {
-        judge.function(f, &mut surveyor, &mut judgements);
-    }
+    let runs = threads::by_functions(lifted, threads, |functions| judge.run(functions));
+    let mut judgements = Judgements::joined(runs, lifted.insts.len(), refused);
     let known = flow::InstFacts {
         exits: &judgements.exits,
         surveys: &judgements.surveys,
@@ -137,19 +138,57 @@ struct Judgements {
 }
 
 impl Judgements {
-    fn room_for(count: usize, refusals: Vec<Refusal>) -> Judgements {
+    /// Those of one run of functions after the other; refusals come after earlier ones.
+    fn joined(runs: Vec<Judgements>, count: usize, refusals: Vec<Refusal>) -> Judgements {
+        let mut runs = runs.into_iter();
+        let mut all = runs.next().unwrap_or_else(|| Judgements::room_for(0));
+        let own = std::mem::replace(&mut all.refusals, refusals);
+        all.refuse(own);
+        let missing = count - all.surveys.len();
+        all.surveys.reserve_exact(missing);
+        all.exits.reserve_exact(missing);
+        all.effects.reserve_exact(missing);
+        for run in runs {
+            all.surveys.extend(run.surveys);
+            all.changes_facts.extend(run.changes_facts);
+            all.exits.extend(run.exits);
+            all.effects.extend(run.effects);
+            all.classes.extend(run.classes);
+            all.refuse(run.refusals);
+        }
+        all
+    }
+
+    fn refuse(&mut self, refusals: Vec<Refusal>) {
+        for refusal in refusals {
+            refusal::add(&mut self.refusals, refusal);
+        }
+    }
+
+    fn room_for(count: usize) -> Judgements {
         Judgements {
             surveys: Vec::with_capacity(count),
             changes_facts: Vec::with_capacity(count),
             exits: Vec::with_capacity(count),
             effects: Vec::with_capacity(count),
             classes: Vec::with_capacity(count),
-            refusals,
+            refusals: Vec::new(),
         }
     }
 }
 
 impl Judge<'_> {
+    /// Judges the instructions of functions that follow one another.
+    fn run(&self, functions: Range<u32>) -> Judgements {
+        let insts = functions.clone().map(|f| self.lifted.function(FuncIdx(f)));
+        let count = insts.map(|function| function.insts.len()).sum();
+        let (mut surveyor, mut judgements) = (Surveyor::new(count), Judgements::room_for(count));
+        for f in functions.map(FuncIdx) {
+            self.function(f, &mut surveyor, &mut judgements);
+        }
+        judgements
+    }
+
     /// Judges the instructions of a function.
     fn function(&self, f: FuncIdx, surveyor: &mut Surveyor, judgements: &mut Judgements) {
         let lifted = self.lifted;
