@@ -43,23 +43,48 @@ int twin_outgoing_init(struct twin_outgoing *outgoing, struct twin_frames *frame
 	return TWIN_OK;
 }
 
+static inline void unpin_piece(struct twin_frames *frames, const struct twin_piece *piece)
+{
+	if (twin_first_frame(piece) == twin_last_frame(piece))
+		twin_frame_unpin(&frames->words[twin_first_frame(piece)]);
+	else
+		twin_frames_unpin(frames, piece);
+}
+
 static void unpin_first(struct twin_outgoing *outgoing, struct twin_flight *flight, uint32_t pieces)
 {
 	while (pieces-- > 0)
-		twin_frames_unpin(outgoing->frames, &flight->piece[pieces]);
+		unpin_piece(outgoing->frames, &flight->piece[pieces]);
+}
+
+/* Whether a piece is of one frame, that exists: most are. One that wraps is not. */
+static inline bool is_of_one_frame(const struct twin_frames *frames, const struct twin_piece *piece)
+{
+	return piece->length && piece->length <= TWIN_PAGE_SIZE &&
+	       twin_first_frame(piece) == twin_last_frame(piece) &&
+	       twin_first_frame(piece) < frames->count;
+}
+
+/* frames.c decides about any other. */
+static inline enum twin_admission pin_piece(struct twin_frames *frames, uint32_t owner,
+					    const struct twin_piece *piece)
+{
+	if (is_of_one_frame(frames, piece))
+		return twin_frame_pin(&frames->words[twin_first_frame(piece)], owner, 0);
+	return twin_frames_pin(frames, owner, piece);
 }
 
 /* Copies and pins the pieces, all or none. */
-static enum twin_admission pin_pieces(struct twin_outgoing *outgoing, struct twin_flight *flight,
-				      uint32_t owner, const struct twin_piece *piece,
-				      uint32_t pieces)
+static inline enum twin_admission pin_pieces(struct twin_outgoing *outgoing,
+					     struct twin_flight *flight, uint32_t owner,
+					     const struct twin_piece *piece, uint32_t pieces)
 {
 	enum twin_admission admission;
 	uint32_t i;
 
 	for (i = 0; i < pieces; i++) {
 		flight->piece[i] = piece[i];
-		admission = twin_frames_pin(outgoing->frames, owner, &flight->piece[i]);
+		admission = pin_piece(outgoing->frames, owner, &flight->piece[i]);
 		if (admission != TWIN_ADMITTED) {
 			unpin_first(outgoing, flight, i);
 			return admission;

@@ -320,6 +320,50 @@ static void a_guests_frame_is_sent_only_while_a_packet_pins_it(void)
 	twin_dma_give_back(&dma);
 }
 
+/* Buffers of one frame, of two and of more take other ways through the check. */
+static void buffers_of_many_frames_are_checked_to_their_last(void)
+{
+	static struct twin_flight flights[1];
+	const struct twin_piece piece = { .address = 40 * PAGE + 4000, .length = 3 * PAGE };
+	struct twin_outgoing outgoing;
+	uint64_t ticket, cookie, frame;
+	uint32_t guest, frames_of_it;
+
+	for (frames_of_it = 1; frames_of_it <= 4; frames_of_it++) {
+		const uint32_t length = 96 + (frames_of_it - 1) * TWIN_PAGE_SIZE;
+
+		/* The pool's last frames, and one frame more. */
+		refuses(TX, (33 - frames_of_it) * PAGE + 4000, DATA(length - 95), TWIN_DMA_FOREIGN,
+			(33 - frames_of_it) * PAGE + 4000);
+		take();
+		put(TX, 0, (32 - frames_of_it) * PAGE + 4000, DATA(length));
+		CHECK(ring(TX, 1));
+		twin_dma_give_back(&dma);
+
+		/* Anna's frames 40 to 43, of which a packet pins all. */
+		take();
+		CHECK_EQUAL(twin_outgoing_init(&outgoing, &frames, flights, 1), TWIN_OK);
+		put(TX, 0, piece.address, DATA(length));
+		CHECK(!ring(TX, 1));
+		CHECK_EQUAL(twin_outgoing_admit(&outgoing, ANNA, 1, &piece, 1, &ticket),
+			    TWIN_ADMITTED);
+		CHECK(ring(TX, 1));
+		for (frame = 40; frame < 44; frame++)
+			CHECK_EQUAL(twin_frame_pins(&frames, frame),
+				    frame < 40 + frames_of_it ? 2 : 1);
+		CHECK_EQUAL(twin_outgoing_complete(&outgoing, ticket, &guest, &cookie), TWIN_OK);
+		/* Not pinned any more, so not to be sent a second time. */
+		put(TX, 1, 43 * PAGE, DATA(60));
+		if (frames_of_it < 4)
+			CHECK(!ring(TX, 2));
+		card_sends(0, 1);
+		CHECK(twin_dma_show(&dma, &report));
+		CHECK_EQUAL(twin_frame_pins(&frames, 40), 0);
+		twin_dma_give_back(&dma);
+		CHECK_EQUAL(pins_of_all(), 0);
+	}
+}
+
 /* ---- Tails -------------------------------------------------------------------- */
 
 static void a_bad_tail_is_refused(void)
@@ -535,6 +579,7 @@ int main(void)
 	RUN(a_foreign_buffer_is_refused);
 	RUN(lengths_and_types_are_refused);
 	RUN(a_guests_frame_is_sent_only_while_a_packet_pins_it);
+	RUN(buffers_of_many_frames_are_checked_to_their_last);
 	RUN(a_bad_tail_is_refused);
 	RUN(a_bad_ring_is_not_taken);
 	RUN(the_pools_frames_stay_dom0s);

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Taking rings of descriptors and giving them back; see <twin/dma.h>.
+ *
+ * dom0's frames of the pool are pinned once, and held while the rings are taken: a
+ * descriptor costs no pin, unless it is of a guest's frame or of one that is dom0's since.
+ */
+#include "dma.h"
+#include "internal.h"
+
+uint64_t twin_dma_size(void)
+{
+	return sizeof(struct twin_dma);
+}
+
+void twin_dma_init(struct twin_dma *dma, struct twin_frames *frames, const uint64_t *pool,
+		   uint64_t *held)
+{
+	uint64_t i;
+
+	for (i = 0; i < sizeof(*dma); i++)
+		((volatile uint8_t *)dma)[i] = 0;
+	dma->frames = frames;
+	dma->pool = pool;
+	dma->held = held;
+}
+
+static struct twin_piece descriptors_of(const struct twin_dma_ring *ring)
+{
+	return twin_piece_of(ring->is.base, ring->is.count * (uint32_t)sizeof(*ring->is.copy));
+}
+
+/* 13.4.25 to 13.4.29, 13.4.36 to 13.4.40. */
+static bool is_ring_valid(const struct twin_dma_ring *ring)
+{
+	const struct twin_dma_ring_config *is = &ring->is;
+
+	return is->count && is->count <= TWIN_DMA_DESCRIPTORS && !(is->count % TWIN_DMA_GRANULE) &&
+	       !(is->base % sizeof(*is->copy)) && is->head < is->count && is->tail < is->count;
+}
+
+static bool may_be_taken(struct twin_dma *dma, const struct twin_dma_ring *ring)
+{
+	const struct twin_piece piece = descriptors_of(ring);
+
+	if (is_ring_valid(ring) && piece.address + piece.length - 1 >= piece.address &&
+	    twin_has_piece(dma, dma->held, &piece))
+		return true;
+	return twin_dma_violated(dma, ring, TWIN_DMA_RING, 0, ring->is.base);
+}
+
+static bool take_ring(struct twin_dma *dma, struct twin_dma_ring *ring,
+		      const struct twin_dma_ring_config *config)
+{
+	*ring = (struct twin_dma_ring){ .is = *config, .shown = config->head,
+					.tail = config->head };
+	if (!may_be_taken(dma, ring) || !twin_dma_admit(dma, ring, config->tail))
+		return false;
+	*config->tail_register = config->tail;
+	return true;
+}
+
+static struct twin_piece frame_at(uint64_t frame)
+{
+	return twin_piece_of(frame << TWIN_PAGE_SHIFT, 1);
+}
+
+/* Pin dom0's frames of the pool. */
+static void hold_pool(struct twin_dma *dma)
+{
+	uint64_t frame;
+
+	for (frame = 0; frame < dma->frames->count; frame++) {
+		const struct twin_piece piece = frame_at(frame);
+		const uint64_t bit = 1ull << (frame % 64);
+
+		dma->held[frame / 64] &= ~bit;
+		if (twin_has_frame(dma->pool, frame) &&
+		    twin_frames_pin(dma->frames, TWIN_OWNER_DOM0, &piece) == TWIN_ADMITTED)
+			dma->held[frame / 64] |= bit;
+	}
+}
+
+static void release_pool(struct twin_dma *dma)
+{
+	uint64_t frame;
+
+	for (frame = 0; frame < dma->frames->count; frame++)
+		if (twin_has_frame(dma->held, frame)) {
+			const struct twin_piece piece = frame_at(frame);
+
+			twin_frames_unpin(dma->frames, &piece);
+		}
+}
+
+static void drop(struct twin_dma *dma, uint32_t rings)
+{
+	while (rings-- > 0)
+		twin_dma_forget(dma, &dma->ring[rings]);
+	release_pool(dma);
+}
+
+static int take(struct twin_dma *dma, const struct twin_dma_ring_config rings[TWIN_DMA_RINGS])
+{
+	uint32_t kind;
+
+	if (dma->taken)
+		return TWIN_BUSY;
+	hold_pool(dma);
+	for (kind = 0; kind < TWIN_DMA_RINGS; kind++)
+		if (!take_ring(dma, &dma->ring[kind], &rings[kind])) {
+			drop(dma, kind);
+			return TWIN_INVALID;
+		}
+	__atomic_store_n(&dma->taken, 1, __ATOMIC_RELEASE);
+	return TWIN_OK;
+}
+
+int twin_dma_take(struct twin_dma *dma, const struct twin_dma_ring_config rings[TWIN_DMA_RINGS])
+{
+	int status;
+
+	lock(&dma->lock);
+	status = take(dma, rings);
+	unlock(&dma->lock);
+	return status;
+}
+
+void twin_dma_give_back(struct twin_dma *dma)
+{
+	lock(&dma->lock);
+	if (dma->taken) {
+		twin_dma_follow(dma);
+		drop(dma, TWIN_DMA_RINGS);
+		__atomic_store_n(&dma->taken, 0, __ATOMIC_RELEASE);
+	}
+	unlock(&dma->lock);
+}
+
+/* ---- For hosts --------------------------------------------------------------- */
+
+void twin_instance_set_dma(struct twin_instance *instance, struct twin_dma *dma)
+{
+	instance->dma = dma;
+}
+
+void twin_dma_events(struct twin_dma *dma, struct twin_dma_statistics *copy,
+		     struct twin_dma_report *last)
+{
+	lock(&dma->lock);
+	*copy = dma->statistics;
+	*last = dma->report;
+	unlock(&dma->lock);
+}
