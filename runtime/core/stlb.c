@@ -206,17 +206,22 @@ static int window_of(struct twin_instance *instance, uint64_t page, uint64_t *wi
 	return TWIN_MAPPED;
 }
 
-int twin_translate(struct twin_instance *instance, uint64_t va, uint64_t *mapped)
+/* Not inlined: with a window twin_translate is then a few instructions. */
+static __attribute__((noinline)) int translate_by_table(struct twin_instance *instance,
+							uint64_t va, uint64_t *mapped)
 {
 	uint64_t window;
-	int refusal;
+	const int refusal = window_of(instance, page_of(va), &window);
 
-	if (has_window(instance))
-		return twin_window_translate(instance, va, mapped);
-	refusal = window_of(instance, page_of(va), &window);
 	if (!refusal)
 		*mapped = window + (va & PAGE_MASK);
 	return refusal;
+}
+
+int twin_translate(struct twin_instance *instance, uint64_t va, uint64_t *mapped)
+{
+	return has_window(instance) ? twin_window_translate(instance, va, mapped) :
+				      translate_by_table(instance, va, mapped);
 }
 
 /* ---- The slow path ----------------------------------------------------- */

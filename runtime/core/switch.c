@@ -5,7 +5,7 @@
  * A packet's number is in as many queues as it has holders. Queues, the free
  * chain and holders change under the lock. A packet's `arrival` is written before
  * its number is queued, and not again before its last holder has let go; so
- * copying needs no lock.
+ * copying needs no lock. Nor does looking for a packet (next_packet).
  */
 #include <stddef.h>
 
@@ -135,6 +135,12 @@ static void copy(void *to, const void *from, uint64_t size)
 	__asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(size) : : "memory");
 }
 
+/* Bytes from an address to the end of its page. */
+static uint32_t rest_of_page(uint64_t address)
+{
+	return TWIN_PAGE_SIZE - (uint32_t)(address & PAGE_MASK);
+}
+
 int twin_copy_from_dom0(struct twin_instance *instance, void *to, uint64_t from, uint32_t size)
 {
 	uint8_t *at = to;
@@ -147,7 +153,7 @@ int twin_copy_from_dom0(struct twin_instance *instance, void *to, uint64_t from,
 		if (twin_translate(instance, from, &mapped))
 			return TWIN_ABORTED;
 		/* Of a window's three pages only the middle one is certainly dom0's. */
-		chunk = TWIN_PAGE_SIZE - (uint32_t)(from & PAGE_MASK);
+		chunk = rest_of_page(from);
 		if (chunk > size)
 			chunk = size;
 		copy(at, (const void *)mapped, chunk);
@@ -155,6 +161,26 @@ int twin_copy_from_dom0(struct twin_instance *instance, void *to, uint64_t from,
 		from += chunk;
 		size -= chunk;
 	}
+	return TWIN_OK;
+}
+
+/*
+ * The Ethernet address at dom0 address `from`, as in twin_switch.address: the first byte is
+ * the lowest, for x86 is little-endian. A repeated move of six bytes takes longer than all
+ * else here, so it is one load, unless the page ends before that.
+ */
+static int read_address(struct twin_instance *instance, uint64_t from, uint64_t *address)
+{
+	uint64_t mapped, word;
+
+	if (rest_of_page(from) < sizeof(word)) {
+		*address = 0;
+		return twin_copy_from_dom0(instance, address, from, TWIN_ETH_ALEN);
+	}
+	if (twin_translate(instance, from, &mapped))
+		return TWIN_ABORTED;
+	__asm__ volatile("movq %1, %0" : "=r"(word) : "m"(*(const uint64_t *)mapped));
+	*address = word & ((1ull << (8 * TWIN_ETH_ALEN)) - 1);
 	return TWIN_OK;
 }
 
@@ -185,7 +211,8 @@ static inline __attribute__((always_inline)) uint32_t enqueue(struct twin_switch
 			queue->dropped++;
 			continue;
 		}
-		queue->packets[queue->produced++ % TWIN_SWITCH_QUEUE] = number;
+		queue->packets[queue->produced % TWIN_SWITCH_QUEUE] = number;
+		__atomic_store_n(&queue->produced, queue->produced + 1, __ATOMIC_RELEASE);
 		sw->raised |= 1ull << guest;
 		count++;
 	}
@@ -223,11 +250,10 @@ enum twin_switch_verdict twin_switch_receive(struct twin_switch *sw,
 					     const struct twin_arrival *arrival)
 {
 	enum twin_switch_verdict verdict;
-	uint64_t destination = 0;	/* a copy: dom0 may change its own meanwhile */
+	uint64_t destination;	/* a copy: dom0 may change its own meanwhile */
 
-	/* The first byte is the lowest, as in twin_switch.address: x86 is little-endian. */
 	if (arrival->length < TWIN_ETH_ALEN ||
-	    twin_copy_from_dom0(instance, &destination, arrival->data, TWIN_ETH_ALEN))
+	    read_address(instance, arrival->data, &destination))
 		return TWIN_SWITCH_REFUSED;
 	lock(&sw->lock);
 	verdict = hold_packet(sw, takers(sw, destination), arrival);
@@ -248,17 +274,16 @@ enum twin_switch_verdict twin_switch_hold(struct twin_switch *sw, uint64_t guest
 
 /* ---- Taking --------------------------------------------------------------- */
 
-/* The number of guest's next packet, or UINT32_MAX. */
-static uint32_t next_packet(struct twin_switch *sw, uint32_t guest)
+/*
+ * The number of guest's next packet, or UINT32_MAX. Without the lock: `consumed` changes by
+ * this guest's one taker alone, and an entry is written before `produced` shows it. The queue
+ * of a guest that does not exist is empty (twin_switch_detach).
+ */
+static uint32_t next_packet(const struct twin_guest_queue *queue)
 {
-	struct twin_guest_queue *queue = &sw->guests[guest];
-	uint32_t number = UINT32_MAX;
-
-	lock(&sw->lock);
-	if (has(sw, guest) && queue->consumed != queue->produced)
-		number = queue->packets[queue->consumed % TWIN_SWITCH_QUEUE];
-	unlock(&sw->lock);
-	return number;
+	if (queue->consumed == __atomic_load_n(&queue->produced, __ATOMIC_ACQUIRE))
+		return UINT32_MAX;
+	return queue->packets[queue->consumed % TWIN_SWITCH_QUEUE];
 }
 
 int twin_switch_take(struct twin_switch *sw, struct twin_instance *instance, uint32_t guest,
@@ -271,7 +296,8 @@ int twin_switch_take(struct twin_switch *sw, struct twin_instance *instance, uin
 
 	if (guest >= TWIN_SWITCH_GUESTS)
 		return TWIN_BUSY;
-	number = next_packet(sw, guest);
+	queue = &sw->guests[guest];
+	number = next_packet(queue);
 	if (number == UINT32_MAX)
 		return TWIN_BUSY;
 	arrival = &sw->packets[number].arrival;
@@ -282,7 +308,6 @@ int twin_switch_take(struct twin_switch *sw, struct twin_instance *instance, uin
 		size = arrival->length;
 	status = twin_copy_from_dom0(instance, to, arrival->data, size);
 
-	queue = &sw->guests[guest];
 	lock(&sw->lock);
 	queue->consumed++;
 	queue->taken++;

@@ -201,24 +201,20 @@ impl<'a> Instance<'a> {
     }
 
     /// dom0's memory, and with a window the data stack. The runtime finds what was added
-    /// first soonest: the stack at every entry, RAM with every packet.
+    /// first soonest: RAM with every packet, the stack at every entry.
     fn add_memory(&self, testbed: *mut Testbed) -> Result<(), LiveError> {
+        let mut regions: Vec<_> = self.regions.iter().collect();
+        regions.sort_by_key(|region| std::cmp::Reverse(region.length));
+        let (most, others) = regions.split_at(regions.len().min(1));
+        add_regions(testbed, most)?;
         if has_window(self.payload) {
             let DataStack { fd, offset } = self.data_stack;
-            // SAFETY: as above; the block is ours.
+            // SAFETY: the testbed is alive; the block is ours.
             let added = unsafe { runtime::twin_testbed_add_stack(testbed, self.cpu, fd, offset) };
             let view = (self.cpu as u64 & !(twin_abi::stack::BLOCK - 1)) + STACK_VIEW;
             done(testbed, added, view..view + twin_abi::stack::BLOCK)?;
         }
-        let mut regions: Vec<_> = self.regions.iter().collect();
-        regions.sort_by_key(|region| std::cmp::Reverse(region.length));
-        for region in regions {
-            // SAFETY: the testbed is alive, and the region's file.
-            let added = unsafe { runtime::twin_testbed_add_region(testbed, region) };
-            let range = region.dom0_start..region.dom0_start + region.length;
-            done(testbed, added, range)?;
-        }
-        Ok(())
+        add_regions(testbed, others)
     }
 
     /// Runs a function of the driver or the hot routines, by hypervisor address.
@@ -395,6 +391,16 @@ impl Drop for Instance<'_> {
 
 fn has_window(payload: &Payload) -> bool {
     !Scheme::TABLES.contains(&payload.driver.variant.scheme)
+}
+
+fn add_regions(testbed: *mut Testbed, regions: &[&Region]) -> Result<(), LiveError> {
+    for region in regions {
+        // SAFETY: the testbed is alive, and the region's file.
+        let added = unsafe { runtime::twin_testbed_add_region(testbed, *region) };
+        let range = region.dom0_start..region.dom0_start + region.length;
+        done(testbed, added, range)?;
+    }
+    Ok(())
 }
 
 /// The status of adding dom0's `range` as an error.
