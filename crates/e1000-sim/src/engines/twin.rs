@@ -307,11 +307,22 @@ impl Engine for TwinEngine<'_> {
         self.outgoing.submit(index, guest, request);
     }
 
+    fn submit_by(
+        &mut self,
+        index: usize,
+        guest: u32,
+        _: &mut Request,
+        describe: impl FnOnce(&mut Request),
+    ) {
+        describe(self.outgoing.place_for(index, guest));
+    }
+
     fn transmit(&mut self, count: u32) -> Result<u32, Stop> {
         let placed = self.outgoing.place(count as usize, &mut self.rings);
         let arguments = [self.driver.net_device, 0, u64::from(placed), 0, 0, 0];
-        self.run(self.entries.transmit, arguments)?;
-        Ok(self.outgoing.collect_results(&self.rings))
+        let claimed = self.run(self.entries.transmit, arguments)? as u32;
+        let sent = self.outgoing.collect_results(placed, claimed, &self.rings);
+        Ok(sent)
     }
 
     fn result(&self, index: usize) -> Sent {

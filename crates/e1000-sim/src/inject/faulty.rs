@@ -112,6 +112,16 @@ impl Engine for Faulty<'_> {
         self.engine.submit(index, guest, request);
     }
 
+    fn submit_by(
+        &mut self,
+        index: usize,
+        guest: u32,
+        scratch: &mut Request,
+        describe: impl FnOnce(&mut Request),
+    ) {
+        self.engine.submit_by(index, guest, scratch, describe);
+    }
+
     fn transmit(&mut self, count: u32) -> Result<u32, Stop> {
         self.outside(Moment::BeforeTransmit);
         let accepted = self.engine.transmit(count);

@@ -32,6 +32,8 @@ pub struct Outgoing {
     /// Copies of submitted requests, and their guests: what is checked is what is sent.
     submitted: Vec<(u32, Request)>,
     places: Vec<Place>,
+    /// The driver says that it has taken all that were placed.
+    all_sent: bool,
 }
 
 impl Outgoing {
@@ -55,20 +57,27 @@ impl Outgoing {
             _flights: flights,
             submitted: vec![(0, Request::default()); REQUESTS],
             places: Vec::with_capacity(REQUESTS),
+            all_sent: false,
         }
     }
 
     /// Takes request number `index` of the next batch from `guest`.
     pub fn submit(&mut self, index: usize, guest: u32, request: &Request) {
-        let (who, copy) = &mut self.submitted[index];
+        self.place_for(index, guest).copy_from(request);
+    }
+
+    /// The place where `guest` writes request number `index` of the next batch.
+    pub fn place_for(&mut self, index: usize, guest: u32) -> &mut Request {
+        let (who, place) = &mut self.submitted[index];
         *who = guest;
-        copy.copy_from(request);
+        place
     }
 
     /// Puts the first `count` submitted requests into the rings, except refused ones;
     /// gives how many it put there.
     pub fn place(&mut self, count: usize, rings: &mut Rings) -> u32 {
         self.places.clear();
+        self.all_sent = false;
         let mut placed = 0;
         let mut full = false;
         for index in 0..count {
@@ -118,27 +127,29 @@ impl Outgoing {
         }
     }
 
-    /// Reads the results of the placed requests, and withdraws those that were not sent;
-    /// gives how many were.
-    pub fn collect_results(&mut self, rings: &Rings) -> u32 {
+    /// Settles the placed requests, and withdraws those that were not sent; gives how many
+    /// were. `claimed`: how many the driver says it took. If it says all, nothing is to be
+    /// withdrawn, and its words about each are not read: it could write anything to both.
+    pub fn collect_results(&mut self, placed: u32, claimed: u32, rings: &Rings) -> u32 {
+        self.all_sent = placed == claimed;
+        if self.all_sent {
+            return placed;
+        }
         let mut sent = 0;
         for index in 0..self.places.len() {
             let Place::Ring(at, ticket) = self.places[index] else {
                 continue;
             };
-            match rings.result(at) {
-                Sent::Sent => {
-                    self.places[index] = Place::Kept(Sent::Sent);
-                    sent += 1;
-                }
-                result => {
-                    self.take(ticket);
-                    // dom0 does not decide whose a frame is.
-                    let invalid = matches!(result, Sent::Foreign | Sent::Spoofed);
-                    let result = if invalid { Sent::Invalid } else { result };
-                    self.places[index] = Place::Kept(result);
-                }
+            let mut result = rings.result(at);
+            if result == Sent::Sent {
+                sent += 1;
+            } else {
+                self.take(ticket);
+                // dom0 does not decide whose a frame is.
+                let invalid = matches!(result, Sent::Foreign | Sent::Spoofed);
+                result = if invalid { Sent::Invalid } else { result };
             }
+            self.places[index] = Place::Kept(result);
         }
         sent
     }
@@ -147,6 +158,7 @@ impl Outgoing {
     pub fn result(&self, index: usize) -> Sent {
         match self.places.get(index) {
             Some(Place::Kept(sent)) => *sent,
+            Some(Place::Ring(..)) if self.all_sent => Sent::Sent,
             Some(Place::Ring(..)) | None => Sent::Busy,
         }
     }

@@ -45,6 +45,19 @@ pub trait Engine {
     /// knowledge, not the request's claim.
     fn submit(&mut self, index: usize, guest: u32, request: &Request);
 
+    /// The same, of a request that `describe` writes: in the engine's own place for it, or
+    /// into `scratch` if it has none.
+    fn submit_by(
+        &mut self,
+        index: usize,
+        guest: u32,
+        scratch: &mut Request,
+        describe: impl FnOnce(&mut Request),
+    ) {
+        describe(scratch);
+        self.submit(index, guest, scratch);
+    }
+
     /// `hot_transmit` of requests 0 to `count`: how many were accepted.
     ///
     /// # Errors
@@ -289,9 +302,12 @@ impl<E: Engine, C: Card> PacketLoop<E, C> {
             .collect();
         self.meter.switch(self.engine.user());
         for (turn, packet) in packets.iter().enumerate() {
-            sources[turn % turns].describe(packet, &mut self.request);
-            let guest = sources[turn % turns].flow().number;
-            self.engine.submit(turn, guest, &self.request);
+            let source = &sources[turn % turns];
+            let guest = source.flow().number;
+            self.engine
+                .submit_by(turn, guest, &mut self.request, |request| {
+                    source.describe(packet, request);
+                });
         }
         self.meter.switch(self.engine.host());
         let accepted = self.engine.transmit(packets.len() as u32)?;

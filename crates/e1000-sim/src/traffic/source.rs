@@ -167,6 +167,7 @@ impl<'m> TrafficSource<'m> {
         request.guest = self.flow.number;
         request.header_length = packet.header as u16;
         request.fragments = 0;
+        (request.vlan_tag, request.flags) = (0, 0);
         request.checksum_start = Datagrams::CHECKSUM.0;
         match self.shape {
             Shape::Frames(_) => {

@@ -100,8 +100,8 @@ fn transmit(
         outgoing.submit(index, request.guest, &request);
     }
     let placed = outgoing.place(count, back.rings());
-    back.transmit(placed)?;
-    let accepted = outgoing.collect_results(back.rings());
+    let claimed = back.transmit(placed)?;
+    let accepted = outgoing.collect_results(placed, claimed, back.rings());
     for index in 0..count {
         let result = outgoing.result(index);
         // SAFETY: inside the ring; the back end's turn.
