@@ -24,6 +24,7 @@ struct twin_vif {
 	struct xenbus_device *xenbus;
 	u32 handle;
 	u8 mac[ETH_ALEN];
+	u8 features;		/* TWIN_XEN_VIF_* */
 	/* Once the frontend has initialised: */
 	bool open;
 	void *transmit_ring, *receive_ring;
@@ -31,6 +32,10 @@ struct twin_vif {
 	int irq;
 	bool in_xen;
 };
+
+static bool large = true;
+module_param(large, bool, 0644);
+MODULE_PARM_DESC(large, "offer packets in several pages and large ones of TCP to guests that come");
 
 static LIST_HEAD(vifs);		/* under RTNL */
 static atomic64_t kicks;
@@ -62,6 +67,7 @@ static struct twin_xen_vif description(const struct twin_vif *vif)
 		.receive_ring = (u64)vif->receive_ring,
 		.local_port = vif->local_port,
 		.remote_port = vif->remote_port,
+		.features = vif->features,
 	};
 
 	memcpy(told.mac, vif->mac, ETH_ALEN);
@@ -146,6 +152,11 @@ static int open_vif(struct twin_vif *vif)
 		xenbus_dev_fatal(dev, -EOPNOTSUPP, "%s wants pages, not copies", dev->otherend);
 		return -EOPNOTSUPP;
 	}
+	vif->features = 0;
+	if (xenbus_read_unsigned(dev->otherend, "feature-sg", 0))
+		vif->features |= TWIN_XEN_VIF_PAGES;
+	if (xenbus_read_unsigned(dev->otherend, "feature-gso-tcpv4", 0))
+		vif->features |= TWIN_XEN_VIF_LARGE;
 	error = map_rings(vif, transmit, receive);
 	if (error) {
 		xenbus_dev_fatal(dev, error, "mapping the rings");
@@ -187,9 +198,9 @@ static int publish(struct xenbus_device *dev)
 	if (!error)
 		error = xenbus_printf(XBT_NIL, dev->nodename, "feature-rx-flip", "%d", 0);
 	if (!error)
-		error = xenbus_printf(XBT_NIL, dev->nodename, "feature-sg", "%d", 0);
+		error = xenbus_printf(XBT_NIL, dev->nodename, "feature-sg", "%d", large);
 	if (!error)
-		error = xenbus_printf(XBT_NIL, dev->nodename, "feature-no-csum-offload", "%d", 1);
+		error = xenbus_printf(XBT_NIL, dev->nodename, "feature-gso-tcpv4", "%d", large);
 	return error ? error : xenbus_switch_state(dev, XenbusStateInitWait);
 }
 

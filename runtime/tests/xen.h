@@ -19,7 +19,7 @@
 
 /* ---- What stands for Xen and dom0 --------------------------------------------- */
 
-enum { TX_RING = 0x10000, RX_RING = 0x20000, GRANTS = 8, BUFFERS = 4, GUESTS = 3 };
+enum { TX_RING = 0x10000, RX_RING = 0x20000, GRANTS = 24, BUFFERS = 40, GUESTS = 3 };
 enum { DOM0_PORT = 5, GUEST_PORT = 9 };
 
 static uint8_t rings[GUESTS][2][4096];
@@ -30,13 +30,14 @@ static uint32_t destroyed, notified, requested;
 
 /* What xen_transmit is to answer, and what it was given. */
 static uint32_t answers[64], answer_count, answered;
-static uint8_t sent[64][HOT_HEADER + 4096];
+static uint8_t sent[64][65536];
 static struct xen_packet given[64];
 static uint32_t sent_count;
 static bool driver_dead;
 
 static uint8_t pages[BUFFERS][4096];
 static uint32_t buffer_state[BUFFERS];	/* 0 free, 1 taken, 2 sent */
+static uint32_t buffer_length[BUFFERS];
 
 const uint64_t twin_value_domain_refcnt = 0;
 struct xen_device xen_device = { .attached = 1 };
@@ -87,42 +88,71 @@ bool xen_grant_read(struct domain *guest, uint32_t reference, uint32_t offset, v
 	return true;
 }
 
-bool xen_grant_write(struct domain *guest, uint32_t reference, const struct xen_bytes *bytes)
+/* The byte at `at` of a packet. */
+static bool byte_of(const struct xen_bytes *bytes, uint32_t at, uint8_t *byte)
 {
-	(void)guest;
-	if (reference >= GRANTS || bytes->first_length + bytes->second_length > 4096)
-		return false;
-	if (bytes->first)
-		memcpy(grants[reference], bytes->first, bytes->first_length);
-	else if (!xen_dom0_read(grants[reference], bytes->dom0, bytes->first_length))
-		return false;
-	if (bytes->second_length)
-		memcpy(grants[reference] + bytes->first_length, bytes->second,
-		       bytes->second_length);
+	if (at >= bytes->first_length)
+		*byte = pages[bytes->buffer + (at - bytes->first_length) / 4096]
+			     [(at - bytes->first_length) % 4096];
+	else if (bytes->first)
+		*byte = ((const uint8_t *)bytes->first)[at];
+	else
+		return xen_dom0_read(byte, bytes->dom0 + at, 1);
 	return true;
 }
 
-uint32_t xen_buffer_get(void)
+bool xen_grant_write(struct domain *guest, uint32_t reference, const struct xen_bytes *bytes,
+		     uint32_t from, uint32_t count)
 {
 	uint32_t i;
 
-	for (i = 0; i < BUFFERS; i++)
-		if (!buffer_state[i]) {
-			buffer_state[i] = 1;
-			return i;
-		}
+	(void)guest;
+	CHECK(count && count <= 4096);
+	CHECK(from + count <= bytes->first_length + bytes->buffer_length);
+	if (reference >= GRANTS)
+		return false;
+	for (i = 0; i < count; i++)
+		if (!byte_of(bytes, from + i, &grants[reference][i]))
+			return false;
+	return true;
+}
+
+/* The pages of a packet are beside one another here; `length` of the first says how many. */
+uint32_t xen_buffer_get(uint32_t count)
+{
+	uint32_t i, free = 0;
+
+	CHECK(count && count <= HOT_FRAGMENTS);
+	for (i = 0; i < BUFFERS; i++) {
+		free = buffer_state[i] ? 0 : free + 1;
+		if (free < count)
+			continue;
+		buffer_length[i + 1 - count] = count;
+		for (; free; free--)
+			buffer_state[i + 1 - free] = 1;
+		return i + 1 - count;
+	}
 	return XEN_NO_BUFFER;
 }
 
-void xen_buffer_put(uint32_t buffer)
+static void set_buffers(uint32_t first, uint32_t state)
 {
-	CHECK_EQUAL(buffer_state[buffer], 1);
-	buffer_state[buffer] = 0;
+	uint32_t i;
+
+	for (i = first; i < first + buffer_length[first]; i++)
+		buffer_state[i] = state;
 }
 
-void *xen_buffer_page(uint32_t buffer)
+void xen_buffer_put(uint32_t first)
 {
-	return pages[buffer];
+	CHECK_EQUAL(buffer_state[first], 1);
+	set_buffers(first, 0);
+}
+
+void *xen_buffer_page(uint32_t first, uint32_t at)
+{
+	CHECK(at / 4096 < buffer_length[first]);
+	return pages[first + at / 4096];
 }
 
 bool xen_transmit(struct xen_packet *packets, uint32_t count)
@@ -134,12 +164,12 @@ bool xen_transmit(struct xen_packet *packets, uint32_t count)
 		const uint32_t slot = sent_count % 64;
 
 		CHECK(packet->header_length >= NETIF_SMALLEST);
-		CHECK(packet->header_length <= HOT_HEADER && packet->rest <= 4096);
+		CHECK(packet->header_length <= HOT_HEADER && packet->rest <= 65535 - HOT_HEADER);
 		packet->result = answered < answer_count ? answers[answered++] : HOT_SENT;
 		if (driver_dead)
 			packet->result = HOT_DOWN;
 		if (packet->rest && (driver_dead || packet->result == HOT_SENT))
-			buffer_state[packet->buffer] = 2;
+			set_buffers(packet->buffer, 2);
 		if (packet->result != HOT_SENT)
 			continue;
 		given[slot] = *packet;
@@ -230,6 +260,15 @@ static void put_tx(uint32_t guest, struct netif_tx_request request)
 	set(guest, 0, NETIF_REQUEST_PRODUCE, produced[guest][0]);
 }
 
+/* The extra entry of a large packet. */
+static void put_extra(uint32_t guest, struct netif_extra extra)
+{
+	struct netif_tx_request request = { 0 };
+
+	memcpy(&request, &extra, sizeof(extra));
+	put_tx(guest, request);
+}
+
 static struct netif_tx_response tx_answer(uint32_t guest, uint32_t number)
 {
 	struct netif_tx_response response;
@@ -263,6 +302,11 @@ static bool kick(uint32_t guest)
 	return xen_vif_kick((struct domain *)&references[guest + 1], GUEST_PORT);
 }
 
+/* The last guest's frontend is an old one. */
+static const uint8_t features_of[GUESTS] = {
+	TWIN_XEN_VIF_PAGES | TWIN_XEN_VIF_LARGE, TWIN_XEN_VIF_PAGES | TWIN_XEN_VIF_LARGE,
+};
+
 static long connect_guest(uint32_t guest)
 {
 	const struct twin_xen_vif vif = {
@@ -272,6 +316,7 @@ static long connect_guest(uint32_t guest)
 		.local_port = DOM0_PORT,
 		.remote_port = GUEST_PORT,
 		.mac = { 0, 0x16, 0x3e, 0, 0, guest },
+		.features = features_of[guest],
 	};
 
 	return xen_vif_connect(&vif);

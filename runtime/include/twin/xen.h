@@ -97,6 +97,10 @@ struct twin_xen_attach {
 	uint32_t pirq;			/* Xen's */
 };
 
+/* What a guest's frontend takes: packets in several pages; large ones of TCP over IPv4. */
+#define TWIN_XEN_VIF_PAGES	1u
+#define TWIN_XEN_VIF_LARGE	2u
+
 /* A guest's interface, once its frontend is initialised. */
 struct twin_xen_vif {
 	struct twin_xen_header header;
@@ -109,7 +113,8 @@ struct twin_xen_vif {
 	uint32_t local_port;		/* dom0's end of the event channel */
 	uint32_t remote_port;		/* the guest's end */
 	uint8_t mac[6];			/* the guest's address */
-	uint8_t reserved[2];
+	uint8_t features;		/* TWIN_XEN_VIF_* */
+	uint8_t reserved;
 };
 
 /*

@@ -1,55 +1,103 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Frames to guests, and the switch: from the card, as the driver gives them, and from one
- * guest to another. A frame is copied to its guest at once; one for a guest whose ring has
- * no request is dropped, as on an Ethernet.
+ * guest to another. A frame is copied to its guest at once, in as many pages as it takes; one for
+ * a guest whose ring has not so many requests, or whose frontend does not take such, is dropped, as
+ * on an Ethernet.
  */
 #include <twin/guest.h>
 
 #include "vif.h"
 
-/* The next receive request, if there is one. */
-static bool take_receive(struct vif *vif, struct netif_rx_request *request)
+/* Receive requests that are there. */
+static uint32_t requests_of(struct vif *vif)
 {
 	uint32_t produced;
 
 	if (!xen_ring_load(vif->receive_ring, NETIF_REQUEST_PRODUCE, &produced) ||
 	    produced - vif->receive_taken > NETIF_RING) {
 		xen_vif_break(vif, "its receive ring is nonsense");
-		return false;
+		return 0;
 	}
-	if (produced == vif->receive_taken)
-		return false;
-	if (!xen_dom0_read(request, xen_ring_entry(vif->receive_ring, vif->receive_taken,
-					     sizeof(*request)), sizeof(*request)))
-		return false;
-	vif->receive_taken++;
-	return true;
+	return produced - vif->receive_taken;
 }
 
-static bool deliver(struct vif *vif, const struct xen_bytes *bytes, uint16_t flags)
+static uint64_t next_entry(struct vif *vif)
 {
-	const uint32_t length = bytes->first_length + bytes->second_length;
+	return xen_ring_entry(vif->receive_ring, vif->receive_taken++,
+			      sizeof(struct netif_rx_request));
+}
+
+/* One request answered with the bytes from `from` on. Whether they could be copied. */
+static bool give(struct vif *vif, const struct xen_bytes *bytes, uint32_t from, uint32_t count,
+		 uint16_t flags)
+{
+	const uint64_t entry = next_entry(vif);
 	struct netif_rx_request request;
 	struct netif_rx_response response;
-	const uint32_t old = vif->receive_taken;
 	bool copied;
 
-	if (vif->broken || !take_receive(vif, &request)) {
-		vif->status.full++;
+	if (!xen_dom0_read(&request, entry, sizeof(request))) {
+		xen_vif_break(vif, "its ring is gone");
 		return false;
 	}
-	copied = xen_grant_write(vif->domain, request.reference, bytes);
+	copied = xen_grant_write(vif->domain, request.reference, bytes, from, count);
 	response = (struct netif_rx_response){
 		.id = request.id,
 		.flags = flags,
-		.status = copied ? (int16_t)length : NETIF_RSP_ERROR,
+		.status = copied ? (int16_t)count : NETIF_RSP_ERROR,
 	};
-	if (!xen_dom0_write(xen_ring_entry(vif->receive_ring, old, sizeof(response)), &response,
-			    sizeof(response)))
+	if (!xen_dom0_write(entry, &response, sizeof(response)))
 		xen_vif_break(vif, "its ring is gone");
-	else
-		xen_ring_publish(vif, vif->receive_ring, old, vif->receive_taken);
+	return copied;
+}
+
+/* In the place of the second request, whose page the guest offers again. */
+static void give_extra(struct vif *vif, const struct vif_marks *marks)
+{
+	const struct netif_extra extra = {
+		.type = NETIF_EXTRA_GSO,
+		.gso_size = marks->gso_size,
+		.gso_type = marks->gso_type,
+	};
+
+	if (!xen_dom0_write(next_entry(vif), &extra, sizeof(extra)))
+		xen_vif_break(vif, "its ring is gone");
+}
+
+/* Requests that a packet takes; 0 if this guest's frontend does not know such. */
+static uint32_t slots_of(const struct vif *vif, uint32_t length, const struct vif_marks *marks)
+{
+	const uint32_t pages = (length + NETIF_GRANT_SIZE - 1) / NETIF_GRANT_SIZE;
+
+	if ((pages > 1 && !(vif->features & TWIN_XEN_VIF_PAGES)) ||
+	    (marks->gso_size && !(vif->features & TWIN_XEN_VIF_LARGE)))
+		return 0;
+	return pages + !!marks->gso_size;
+}
+
+static bool deliver(struct vif *vif, const struct xen_bytes *bytes, const struct vif_marks *marks)
+{
+	const uint32_t length = bytes->first_length + bytes->buffer_length;
+	const uint32_t slots = slots_of(vif, length, marks);
+	const uint32_t old = vif->receive_taken;
+	uint16_t flags = marks->flags | (marks->gso_size ? NETRXF_EXTRA_INFO : 0);
+	uint32_t at, count;
+	bool copied = true;
+
+	if (vif->broken || !slots || requests_of(vif) < slots) {
+		vif->status.full++;
+		return false;
+	}
+	for (at = 0; at < length; at += count) {
+		count = length - at < NETIF_GRANT_SIZE ? length - at : NETIF_GRANT_SIZE;
+		copied &= give(vif, bytes, at, count,
+			       flags | (at + count < length ? NETRXF_MORE_DATA : 0));
+		if (!at && marks->gso_size)
+			give_extra(vif, marks);
+		flags = 0;
+	}
+	xen_ring_publish(vif, vif->receive_ring, old, vif->receive_taken);
 	if (!copied) {
 		vif->status.refused++;
 		return false;
@@ -71,7 +119,7 @@ static bool is_same(const uint8_t *a, const uint8_t *b)
 }
 
 bool xen_vif_switch(const struct vif *from, const uint8_t *destination,
-			     const struct xen_bytes *bytes, uint16_t marks)
+		    const struct xen_bytes *bytes, const struct vif_marks *marks)
 {
 	const bool group = xen_is_group(destination);
 	bool known = false;
@@ -91,12 +139,13 @@ bool xen_vif_switch(const struct vif *from, const uint8_t *destination,
 bool xen_vif_receive(uint64_t data, uint32_t length, uint32_t flags)
 {
 	const struct xen_bytes bytes = { .dom0 = data, .first_length = length };
+	const struct vif_marks marks = {
+		.flags = flags & HOT_RX_CHECKSUM_OK ? NETRXF_DATA_VALIDATED : 0,
+	};
 	uint8_t destination[ETHERNET_ADDRESS];
 
 	if (length < NETIF_SMALLEST || length > NETIF_GRANT_SIZE ||
 	    !xen_dom0_read(destination, data, sizeof(destination)))
 		return false;
-	return xen_vif_switch(NULL, destination, &bytes,
-			      flags & HOT_RX_CHECKSUM_OK ? NETRXF_DATA_VALIDATED : 0);
+	return xen_vif_switch(NULL, destination, &bytes, &marks);
 }
-

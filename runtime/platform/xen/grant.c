@@ -67,20 +67,37 @@ bool xen_grant_read(struct domain *guest, uint32_t reference, uint32_t offset, v
 	return true;
 }
 
-bool xen_grant_write(struct domain *guest, uint32_t reference, const struct xen_bytes *bytes)
+/* The part at `at` of a packet, at most `most` bytes: *done are copied. */
+static bool copy_part(uint8_t *to, const struct xen_bytes *bytes, uint32_t at, uint32_t most,
+		      uint32_t *done)
 {
+	const bool first = at < bytes->first_length;
+	const uint32_t in_buffers = at - bytes->first_length;
+	const uint32_t room = first ? bytes->first_length - at :
+			      TWIN_PAGE_SIZE - in_buffers % TWIN_PAGE_SIZE;
+
+	*done = most < room ? most : room;
+	if (first && !bytes->first)
+		return xen_dom0_read(to, bytes->dom0 + at, *done);
+	if (first)
+		memcpy(to, (const uint8_t *)bytes->first + at, *done);
+	else
+		memcpy(to, (const uint8_t *)xen_buffer_page(bytes->buffer, in_buffers) +
+		       in_buffers % TWIN_PAGE_SIZE, *done);
+	return true;
+}
+
+bool xen_grant_write(struct domain *guest, uint32_t reference, const struct xen_bytes *bytes,
+		     uint32_t from, uint32_t count)
+{
+	uint32_t at, done;
 	struct page page;
 	bool copied = true;
 
-	if (bytes->first_length > NETIF_GRANT_SIZE || bytes->second_length > NETIF_GRANT_SIZE ||
-	    !take(&page, guest, reference, false, bytes->first_length + bytes->second_length))
+	if (!take(&page, guest, reference, false, count))
 		return false;
-	if (bytes->first)
-		memcpy(page.bytes, bytes->first, bytes->first_length);
-	else
-		copied = xen_dom0_read(page.bytes, bytes->dom0, bytes->first_length);
-	if (bytes->second_length)
-		memcpy(page.bytes + bytes->first_length, bytes->second, bytes->second_length);
+	for (at = 0; at < count && copied; at += done)
+		copied = copy_part(page.bytes + at, bytes, from + at, count - at, &done);
 	release(&page);
 	return copied;
 }

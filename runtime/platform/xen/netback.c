@@ -19,8 +19,12 @@
 
 #include "vif.h"
 
-/* What a guest's packets may be: one in a header and one buffer. */
-#define LARGEST (HOT_HEADER + NETIF_GRANT_SIZE)
+/* What a guest's packets may be: what a number of 16 bits can say, and the buffers of that. */
+#define LARGEST 65535u
+_Static_assert((LARGEST - HOT_HEADER + NETIF_GRANT_SIZE - 1) / NETIF_GRANT_SIZE <= HOT_FRAGMENTS,
+	       "the driver takes as many");
+_Static_assert(NETIF_SMALLEST_SEGMENT == HOT_MIN_GSO_SIZE && NETIF_GSO_TCPV4 == HOT_GSO_TCPV4,
+	       "large packets are the same to guests and hot routines");
 /* Batches of a guest's before others have their turn. */
 #define TURN 4u
 
@@ -34,32 +38,60 @@ struct taken {
 static struct taken batch[XEN_TRANSMIT_BATCH];
 static struct xen_packet packets[XEN_TRANSMIT_BATCH];
 
-/* Copy the packet's pieces: the header, then the buffer. */
-static bool copy_in(struct vif *vif, struct taken *taken)
+/* Where byte `at` of the packet goes, and how many with it. */
+static uint8_t *place_of(struct taken *taken, uint32_t at, uint32_t *room)
 {
-	const struct netif_packet *packet = &taken->packet;
-	uint8_t *rest = taken->buffer == XEN_NO_BUFFER ? NULL : xen_buffer_page(taken->buffer);
-	uint32_t i, at = 0;
+	const uint32_t rest = at - HOT_HEADER;
 
-	for (i = 0; i < packet->pieces; i++) {
-		const struct netif_piece *piece = &packet->piece[i];
-		uint32_t done = 0;
+	if (at < HOT_HEADER) {
+		*room = HOT_HEADER - at;
+		return taken->header + at;
+	}
+	*room = NETIF_GRANT_SIZE - rest % NETIF_GRANT_SIZE;
+	return (uint8_t *)xen_buffer_page(taken->buffer, rest) + rest % NETIF_GRANT_SIZE;
+}
 
-		if (at < HOT_HEADER) {
-			done = HOT_HEADER - at < piece->size ? HOT_HEADER - at : piece->size;
-			if (!xen_grant_read(vif->domain, piece->reference, piece->offset,
-					    taken->header + at, done))
-				return false;
-			at += done;
-		}
-		if (done == piece->size)
-			continue;
-		if (!xen_grant_read(vif->domain, piece->reference, piece->offset + done,
-				    rest + (at - HOT_HEADER), piece->size - done))
+static bool copy_piece(struct vif *vif, struct taken *taken, const struct netif_piece *piece,
+		       uint32_t at)
+{
+	uint32_t done = 0, room;
+
+	while (done < piece->size) {
+		uint8_t *to = place_of(taken, at + done, &room);
+
+		if (room > (uint32_t)piece->size - done)
+			room = piece->size - done;
+		if (!xen_grant_read(vif->domain, piece->reference, piece->offset + done, to, room))
 			return false;
-		at += piece->size - done;
+		done += room;
 	}
 	return true;
+}
+
+/* Copy the packet's pieces: the header, then the buffers. */
+static bool copy_in(struct vif *vif, struct taken *taken)
+{
+	uint32_t i, at = 0;
+
+	for (i = 0; i < taken->packet.pieces; i++) {
+		if (!copy_piece(vif, taken, &taken->packet.piece[i], at))
+			return false;
+		at += taken->packet.piece[i].size;
+	}
+	return true;
+}
+
+/* Of entry i. The extra one, which is the second, was no request. */
+static struct netif_tx_response response_to(const struct netif_packet *packet, uint32_t i,
+					    int16_t status)
+{
+	const uint32_t extra = packet->entries - packet->pieces;
+
+	if (extra && i == 1)
+		return (struct netif_tx_response){ .status = NETIF_RSP_NULL };
+	return (struct netif_tx_response){
+		.id = packet->piece[i ? i - extra : 0].id, .status = status,
+	};
 }
 
 static void respond(struct vif *vif, const struct taken *taken, int16_t status)
@@ -67,10 +99,8 @@ static void respond(struct vif *vif, const struct taken *taken, int16_t status)
 	const uint32_t old = vif->transmit_taken;
 	uint32_t i;
 
-	for (i = 0; i < taken->packet.pieces; i++) {
-		const struct netif_tx_response response = {
-			.id = taken->packet.piece[i].id, .status = status,
-		};
+	for (i = 0; i < taken->packet.entries; i++) {
+		const struct netif_tx_response response = response_to(&taken->packet, i, status);
 
 		if (!xen_dom0_write(xen_ring_entry(vif->transmit_ring, old + i,
 					     sizeof(struct netif_tx_request)),
@@ -79,22 +109,32 @@ static void respond(struct vif *vif, const struct taken *taken, int16_t status)
 			return;
 		}
 	}
-	vif->transmit_taken += taken->packet.pieces;
+	vif->transmit_taken += taken->packet.entries;
 	xen_ring_publish(vif, vif->transmit_ring, old, vif->transmit_taken);
+}
+
+/* Whether the packet goes on after entry i of those. */
+static bool goes_on(const struct netif_tx_request *entries, uint32_t i)
+{
+	const bool extra = entries[0].flags & NETTXF_EXTRA_INFO;
+
+	if (extra && i < 2)
+		return !i || entries[0].flags & NETTXF_MORE_DATA;
+	return entries[i].flags & NETTXF_MORE_DATA;
 }
 
 /* Entries from `at` on, as many as a packet may have and as are there. */
 static uint32_t copy_entries(const struct vif *vif, uint32_t at, uint32_t available,
-			     struct netif_tx_request entries[NETIF_PIECES])
+			     struct netif_tx_request entries[NETIF_ENTRIES])
 {
-	const uint32_t count = available < NETIF_PIECES ? available : NETIF_PIECES;
+	const uint32_t count = available < NETIF_ENTRIES ? available : NETIF_ENTRIES;
 	uint32_t i;
 
 	for (i = 0; i < count; i++) {
 		if (!xen_dom0_read(&entries[i], xen_ring_entry(vif->transmit_ring, at + i,
 							 sizeof(*entries)), sizeof(*entries)))
 			return 0;
-		if (!(entries[i].flags & NETTXF_MORE_DATA))
+		if (!goes_on(entries, i))
 			return i + 1;
 	}
 	return count;
@@ -103,7 +143,7 @@ static uint32_t copy_entries(const struct vif *vif, uint32_t at, uint32_t availa
 /* The next packet of the ring into *taken, at entry `at`. */
 static bool take_packet(struct vif *vif, uint32_t at, uint32_t produced, struct taken *taken)
 {
-	struct netif_tx_request entries[NETIF_PIECES];
+	struct netif_tx_request entries[NETIF_ENTRIES];
 	uint32_t available = copy_entries(vif, at, produced - at, entries);
 
 	switch (netif_parse(entries, available, &taken->packet)) {
@@ -112,7 +152,7 @@ static bool take_packet(struct vif *vif, uint32_t at, uint32_t produced, struct 
 	case NETIF_INCOMPLETE:
 		return false;
 	case NETIF_EXTRA:
-		xen_vif_break(vif, "an extra entry, which was not offered");
+		xen_vif_break(vif, "an extra entry that was not offered");
 		return false;
 	case NETIF_MALFORMED:
 		xen_vif_break(vif, "a malformed packet");
@@ -121,7 +161,8 @@ static bool take_packet(struct vif *vif, uint32_t at, uint32_t produced, struct 
 	taken->buffer = XEN_NO_BUFFER;
 	if (taken->packet.size <= HOT_HEADER || taken->packet.size > LARGEST)
 		return true;
-	taken->buffer = xen_buffer_get();
+	taken->buffer = xen_buffer_get((taken->packet.size - HOT_HEADER + NETIF_GRANT_SIZE - 1) /
+				       NETIF_GRANT_SIZE);
 	return taken->buffer != XEN_NO_BUFFER;
 }
 
@@ -134,9 +175,14 @@ static bool describe(struct vif *vif, struct taken *taken, struct xen_packet *pa
 		.header_length = size < HOT_HEADER ? size : HOT_HEADER,
 		.rest = size < HOT_HEADER ? 0 : size - HOT_HEADER,
 		.buffer = taken->buffer,
+		.gso_size = taken->packet.gso_size,
+		.gso_type = taken->packet.gso_type,
 		.result = HOT_INVALID,
 	};
 	if (size > LARGEST || !copy_in(vif, taken))
+		return false;
+	if (packet->gso_size &&
+	    !netif_can_segment(&taken->packet, taken->header, packet->header_length))
 		return false;
 	return !(taken->packet.flags & NETTXF_CSUM_BLANK) ||
 	       netif_checksum(taken->header, packet->header_length, &packet->checksum_start,
@@ -150,17 +196,19 @@ static bool switch_out(struct vif *vif, const struct taken *taken, const struct 
 	const struct xen_bytes bytes = {
 		.first = taken->header,
 		.first_length = packet->header_length,
-		.second = packet->rest ? xen_buffer_page(taken->buffer) : NULL,
-		.second_length = packet->rest,
+		.buffer = taken->buffer,
+		.buffer_length = packet->rest,
 	};
 	const uint32_t flags = taken->packet.flags;
-	uint16_t marks = 0;
+	struct vif_marks marks = {
+		.gso_size = packet->gso_size, .gso_type = packet->gso_type,
+	};
 
 	if (flags & (NETTXF_CSUM_BLANK | NETTXF_DATA_VALIDATED))
-		marks |= NETRXF_DATA_VALIDATED;
+		marks.flags |= NETRXF_DATA_VALIDATED;
 	if (flags & NETTXF_CSUM_BLANK)
-		marks |= NETRXF_CSUM_BLANK;
-	return !xen_vif_switch(vif, taken->header, &bytes, marks) || xen_is_group(taken->header);
+		marks.flags |= NETRXF_CSUM_BLANK;
+	return !xen_vif_switch(vif, taken->header, &bytes, &marks) || xen_is_group(taken->header);
 }
 
 /* What becomes of a packet. */
@@ -215,7 +263,7 @@ static bool serve_batch(struct vif *vif, uint32_t produced)
 
 	while (fate == FATE_SEND && count < XEN_TRANSMIT_BATCH && at != produced &&
 	       take_packet(vif, at, produced, &batch[count])) {
-		at += batch[count].packet.pieces;
+		at += batch[count].packet.entries;
 		if (!describe(vif, &batch[count], &packets[count]))
 			fate = FATE_REFUSED;
 		else if (!switch_out(vif, &batch[count], &packets[count]))

@@ -22,6 +22,18 @@ static void take(struct netif_packet *packet, const struct netif_tx_request *ent
 	};
 }
 
+/* One of the kind that was offered, and no other after it. */
+static bool take_extra(struct netif_packet *packet, const struct netif_tx_request *entry)
+{
+	struct netif_extra extra;
+
+	__builtin_memcpy(&extra, entry, sizeof(extra));
+	packet->gso_size = extra.gso_size;
+	packet->gso_type = extra.gso_type;
+	return extra.type == NETIF_EXTRA_GSO && !(extra.flags & NETIF_EXTRA_MORE) &&
+	       extra.gso_type == NETIF_GSO_TCPV4 && extra.gso_size;
+}
+
 /* The first entry has the size of all: what is left of it is its own piece's. */
 static bool settle_sizes(struct netif_packet *packet)
 {
@@ -41,20 +53,27 @@ static bool settle_sizes(struct netif_packet *packet)
 enum netif_verdict netif_parse(const struct netif_tx_request *entries, uint32_t available,
 			       struct netif_packet *packet)
 {
+	uint32_t more;
+
 	if (!available)
 		return NETIF_INCOMPLETE;
-	packet->size = entries[0].size;
-	packet->flags = entries[0].flags;
-	packet->pieces = 0;
-	if (packet->flags & NETTXF_EXTRA_INFO)
-		return NETIF_EXTRA;
+	*packet = (struct netif_packet){
+		.size = entries[0].size, .flags = entries[0].flags, .entries = 1,
+	};
 	take(packet, &entries[0]);
-	while (entries[packet->pieces - 1].flags & NETTXF_MORE_DATA) {
+	if (packet->flags & NETTXF_EXTRA_INFO) {
+		if (available < 2)
+			return NETIF_INCOMPLETE;
+		if (!take_extra(packet, &entries[packet->entries++]))
+			return NETIF_EXTRA;
+	}
+	for (more = packet->flags & NETTXF_MORE_DATA; more;
+	     more = entries[packet->entries++].flags & NETTXF_MORE_DATA) {
 		if (packet->pieces == NETIF_PIECES)
 			return NETIF_MALFORMED;
-		if (packet->pieces == available)
+		if (packet->entries == available)
 			return NETIF_INCOMPLETE;
-		take(packet, &entries[packet->pieces]);
+		take(packet, &entries[packet->entries]);
 	}
 	return settle_sizes(packet) ? NETIF_PACKET : NETIF_MALFORMED;
 }
@@ -118,4 +137,23 @@ bool netif_checksum(const uint8_t *header, uint32_t length, uint16_t *start, uin
 	*start = at;
 	*offset = protocol == PROTOCOL_TCP ? TCP_CHECKSUM : UDP_CHECKSUM;
 	return at + *offset + 2 <= length;
+}
+
+/* ---- Large packets --------------------------------------------------------------- */
+
+enum { TCP_HEADER = 20, TCP_OFFSET = 12 };
+
+bool netif_can_segment(const struct netif_packet *packet, const uint8_t *header, uint32_t length)
+{
+	uint8_t protocol = 0;
+	uint32_t type = 0, at = network(header, length, &type), words;
+
+	if (!at || type != ETHERTYPE_IPV4 || !(packet->flags & NETTXF_CSUM_BLANK) ||
+	    packet->gso_size < NETIF_SMALLEST_SEGMENT)
+		return false;
+	at = transport(header, length, &protocol);
+	if (!at || protocol != PROTOCOL_TCP || at + TCP_HEADER > length)
+		return false;
+	words = header[at + TCP_OFFSET] >> 4;
+	return 4 * words >= TCP_HEADER && at + 4 * words <= length && packet->size > at + 4 * words;
 }

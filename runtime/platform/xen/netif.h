@@ -29,6 +29,12 @@
 /* netif_rx_response.flags */
 #define NETRXF_DATA_VALIDATED	1u
 #define NETRXF_CSUM_BLANK	2u
+#define NETRXF_MORE_DATA	4u
+#define NETRXF_EXTRA_INFO	8u
+/* netif_extra.type, .flags and .gso_type */
+#define NETIF_EXTRA_GSO		1u
+#define NETIF_EXTRA_MORE	1u
+#define NETIF_GSO_TCPV4		1u
 
 #define NETIF_RSP_OKAY		0
 #define NETIF_RSP_ERROR		(-1)
@@ -61,18 +67,32 @@ struct netif_rx_response {
 	int16_t status;		/* bytes, or an error */
 };
 
+/* In the place of an entry, after the first of a packet: of a transmit ring, its first bytes. */
+struct netif_extra {
+	uint8_t type;
+	uint8_t flags;
+	uint16_t gso_size;	/* bytes of payload in each segment */
+	uint8_t gso_type;
+	uint8_t pad;
+	uint16_t features;
+};
+
+_Static_assert(sizeof(struct netif_extra) == 8, "an entry of a receive ring");
 _Static_assert(sizeof(struct netif_tx_request) == 12, "entries of 12 bytes");
 _Static_assert(sizeof(struct netif_rx_request) == 8 && sizeof(struct netif_rx_response) == 8,
 	       "entries of 8 bytes");
 
 /* Most entries of one packet: what every frontend keeps to. */
 #define NETIF_PIECES	18u
+/* Those of a large packet have an extra one. */
+#define NETIF_ENTRIES	(NETIF_PIECES + 1)
 #define NETIF_SMALLEST	14u	/* bytes of a packet */
+#define NETIF_SMALLEST_SEGMENT 128u	/* HOT_MIN_GSO_SIZE */
 
 enum netif_verdict {
 	NETIF_PACKET,		/* here it is */
 	NETIF_INCOMPLETE,	/* its last entries are not in the ring yet */
-	NETIF_EXTRA,		/* it has extra entries, which were not offered */
+	NETIF_EXTRA,		/* it has an extra entry which was not offered */
 	NETIF_MALFORMED,	/* no correct frontend writes this */
 };
 
@@ -87,7 +107,10 @@ struct netif_piece {
 struct netif_packet {
 	uint32_t size;		/* bytes */
 	uint32_t flags;		/* of its first entry */
-	uint32_t pieces;	/* entries */
+	uint32_t pieces;
+	uint32_t entries;	/* pieces, and the extra one */
+	uint16_t gso_size;	/* 0: it is no large packet */
+	uint8_t gso_type;
 	struct netif_piece piece[NETIF_PIECES];
 };
 
@@ -105,6 +128,12 @@ enum netif_verdict netif_parse(const struct netif_tx_request *entries, uint32_t 
  * IPv4 or IPv6 whose headers are in the `length` bytes given.
  */
 bool netif_checksum(const uint8_t *header, uint32_t length, uint16_t *start, uint16_t *offset);
+
+/*
+ * Whether a large packet can be cut into segments: TCP of IPv4 with all headers in the `length`
+ * bytes given, its checksum left to the device, more than headers, segments not too small.
+ */
+bool netif_can_segment(const struct netif_packet *packet, const uint8_t *header, uint32_t length);
 
 /* Whether a notification is due: the producer went from old to new, past what the other
  * side waits for (io/ring.h). */

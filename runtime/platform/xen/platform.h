@@ -238,19 +238,23 @@ void xen_service_request(void);
 struct xen_packet {
 	uint8_t *header;		/* the first bytes, HOT_HEADER at most */
 	uint32_t header_length;
-	uint32_t rest;			/* bytes in the buffer's page, 0 for none */
-	uint32_t buffer;		/* number of the buffer, from xen_buffer_get */
+	uint32_t rest;			/* bytes in the buffers, 0 for none */
+	uint32_t buffer;		/* the first of them, from xen_buffer_get */
 	uint16_t checksum_start;	/* 0: nothing to compute */
 	uint16_t checksum_offset;
+	uint16_t gso_size;		/* 0: it is no large packet */
+	uint16_t gso_type;		/* HOT_GSO_* */
 	uint32_t result;		/* out: HOT_SENT... */
 };
 
 int xen_transmit_create(void);			/* [idle] */
 void xen_transmit_destroy(void);		/* [idle]; the device reads no buffer */
 #define XEN_NO_BUFFER (~0u)
-uint32_t xen_buffer_get(void);			/* served */
-void xen_buffer_put(uint32_t buffer);		/* served */
-void *xen_buffer_page(uint32_t buffer);
+/* The first of `count` buffers, one page each, 1 or more, or XEN_NO_BUFFER; the same back. Served */
+uint32_t xen_buffer_get(uint32_t count);
+void xen_buffer_put(uint32_t first);
+/* The page at byte `at` of those that begin with `first`, which has as many. */
+void *xen_buffer_page(uint32_t first, uint32_t at);
 /* Give packets[count] to the driver; each has its result. Buffers of those sent come back
  * by themselves, the others are the caller's again. False: the driver is dead or dom0's
  * memory is not there, and no buffer is the caller's. Served */
@@ -270,15 +274,17 @@ uint32_t xen_transmit_in_flight(void);
  */
 bool xen_grant_read(struct domain *guest, uint32_t reference, uint32_t offset, void *to,
 		    uint32_t bytes);
-/* The first part is in Xen's memory, the second follows it. */
+/* The first part is in Xen's memory, what is in buffers follows it. */
 struct xen_bytes {
 	const void *first;		/* NULL: the first part is dom0's, at `dom0` */
 	uint64_t dom0;
 	uint32_t first_length;
-	const void *second;
-	uint32_t second_length;
+	uint32_t buffer;		/* the first one */
+	uint32_t buffer_length;
 };
-bool xen_grant_write(struct domain *guest, uint32_t reference, const struct xen_bytes *bytes);
+/* `count` of them, from `from` on, to the page's start. */
+bool xen_grant_write(struct domain *guest, uint32_t reference, const struct xen_bytes *bytes,
+		     uint32_t from, uint32_t count);
 
 /* ---- netback.c: guests ------------------------------------------------------------------ */
 

@@ -10,7 +10,8 @@
  *   FREE --get--> TAKEN --sent--> SENT --completion--> FREE
  *                   \--put, or not sent--> FREE
  *
- * The cookie of a request is its buffer's number + 1, 0 for none. Completions are in
+ * A packet has as many buffers as it needs, of which the first stands for all: it alone is ever
+ * SENT. The cookie of a request is its number + 1, 0 for none. Completions are in
  * dom0's memory and may say anything: only a buffer that was sent comes back, once.
  */
 #include <twin/guest.h>
@@ -34,6 +35,7 @@ struct channel {
 static struct {
 	void *page[BUFFERS];
 	uint8_t state[BUFFERS];
+	uint32_t next[BUFFERS];	/* of the same packet; XEN_NO_BUFFER: none */
 	uint32_t free[BUFFERS];
 	uint32_t free_count;
 	uint32_t in_flight;	/* packets, also those without a buffer */
@@ -44,26 +46,35 @@ _Static_assert(TWIN_XEN_CPUS == HOT_CPUS, "a channel for each processor");
 
 /* ---- Buffers -------------------------------------------------------------- */
 
-uint32_t xen_buffer_get(void)
+uint32_t xen_buffer_get(uint32_t count)
 {
-	uint32_t buffer;
+	uint32_t buffer, first = XEN_NO_BUFFER;
 
-	if (!transmit.free_count)
+	if (count > transmit.free_count)
 		return XEN_NO_BUFFER;
-	buffer = transmit.free[--transmit.free_count];
-	transmit.state[buffer] = BUFFER_TAKEN;
-	return buffer;
+	for (; count; count--) {
+		buffer = transmit.free[--transmit.free_count];
+		transmit.state[buffer] = BUFFER_TAKEN;
+		transmit.next[buffer] = first;
+		first = buffer;
+	}
+	return first;
 }
 
-void xen_buffer_put(uint32_t buffer)
+void xen_buffer_put(uint32_t first)
 {
-	transmit.state[buffer] = BUFFER_FREE;
-	transmit.free[transmit.free_count++] = buffer;
+	while (first != XEN_NO_BUFFER) {
+		transmit.state[first] = BUFFER_FREE;
+		transmit.free[transmit.free_count++] = first;
+		first = transmit.next[first];
+	}
 }
 
-void *xen_buffer_page(uint32_t buffer)
+void *xen_buffer_page(uint32_t first, uint32_t at)
 {
-	return transmit.page[buffer];
+	for (; at >= TWIN_PAGE_SIZE; at -= TWIN_PAGE_SIZE)
+		first = transmit.next[first];
+	return transmit.page[first];
 }
 
 /* ---- Setting up ------------------------------------------------------------- */
@@ -96,6 +107,7 @@ int xen_transmit_create(void)
 			xen_transmit_destroy();
 			return -XEN_ENOMEM;
 		}
+		transmit.next[i] = XEN_NO_BUFFER;
 		xen_buffer_put(i);
 	}
 	return 0;
@@ -113,20 +125,38 @@ void xen_transmit_destroy(void)
 
 /* ---- Sending ------------------------------------------------------------------ */
 
+static uint32_t pages_of(const struct xen_packet *packet)
+{
+	return (packet->rest + TWIN_PAGE_SIZE - 1) / TWIN_PAGE_SIZE;
+}
+
+static void fill_fragments(struct hot_tx_request *request, const struct xen_packet *packet)
+{
+	uint32_t i, at = 0;
+
+	for (i = 0; i < pages_of(packet); i++, at += TWIN_PAGE_SIZE) {
+		const uint32_t left = packet->rest - at;
+
+		request->fragment[i] = (struct hot_tx_fragment){
+			.address = xen_machine(xen_buffer_page(packet->buffer, at)),
+			.length = left < TWIN_PAGE_SIZE ? left : TWIN_PAGE_SIZE,
+		};
+	}
+	request->fragments = i;
+}
+
 static void fill(struct hot_tx_request *request, const struct xen_packet *packet)
 {
-	memset(request, 0, offsetof(struct hot_tx_request, fragment[1]));
+	memset(request, 0, offsetof(struct hot_tx_request, fragment));
 	request->cookie = packet->rest ? packet->buffer + 1 : 0;
 	request->header_length = packet->header_length;
 	request->checksum_start = packet->checksum_start;
 	request->checksum_offset = packet->checksum_offset;
+	request->gso_size = packet->gso_size;
+	request->gso_type = packet->gso_type;
 	request->result = HOT_INVALID;
 	memcpy(request->header, packet->header, packet->header_length);
-	if (!packet->rest)
-		return;
-	request->fragments = 1;
-	request->fragment[0].address = xen_machine(transmit.page[packet->buffer]);
-	request->fragment[0].length = packet->rest;
+	fill_fragments(request, packet);
 }
 
 static bool put_requests(uint64_t at, const struct xen_packet *packets, uint32_t count)
@@ -137,7 +167,8 @@ static bool put_requests(uint64_t at, const struct xen_packet *packets, uint32_t
 	for (i = 0; i < count; i++) {
 		fill(&request, &packets[i]);
 		if (!xen_dom0_write(at + i * sizeof(request), &request,
-				    offsetof(struct hot_tx_request, fragment[1])))
+				    offsetof(struct hot_tx_request, fragment) +
+				    request.fragments * sizeof(struct hot_tx_fragment)))
 			return false;
 	}
 	return true;

@@ -102,6 +102,7 @@ long xen_vif_connect(const struct twin_xen_vif *given)
 		.receive_ring = given->receive_ring,
 		.local_port = given->local_port,
 		.remote_port = given->remote_port,
+		.features = given->features,
 		.kicked = 1,
 	};
 	memcpy(vif->mac, given->mac, sizeof(vif->mac));

@@ -22,6 +22,7 @@ struct vif {
 	uint32_t transmit_taken;	/* requests, which are answered at once */
 	uint32_t receive_taken;
 	uint32_t kicked;		/* atomically: it is to be served */
+	uint8_t features;		/* TWIN_XEN_VIF_* */
 	bool broken;
 	bool notify;			/* an event is due */
 };
@@ -47,12 +48,19 @@ static inline uint64_t xen_ring_entry(uint64_t ring, uint32_t index, uint32_t si
  * guest waits for an event. */
 void xen_ring_publish(struct vif *vif, uint64_t ring, uint32_t old, uint32_t new);
 
+/* What a guest is told of a packet. */
+struct vif_marks {
+	uint16_t flags;			/* NETRXF_* of its checksum */
+	uint16_t gso_size;		/* 0: it is no large packet */
+	uint8_t gso_type;
+};
+
 /*
  * Give a packet to the guests that its destination names, but `from` (or NULL). Whether
- * there is one; it may have had no room. marks: NETRXF_*.
+ * there is one; it may have had no room.
  */
 bool xen_vif_switch(const struct vif *from, const uint8_t *destination,
-		    const struct xen_bytes *bytes, uint16_t marks);
+		    const struct xen_bytes *bytes, const struct vif_marks *marks);
 
 static inline bool xen_is_group(const uint8_t *address)
 {
