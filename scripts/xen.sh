@@ -13,11 +13,15 @@
 #   busy       the same while dom0 has other work, guests die, and talk with each other
 #   retype     a dom0 that makes page tables of pages that the window shows
 #   changes    rings, MTU and speed changed in mid-transfer, the carrier lost, the interface set down
+#   campaign   many faults in the driver's data, in a guest's transfers
+#   large      64 MiB each way by two guests at once
+#   save       a guest is saved and restored in its transfers
 #   command    the same as attach by `twin xen`: refusals, undone attachments, guests, back
 #   upcalls    driver code calls dom0's kernel; a dom0 that does not answer
 #   sample     attach in short: one guest, one wild pointer in mid-transfer
 #   count      instructions a packet, by dom0 and by the driver inside Xen; one processor
-# Without arguments: each but the last two with one processor and with two, and count.
+# Without arguments: each but the last five with one processor and with two; campaign,
+# large, save and count.
 #
 # Needs target/stock, target/xen (scripts/xen-packages.sh, xen-modules.sh, xen-payload.sh, and
 # xen-install.sh for `command`) and, without privileges, QEMU and busybox (scripts/setup.sh). For
@@ -180,12 +184,12 @@ prepare() {
     cp "$parts/dom0-$1.sh" "$2/dom0/scenario.sh"
     case $1 in
     baseline) ;;
-    attach | again | busy | changes | sample | count | upcalls)
+    attach | again | busy | changes | large | save | sample | count | upcalls)
         add_modules "$2/dom0"
         add_payload "$2" platform
         ;;
     command) add_command "$2/dom0" ;;
-    faults | retype)
+    faults | retype | campaign)
         add_modules "$2/dom0" xen_faults.ko xen_retype.ko
         add_payload "$2" platform-test
         ;;
@@ -270,7 +274,7 @@ scenario() {
 }
 
 scenarios_of() {
-    echo baseline modules attach again command faults retype busy changes upcalls sample count
+    echo baseline modules attach again command faults retype busy changes upcalls campaign large save sample count
 }
 
 main() {
@@ -291,7 +295,7 @@ main() {
         for name in baseline modules attach again command faults retype busy changes upcalls; do
             set -- "$@" "$name:1" "$name:2"
         done
-        set -- "$@" count:1
+        set -- "$@" campaign:1 large:1 large:2 save:1 count:1
     fi
     for one; do
         scenario "$one"

@@ -4,14 +4,21 @@
  *
  *   echo "PLACE VALUE" >poison
  *
- * PLACE is a pointer of the driver's private structure, which is found by what it points to:
+ * PLACE is a pointer in the driver's data, found by what it points to:
  *   registers   the card's registers, which the interrupt handler reads first
  *   netdev      the interface
- * It becomes VALUE, the card raises its interrupt, and Xen runs the driver. Then the pointer is
- * put back. dom0's own instance must never see the wrong one, its watchdog among it: all
+ *   private:N   the Nth word of the driver's private structure that leads to memory of the kernel's:
+ *               data or code
+ *   object:N    the Nth such word at the start of what those lead to by the direct map: rings, among
+ *               others
+ *   device:N    poll functions and operations of the interface
+ * N counts from 0, and again when there are no more. The pointer becomes VALUE, the card raises its
+ * interrupt, and Xen runs the driver. Then the pointer is put back, if the driver has not written
+ * another one. dom0's own instance must never see the wrong one, its watchdog among it: all
  * other processors of dom0 are stopped meanwhile, and this one takes no event.
  *
- * Succeeds if the driver inside Xen was aborted within a fifth of a second; -ETIME if not.
+ * Succeeds if the driver inside Xen was aborted within a fifth of a second; -ETIME if not. VALUE
+ * should lead to nothing of dom0's: what the driver writes there stays.
  */
 #include "dom0.h"
 #include <linux/delay.h>
@@ -23,6 +30,7 @@
 #include <asm/xen/page.h>
 
 #define TWIN_POISON_WORDS	512	/* of the driver's structure that are looked at */
+#define TWIN_POISON_START	8	/* of an object that it points to */
 #define TWIN_POISON_TRIES	2000	/* of 100 microseconds */
 
 struct poison {
@@ -48,7 +56,70 @@ static bool is_registers(const struct twin_card *card, u64 pointer)
 	       pte_mfn(*entry) == PFN_DOWN(pci_resource_start(card->pci, 0));
 }
 
-static u64 *find_place(const struct twin_card *card, const char *place)
+/* Whether it leads to memory of the kernel's. */
+static bool is_pointer(u64 word)
+{
+	unsigned int level;
+	pte_t *entry = word >= PAGE_OFFSET ? lookup_address(word, &level) : NULL;
+
+	return entry && level == PG_LEVEL_4K && pte_present(*entry);
+}
+
+/* One more place, counted; the wanted one is kept. */
+struct search {
+	u32 wanted, found;
+	u64 *place;
+};
+
+static void visit(struct search *search, u64 *word)
+{
+	if (is_pointer(*word) && search->found++ == search->wanted)
+		search->place = word;
+}
+
+static void visit_private(const struct twin_card *card, struct search *search)
+{
+	u64 *words = netdev_priv(card->netdev);
+	u32 i;
+
+	for (i = 0; i < TWIN_POISON_WORDS; i++)
+		visit(search, &words[i]);
+}
+
+static void visit_objects(const struct twin_card *card, struct search *search)
+{
+	u64 *words = netdev_priv(card->netdev);
+	u32 i, at;
+
+	for (i = 0; i < TWIN_POISON_WORDS; i++)
+		if (is_pointer(words[i]) && virt_addr_valid(words[i]) && !(words[i] & 7) &&
+		    offset_in_page(words[i]) <= PAGE_SIZE - TWIN_POISON_START * sizeof(u64))
+			for (at = 0; at < TWIN_POISON_START; at++)
+				visit(search, (u64 *)words[i] + at);
+}
+
+static void visit_device(const struct twin_card *card, struct search *search)
+{
+	visit(search, (u64 *)&card->napi->poll);
+	visit(search, (u64 *)&card->napi->dev);
+	visit(search, (u64 *)&card->netdev->netdev_ops);
+	visit(search, (u64 *)&card->netdev->_tx);
+}
+
+static u64 *find_counted(const struct twin_card *card, u32 number,
+			 void (*visit_all)(const struct twin_card *, struct search *))
+{
+	struct search search = { .wanted = ~0u };
+
+	visit_all(card, &search);
+	if (!search.found)
+		return NULL;
+	search = (struct search){ .wanted = number % search.found };
+	visit_all(card, &search);
+	return search.place;
+}
+
+static u64 *find_by_target(const struct twin_card *card, const char *place)
 {
 	u64 *words = netdev_priv(card->netdev);
 	u32 i;
@@ -60,6 +131,19 @@ static u64 *find_place(const struct twin_card *card, const char *place)
 			return &words[i];
 	}
 	return NULL;
+}
+
+static u64 *find_place(const struct twin_card *card, const char *place)
+{
+	u32 number;
+
+	if (sscanf(place, "private:%u", &number) == 1)
+		return find_counted(card, number, visit_private);
+	if (sscanf(place, "object:%u", &number) == 1)
+		return find_counted(card, number, visit_objects);
+	if (sscanf(place, "device:%u", &number) == 1)
+		return find_counted(card, number, visit_device);
+	return find_by_target(card, place);
 }
 
 /* ---- Doing it ---- */
@@ -87,20 +171,21 @@ static int strike(void *data)
 		if (aborts(poison) != before)
 			poison->result = 0;
 	}
-	WRITE_ONCE(*poison->place, good);
+	if (READ_ONCE(*poison->place) == poison->value)
+		WRITE_ONCE(*poison->place, good);
 	return 0;
 }
 
 int twin_poison(const char *words)
 {
 	struct poison poison = { .card = twin_attached() };
-	char place[16];
+	char place[32];
 	int error;
 
 	ASSERT_RTNL();
 	if (!poison.card)
 		return -ENOTCONN;
-	if (sscanf(words, "%15s %llx", place, &poison.value) != 2)
+	if (sscanf(words, "%31s %llx", place, &poison.value) != 2)
 		return -EINVAL;
 	poison.place = find_place(poison.card, place);
 	if (!poison.place) {
@@ -110,7 +195,8 @@ int twin_poison(const char *words)
 	poison.status = kzalloc(sizeof(*poison.status), GFP_KERNEL);
 	if (!poison.status)
 		return -ENOMEM;
-	TWIN_LOG(info, "%s becomes %llx for a moment", place, poison.value);
+	TWIN_LOG(info, "%s (%px, now %llx) becomes %llx for a moment", place, poison.place, *poison.place,
+		 poison.value);
 	error = stop_machine(strike, &poison, NULL);
 	kfree(poison.status);
 	return error ? error : poison.result;

@@ -47,8 +47,8 @@ if start_guest 1 link; then
     refused self-test ethtool -t eth0 offline
     # ethtool says nothing of it.
     dmesg -c >/dev/null
-    ethtool -K eth0 rx off
-    dmesg | grep -q 'set of features is refused' && ethtool -k eth0 | grep -q '^rx-checksumming: on'
+    ethtool -K eth0 rx on
+    dmesg | grep -q 'set of features is refused' && ethtool -k eth0 | grep -q '^rx-checksumming: off'
     step refused/features $? "$(ethtool -k eth0 | grep '^rx-checksumming')"
     refused mtu ip link set eth0 mtu 1400
     try 60 statistics sh -c 'ethtool -S eth0 >/tmp/statistics; ethtool -i eth0; ethtool eth0 >/dev/null'
