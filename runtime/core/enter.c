@@ -53,6 +53,7 @@ OFFSET(CPU_LOCKS, locks);
 OFFSET(CPU_LOCK, lock);
 OFFSET(CPU_INSTANCE, instance);
 OFFSET(CPU_ENTRY_FUNCTION, entry_function);
+OFFSET(CPU_HOST_GS, host_gs);
 OFFSET(CPU_STACK_LAYOUT, stack_layout);
 OFFSET(CPU_QUICK, quick);
 OFFSET(CPU_KEPT, kept);

@@ -37,113 +37,8 @@
  *                    written (the verifier's P2-return-word)
  */
 #include <twin/abi.h>
-#include "offsets.h"
-
-/* Displacement of a context field from top. */
-#define TOP(field)	((field) + TWIN_STACK_CONTEXT - (TWIN_STACK_BLOCK - 1))
-
-.macro ENTRY name
-	.globl	\name
-	.type	\name, @function
-	.balign	16
-\name:
-.endm
-
-.macro END name
-	.size	\name, . - \name
-.endm
-
-/*
- * From driver code to C: save what C may destroy, switch to the host's stack.
- *
- *   driver stack            gives   cpu->saved  rax rcx rdx rsi rdi r8-r11
- *   rsp+0  site                                 flags, rsp, site
- *   rsp-8  flags   (moved)          rdi = cpu, rsp = host's, 16-byte aligned
- *   rsp-16 rax     (moved)          DF clear, in_driver = 0, rax destroyed
- */
-.macro TO_RUNTIME
-	pushfq
-	pushq	%rax
-	movq	%rsp, %rax
-	orq	$(TWIN_STACK_BLOCK - 1), %rax
-	movq	%rcx, TOP(CPU_RCX)(%rax)
-	movq	%rdx, TOP(CPU_RDX)(%rax)
-	movq	%rsi, TOP(CPU_RSI)(%rax)
-	movq	%rdi, TOP(CPU_RDI)(%rax)
-	movq	%r8, TOP(CPU_R8)(%rax)
-	movq	%r9, TOP(CPU_R9)(%rax)
-	movq	%r10, TOP(CPU_R10)(%rax)
-	movq	%r11, TOP(CPU_R11)(%rax)
-	popq	TOP(CPU_RAX)(%rax)
-	popq	TOP(CPU_FLAGS)(%rax)
-	movq	(%rsp), %rcx
-	movq	%rsp, TOP(CPU_RSP)(%rax)
-	movq	%rcx, TOP(CPU_SITE)(%rax)
-	leaq	TOP(0)(%rax), %rdi
-	movl	$0, CPU_IN_DRIVER(%rdi)
-	movq	CPU_HOST_RSP(%rdi), %rsp
-	cld
-.endm
-
-/* Back, rdi = cpu: all registers and flags from cpu->saved, and the site. Not if the clock
- * has run out meanwhile. */
-.macro TO_DRIVER
-	cmpl	$0, CPU_STOP(%rdi)
-	jne	stopped
-	movl	$1, CPU_IN_DRIVER(%rdi)
-	movq	CPU_RSP(%rdi), %rsp
-	movq	CPU_SITE(%rdi), %rax
-	movq	%rax, (%rsp)
-	pushq	CPU_FLAGS(%rdi)		# a slot that TO_RUNTIME wrote: no fault
-	popfq
-	movq	CPU_RAX(%rdi), %rax
-	movq	CPU_RCX(%rdi), %rcx
-	movq	CPU_RDX(%rdi), %rdx
-	movq	CPU_RSI(%rdi), %rsi
-	movq	CPU_R8(%rdi), %r8
-	movq	CPU_R9(%rdi), %r9
-	movq	CPU_R10(%rdi), %r10
-	movq	CPU_R11(%rdi), %r11
-	movq	CPU_RDI(%rdi), %rdi
-.endm
-
-/* A function of the driver's has returned: 0, and rax to *result. */
-.macro LEAVE_DRIVER
-	movq	%rsp, %rdi
-	orq	$(TWIN_STACK_BLOCK - 1), %rdi
-	movl	$0, TOP(CPU_IN_DRIVER)(%rdi)
-	movq	TOP(CPU_HOST_RSP)(%rdi), %rsp
-	cld
-	popq	%rcx
-	movq	%rax, (%rcx)
-	xorl	%eax, %eax
-	LEAVE_FRAME
-.endm
-
-/* twin_run_driver's frame, without its last word. */
-.macro LEAVE_FRAME
-	popq	%r15
-	popq	%r14
-	popq	%r13
-	popq	%r12
-	popq	%rbx
-	popq	%rbp
-	ret
-.endm
-
-/* Call C with rdi = cpu, which it keeps. Two words keep the stack aligned. */
-.macro CALL_C function
-	pushq	%rdi
-	pushq	%rdi
-	call	\function
-	popq	%rdi
-	popq	%rdi
-.endm
-
-/* reg = the site's return address, which was on top of the driver stack. */
-.macro LOAD_SITE reg
-	movq	CPU_SITE(%rdi), \reg
-.endm
+#include "quick.h"
+#include "transition.h"
 
 	.text
 	.globl	twin_entry_text_start
@@ -206,70 +101,42 @@ END twin_run_driver
  * int twin_enter_quick(struct twin_cpu *cpu, uint64_t hyp, uint64_t a0, uint64_t a1,
  *                      uint64_t a2, uint64_t *result)
  *
- * twin_enter and twin_run_driver in one, where nothing is in the way. What twin_enter
- * does, and where it is here:
- *
- *   not nested                      cpu->instance is 0
- *   the data stack is in the window the layout is that for which it was found there
- *   the gate                        count + 1; if it was closed, count - 1 and by twin_enter.
- *                                   Whoever closes it waits until the count is 0, so the
- *                                   moment in between is a moment of waiting
- *   alive, no maintenance           two words, by one comparison
- *
- * The frame on the host's stack is that of twin_run_driver, which twin_unwind leaves by,
- * with these two words above it:
- *
- *   +64  return to the host
- *   +56  cpu
- *   +48  return to here
+ * twin_enter where nothing is in the way (quick.h).
  */
 ENTRY twin_enter_quick
-	cmpq	$0, CPU_INSTANCE(%rdi)
-	jne	twin_enter_slowly
 	movq	CPU_QUICK(%rdi), %rax
-	movq	CPU_STACK_LAYOUT(%rdi), %r10
-	cmpq	%r10, INSTANCE_LAYOUT(%rax)
-	jne	twin_enter_slowly
-	movl	$1, %r10d
-	lock xaddl %r10d, INSTANCE_GATE(%rax)
-	testl	%r10d, %r10d
-	js	1f
-	cmpq	$0, INSTANCE_DEAD(%rax)		# and maintain
-	jne	1f
-	lock incq INSTANCE_ENTRIES(%rax)
-	leaq	INSTANCE_CALL_CACHE(%rax), %r10
-	movq	%rax, CPU_INSTANCE(%rdi)
-	movq	%r10, CPU_CALL_CACHE(%rdi)
-	movq	%rsi, CPU_ENTRY_FUNCTION(%rdi)
-	movq	$0, CPU_STOP(%rdi)		# and locks
+	ADMIT_QUICK rdi, rax, rsi, r10, twin_enter_slowly
 	pushq	%rdi
-	call	run_quick
+	movq	%rdi, %r10
+	movq	%rsi, %r11
+	movq	%rdx, %rdi
+	movq	%rcx, %rsi
+	movq	%r8, %rdx
+	movq	%r9, %r8
+	call	twin_run_quick
 	popq	%rdi
 	movq	CPU_INSTANCE(%rdi), %rcx
 	movq	$0, CPU_INSTANCE(%rdi)
 	lock decl INSTANCE_GATE(%rcx)
 	ret
-1:	lock decl INSTANCE_GATE(%rax)
-	jmp	twin_enter_slowly
 END twin_enter_quick
 
-	.type	run_quick, @function
-	.balign	16
-run_quick:
+/*
+ * twin_run_driver for a quick entry, with its frame, which twin_unwind leaves by. In: r10 cpu,
+ * r11 the function, rdi, rsi, rdx its arguments, r8 result, the stack as a call of the psABI
+ * has it. Out: eax, as twin_run_driver.
+ */
+ENTRY twin_run_quick
 	pushq	%rbp
 	pushq	%rbx
 	pushq	%r12
 	pushq	%r13
 	pushq	%r14
 	pushq	%r15
-	pushq	%r9
-	movq	%rsp, CPU_HOST_RSP(%rdi)
-	movq	%rsi, %r11
-	movq	$1, CPU_IN_DRIVER(%rdi)		# and may_nest = 0
-	movq	CPU_QUICK_RSP(%rdi), %rsp
-	movq	%rdx, %rdi
-	movq	%rcx, %rsi
-	movq	%r8, %rdx
+	pushq	%r8
+	movq	%rsp, CPU_HOST_RSP(%r10)
+	movq	$1, CPU_IN_DRIVER(%r10)		# and may_nest = 0
+	movq	CPU_QUICK_RSP(%r10), %rsp
 	xorl	%eax, %eax
 	xorl	%ecx, %ecx
 	xorl	%r8d, %r8d
@@ -283,7 +150,7 @@ run_quick:
 	xorl	%r15d, %r15d
 	call	*%r11				# DF is clear, as C code has it
 	LEAVE_DRIVER
-END run_quick
+END twin_run_quick
 
 /*
  * End the driver's invocation; rdi = cpu, any stack. The host's stack below

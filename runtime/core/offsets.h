@@ -30,6 +30,7 @@
 #define CPU_LOCK	184
 #define HELD_LOCKS	8	/* TWIN_HELD_LOCKS */
 
+#define CPU_HOST_GS	480
 #define CPU_STACK_LAYOUT 488
 #define CPU_QUICK	496
 #define CPU_QUICK_RSP	504

@@ -166,7 +166,15 @@ _Static_assert((uint32_t)XEN_WINDOW == 0, "eax");
  * AC would let its accesses fault, or reach users' pages. Xen clears both when it is entered. */
 #define UNWANTED_FLAGS 0x44000ull
 
-int xen_run(const void *function, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t *result)
+_Static_assert(offsetof(struct xen_seen, root) == XEN_SEEN_ROOT &&
+	       offsetof(struct xen_seen, cpu) == XEN_SEEN_CPU &&
+	       offsetof(struct xen_seen, turn) == XEN_SEEN_TURN &&
+	       offsetof(struct xen_seen, entries) == XEN_SEEN_ENTRIES &&
+	       sizeof(struct xen_seen) == 1 << XEN_SEEN_SHIFT && TWIN_XEN_CPUS == XEN_SEEN_COUNT,
+	       "run.S");
+
+/* xen_run() where something is not as run.S wants it. */
+int xen_run_slowly(const void *function, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t *result)
 {
 	const uint64_t flags = xen_interrupts_off();
 	const uint32_t processor = xen_processor();
@@ -190,6 +198,13 @@ int xen_run(const void *function, uint64_t a0, uint64_t a1, uint64_t a2, uint64_
 	if (__builtin_expect(status == TWIN_ABORTED, 0))
 		xen_report(twin_instance_report(&xen_instance));
 	return status;
+}
+
+/* The end of xen_run() after an abort. */
+int xen_run_aborted(void)
+{
+	xen_report(twin_instance_report(&xen_instance));
+	return TWIN_ABORTED;
 }
 
 int xen_resume(uint64_t rax)

@@ -32,6 +32,14 @@
  * has nothing, and where its place is below 4 GiB. */
 #define XEN_STACK_VIEW		0x48400000000
 
+/* struct xen_seen (platform.h), for assembly. */
+#define XEN_SEEN_ROOT		0
+#define XEN_SEEN_CPU		8
+#define XEN_SEEN_TURN		16
+#define XEN_SEEN_ENTRIES	24
+#define XEN_SEEN_SHIFT		6	/* log2 of its bytes */
+#define XEN_SEEN_COUNT		4	/* TWIN_XEN_CPUS */
+
 #ifndef __ASSEMBLER__
 
 #include <stdint.h>

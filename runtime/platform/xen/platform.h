@@ -185,6 +185,9 @@ int xen_instance_create(void);
  * abort has then been reported on the console. Served; interrupts are off meanwhile.
  */
 int xen_run(const void *function, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t *result);
+/* Parts of it, for run.S alone. */
+int xen_run_slowly(const void *function, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t *result);
+int xen_run_aborted(void);
 /* The driver that waits on this processor goes on, as xen_run(); or is aborted. Served */
 int xen_resume(uint64_t rax);
 void xen_forsake(void);
