@@ -81,6 +81,7 @@ _Static_assert(sizeof(struct twin_call_entry) == 16 && offsetof(struct twin_call
 struct outer {
 	struct twin_instance *instance;
 	uint64_t host_rsp;
+	uint64_t driver_rsp;	/* an import may enter more than once: each time from here */
 	uint64_t entry_function;
 	uint32_t may_nest;
 };
@@ -89,6 +90,7 @@ static void save_outer(const struct twin_cpu *cpu, struct outer *outer)
 {
 	outer->instance = cpu->instance;
 	outer->host_rsp = cpu->host_rsp;
+	outer->driver_rsp = cpu->saved.rsp;
 	outer->entry_function = cpu->entry_function;
 	outer->may_nest = cpu->may_nest;
 }
@@ -97,6 +99,7 @@ static void restore_outer(struct twin_cpu *cpu, const struct outer *outer)
 {
 	cpu->instance = outer->instance;
 	cpu->host_rsp = outer->host_rsp;
+	cpu->saved.rsp = outer->driver_rsp;
 	cpu->entry_function = outer->entry_function;
 	cpu->may_nest = outer->may_nest;
 }

@@ -168,6 +168,37 @@ void endless_nesting_runs_out_of_stack_and_aborts(void)
 	tear_down();
 }
 
+/* Each entry leaves for an import of its own; all begin at the same place. */
+static int enter_often(struct twin_call_frame *frame)
+{
+	const uint64_t args[6] = { 0 };
+	unsigned int i;
+
+	frame->rdx = 0;
+	if (depth) {
+		if ((uint64_t)frame->stack < inner_low)
+			inner_low = (uint64_t)frame->stack;
+		return TWIN_OK;
+	}
+	depth = 1;
+	for (i = 0; i < 1000; i++)
+		if (twin_enter(cpu, instance, (uint64_t)driver_import, args, NULL))
+			return TWIN_ABORTED;
+	return TWIN_OK;
+}
+
+void an_import_may_enter_any_number_of_times(void)
+{
+	set_up(TWIN_SCHEME_STLB);
+	host.import = enter_often;
+	depth = 0;
+	inner_low = UINT64_MAX;
+	CHECK_EQUAL(enter(driver_import, 0, 0), TWIN_OK);
+	CHECK_EQUAL(instance->statistics.entries, 1001);
+	CHECK(inner_low > cpu->driver_high - 1024);
+	tear_down();
+}
+
 static int abort_inside(struct twin_call_frame *frame)
 {
 	const uint64_t args[6] = { 0x666 };

@@ -175,6 +175,7 @@ uint64_t view_of_scheme(uint32_t scheme);
 	X(hot_routines_return_to_their_site_too) \
 	X(imports_may_enter_the_driver_again) \
 	X(endless_nesting_runs_out_of_stack_and_aborts) \
+	X(an_import_may_enter_any_number_of_times) \
 	X(an_inner_abort_aborts_the_outer_invocation) \
 	X(unmapping_inside_is_busy) \
 	X(hot_routines_read_dom0) \
