@@ -18,6 +18,7 @@ Examples:
   twin run e1000.ko --path twin --stages bridge
   twin run e1000.ko --driver-args 'InterruptThrottleRate=4000 TxDescriptors=512'
   twin run e1000.ko --format json | jq '.ratios.tx.driver_cycles'
+  twin run e1000.ko --experiment rows
   twin run e1000.ko --experiment all --output target/bench
 
 The driver, the hot routines and dom0's kernel are really run, unprivileged, in
@@ -130,6 +131,8 @@ pub enum StageName {
     /// Guests' addresses by a hash, packets from guest to guest, checked source addresses,
     /// a limit for packets to all
     Bridge,
+    /// Guests are told of packets by count, delay and event index; with it comes `bridge`
+    Notify,
     /// All of them
     All,
 }
@@ -151,6 +154,8 @@ pub enum Figure {
     Table1,
     /// Driver cycles a packet, rewritten, to native, and bytes of code
     Slowdown,
-    /// All of them
+    /// All of them, but for the rows
     All,
+    /// Stages of the packet path off and on by turns, with the papers' figures; by itself
+    Rows,
 }

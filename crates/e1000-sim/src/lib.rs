@@ -12,6 +12,7 @@
 //! traffic      packets made and checked; sources that send and receive
 //! packets      the packet loop, the same for every path
 //! stages       of the packet path, each can be off
+//! live         packets that arrive at their times, and the rows that need that
 //! engines      where the driver runs: dom0, dom0 for a guest, hypervisor
 //! system       all of it put together; paths runs the four side by side
 //! measure      cycles and instructions by component
@@ -31,6 +32,7 @@ pub mod experiment;
 pub mod hypervisor;
 pub mod image;
 pub mod inject;
+pub mod live;
 pub mod measure;
 pub mod memory;
 pub mod nic;

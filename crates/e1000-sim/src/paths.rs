@@ -435,7 +435,7 @@ fn closed(mut card: OpenCard<'_>) -> Result<OpenCard<'_>, SystemError> {
 
 /// Tells the profiler which addresses are rewritten code, and at which it looks up the
 /// table and calls hot routines.
-fn declare(blueprint: &Blueprint<'_>) {
+pub(crate) fn declare(blueprint: &Blueprint<'_>) {
     let payload = &blueprint.payload;
     let owners = [
         (&payload.driver, Component::Driver),

@@ -285,6 +285,11 @@ impl<'s> System<'s> {
         Ok(engine)
     }
 
+    /// Interrupts of the card are the hypervisor's from here on.
+    pub fn take_interrupts(&self) {
+        self.mailbox.set_interrupt_owner(InterruptOwner::Hypervisor);
+    }
+
     /// A runner of that, with guests attached.
     pub fn staged_runner(
         &self,

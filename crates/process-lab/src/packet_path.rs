@@ -46,7 +46,55 @@ pub struct Bridge {
     _opaque: [u8; 0],
 }
 
+/// No deadline.
+pub const NEVER: u64 = u64::MAX;
+
+/// `struct twin_notify_limits`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NotifyLimits {
+    pub delay: u64,
+    pub count: u32,
+    pub most: u32,
+}
+
+/// `struct twin_notify_statistics`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NotifyStatistics {
+    pub count: u64,
+    pub delay: u64,
+    pub most: u64,
+    pub at_once: u64,
+    pub saved: u64,
+}
+
+/// `struct twin_latency`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Latency {
+    pub card: u64,
+    pub guest: u64,
+}
+
+/// `struct twin_notify`, opaque.
+#[repr(C)]
+pub struct Notify {
+    _opaque: [u8; 0],
+}
+
 unsafe extern "C" {
+    pub fn twin_notify_size() -> u64;
+    pub fn twin_notify_init(notify: *mut Notify, limits: *const NotifyLimits);
+    pub fn twin_notify_set(notify: *mut Notify, limits: *const NotifyLimits);
+    pub fn twin_notify_arrived(notify: *mut Notify, guest: u32, packets: u32, now: u64);
+    pub fn twin_notify_taken(notify: *mut Notify, guest: u32, packets: u32);
+    pub fn twin_notify_forget(notify: *mut Notify, guest: u32);
+    pub fn twin_notify_due(notify: *mut Notify, now: u64) -> u64;
+    pub fn twin_notify_deadline(notify: *const Notify) -> u64;
+    pub fn twin_notify_events(notify: *const Notify, copy: *mut NotifyStatistics);
+    pub fn twin_notify_split(budget: u64, guests: u32, card_cost: u32, guest_cost: u32) -> Latency;
+
     pub fn twin_copy_from_dom0(
         instance: *mut Instance,
         to: *mut c_void,

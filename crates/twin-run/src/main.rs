@@ -12,6 +12,7 @@ mod plot;
 mod processor;
 mod progress;
 mod results;
+mod rows;
 mod run;
 mod support;
 mod table;

@@ -13,7 +13,7 @@ use command_line::failure::{Failure, Status};
 use command_line::input::Input;
 use command_line::options::Format;
 use command_line::output;
-use command_line::run::{Opts, PathName, StageName};
+use command_line::run::{Figure, Opts, PathName, StageName};
 use e1000_sim::experiment::{self, Load, Setup};
 use e1000_sim::image::files::Files;
 use e1000_sim::measure::profile::cycles;
@@ -29,6 +29,7 @@ use crate::figures;
 use crate::parameters;
 use crate::progress::Progress;
 use crate::results::Results;
+use crate::rows;
 use crate::support;
 use crate::table;
 
@@ -79,6 +80,9 @@ fn experiments(opts: &Opts, job: Job<'_>, support: &Path) -> Result<(), Failure>
         let why = "experiments read the module several times: give a file, not `-`";
         return Err(Failure::Usage(why.to_owned()));
     }
+    if opts.experiment.contains(&Figure::Rows) {
+        return all_rows(opts, &job);
+    }
     let again = figures::Again {
         module: &opts.module,
         support,
@@ -93,6 +97,19 @@ fn experiments(opts: &Opts, job: Job<'_>, support: &Path) -> Result<(), Failure>
         Format::Json => output::json(&all)?,
     }
     verdict(&all.runs())
+}
+
+fn all_rows(opts: &Opts, job: &Job<'_>) -> Result<(), Failure> {
+    if opts.experiment.iter().any(|figure| *figure != Figure::Rows) {
+        let why = "--experiment rows is made by itself: leave the others out";
+        return Err(Failure::Usage(why.to_owned()));
+    }
+    let (text, rows) = rows::make(job, &opts.output)?;
+    match opts.format {
+        Format::Text => output::text(text.as_bytes())?,
+        Format::Json => output::json(&rows)?,
+    }
+    said(rows.damage())
 }
 
 fn setup(opts: &Opts, driver_args: String) -> Setup {
@@ -132,6 +149,7 @@ fn stages(opts: &Opts) -> Stages {
     let wanted = |stage: &Stage| {
         let name = match stage {
             Stage::Bridge => StageName::Bridge,
+            Stage::Notify => StageName::Notify,
         };
         opts.stages.contains(&name) || opts.stages.contains(&StageName::All)
     };
@@ -166,7 +184,7 @@ pub fn measure(job: &Job<'_>) -> Result<(Vec<Results>, f64), Failure> {
     Ok((results.collect(), tsc_hz))
 }
 
-fn failed(module: &str, error: &SystemError) -> Failure {
+pub(crate) fn failed(module: &str, error: &SystemError) -> Failure {
     match error {
         SystemError::Live(_) | SystemError::Lacking(_) => Failure::access(module, error),
         SystemError::Testbed(_) | SystemError::Command(_) | SystemError::Stop(_) => {
@@ -177,10 +195,13 @@ fn failed(module: &str, error: &SystemError) -> Failure {
 
 /// Status 1 if packets did not arrive as they were sent.
 fn verdict(results: &[Results]) -> Result<(), Failure> {
-    let (lost, corrupted) = results.iter().fold((0, 0), |(lost, corrupted), results| {
+    said(results.iter().fold((0, 0), |(lost, corrupted), results| {
         let (l, c) = results.damage();
         (lost + l, corrupted + c)
-    });
+    }))
+}
+
+fn said((lost, corrupted): (u64, u64)) -> Result<(), Failure> {
     if (lost, corrupted) == (0, 0) {
         return Ok(());
     }

@@ -5,7 +5,7 @@
 //! submit ─ bridge ─┬─ wire ──> TwinEngine: admit, driver
 //!                  ├─ guests > local queues ─ deliver ─> guests
 //!                  └─ spoofed, storm: refused, dropped
-//! host_receive ─ bridge ─> the switch's queues ─ deliver ─> guests
+//! host_receive ─ bridge ─> the switch's queues ─ notify ─ deliver ─> guests
 //! ```
 //!
 //! A packet that does not go to the wire is settled when it is submitted: its completion
@@ -14,9 +14,9 @@
 use std::collections::VecDeque;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use process_lab::packet_path::{self, BRIDGE_HEADER};
+use process_lab::packet_path::{self, BRIDGE_HEADER, NotifyLimits};
 use process_lab::runtime::{self, Arrival, Cpu, Frame};
 
 use super::twin::{INSTANCE, SWITCH, TwinEngine};
@@ -27,12 +27,16 @@ use crate::packets::packet_loop::{Card, Engine, Stop};
 use crate::packets::rings::{Done, RX_FRAGMENTS, RX_HELD, RX_UNWANTED, Request, Sent};
 use crate::stages::bridge::{self, Bridge, STORM, Way};
 use crate::stages::local::{Local, Unfit};
+use crate::stages::notify::{self, AT_ONCE, Notify};
 use crate::stages::{Stage, StageCounts, Stages};
 use crate::traffic::source::TrafficSource;
 
 /// The hypervisor's own services, in place of [`super::twin::SERVICES`].
 pub const SERVICES: [(&str, Service); 1] = [("host_receive", host_receive)];
 
+static NOTIFY: AtomicPtr<packet_path::Notify> = AtomicPtr::new(std::ptr::null_mut());
+/// Packets that were put into guests' queues by it.
+static ARRIVED: AtomicU64 = AtomicU64::new(0);
 static BRIDGE: AtomicPtr<packet_path::Bridge> = AtomicPtr::new(std::ptr::null_mut());
 /// The machine's time in nanoseconds when the last batch or interrupt began.
 static NOW: AtomicU64 = AtomicU64::new(0);
@@ -59,6 +63,9 @@ pub struct Staged<'a> {
     groups: Vec<(usize, u64, Vec<u8>)>,
     /// Completions of packets that did not go to the wire.
     done: VecDeque<Done>,
+    notify: Notify,
+    /// Guests that were told and have not come yet, as bits.
+    told: u64,
     /// None if the time is played.
     start: Option<Instant>,
 }
@@ -83,6 +90,8 @@ impl<'a> Staged<'a> {
             wire: 0,
             groups: Vec::new(),
             done: VecDeque::new(),
+            notify: Notify::new(AT_ONCE),
+            told: 0,
             start: Some(Instant::now()),
         }
     }
@@ -116,6 +125,42 @@ impl<'a> Staged<'a> {
             },
             Ordering::SeqCst,
         );
+        NOTIFY.store(
+            match stages.has(Stage::Notify) {
+                true => self.notify.raw(),
+                false => std::ptr::null_mut(),
+            },
+            Ordering::SeqCst,
+        );
+    }
+
+    /// Other limits of the stage `notify`.
+    pub fn set_limits(&mut self, limits: NotifyLimits) {
+        self.notify.set(limits);
+    }
+
+    /// Packets that came in for guests so far, while `notify` is on.
+    pub fn arrived(&self) -> u64 {
+        ARRIVED.load(Ordering::Relaxed)
+    }
+
+    /// Guests that were told of packets, or are now, and have not come yet, as bits.
+    pub fn due(&mut self, now: u64) -> u64 {
+        self.told |= self.notify.due(now);
+        self.told
+    }
+
+    /// When the next guest is to be told, if nothing arrives.
+    pub fn deadline(&self) -> Option<u64> {
+        self.notify.deadline()
+    }
+
+    /// Limits the processor time of an invocation of the driver.
+    ///
+    /// # Errors
+    /// There is no timer.
+    pub fn limit_time(&self, limit: Duration) -> Result<(), crate::LiveError> {
+        self.twin.instance.limit_time(limit)
     }
 
     /// The counts of the stages that are on.
@@ -124,6 +169,7 @@ impl<'a> Staged<'a> {
         StageCounts {
             bridge: bridge.then(|| self.bridge.counts()),
             local: bridge.then(|| self.local.counts()),
+            notify: self.stages.has(Stage::Notify).then(|| self.notify.counts()),
         }
     }
 
@@ -144,6 +190,24 @@ impl<'a> Staged<'a> {
         }
     }
 
+    /// Passes packets of guests to guests, as bits.
+    fn deliver_local(&mut self, guests: u64, sources: &mut [TrafficSource<'_>]) {
+        for source in sources.iter_mut() {
+            let guest = source.flow().number;
+            if guests >> guest & 1 == 0 {
+                continue;
+            }
+            self.local.take_all(guest, |frame| {
+                let Some(room) = source.room().get_mut(..frame.len()) else {
+                    return false;
+                };
+                room.copy_from_slice(frame);
+                source.arrived(frame.len());
+                true
+            });
+        }
+    }
+
     /// Where a packet goes, and what becomes of it if not to the wire.
     fn place(&mut self, guest: u32, request: &Request) -> Place {
         let header = request.header.first_chunk::<BRIDGE_HEADER>();
@@ -156,7 +220,13 @@ impl<'a> Staged<'a> {
             Way::Wire => return self.for_wire(),
             Way::Both(guests) => return self.for_all(guest, request, guests),
             Way::Spoofed => return Place::Here(Sent::Spoofed),
-            Way::Guests(guests) => self.local.send(guest, request, guests),
+            Way::Guests(guests) => {
+                let sent = self.local.send(guest, request, guests);
+                if sent.is_ok() {
+                    self.tell(guests);
+                }
+                sent
+            }
             Way::Nowhere | Way::Storm => Ok(()),
         };
         if fits == Err(Unfit::Foreign) {
@@ -177,11 +247,19 @@ impl<'a> Staged<'a> {
         self.for_wire()
     }
 
+    /// A packet waits for each of these guests, as bits.
+    fn tell(&mut self, guests: u64) {
+        if self.stages.has(Stage::Notify) {
+            self.notify.arrived(guests, NOW.load(Ordering::Relaxed));
+        }
+    }
+
     /// Packets for all of the batch that was transmitted.
     fn queue_groups(&mut self) {
         for (at, guests, frame) in std::mem::take(&mut self.groups) {
             if self.twin.result(at) == Sent::Sent {
                 self.local.queue(guests, &frame);
+                self.tell(guests);
             }
         }
     }
@@ -230,18 +308,21 @@ impl Engine for Staged<'_> {
     }
 
     fn deliver(&mut self, sources: &mut [TrafficSource<'_>]) -> Result<(), Stop> {
-        for source in sources.iter_mut() {
-            let guest = source.flow().number;
-            self.local.take_all(guest, |frame| {
-                let Some(room) = source.room().get_mut(..frame.len()) else {
-                    return false;
-                };
-                room.copy_from_slice(frame);
-                source.arrived(frame.len());
-                true
-            });
+        if !self.stages.has(Stage::Notify) {
+            self.deliver_local(u64::MAX, sources);
+            return self.twin.deliver(sources);
         }
-        self.twin.deliver(sources)
+        self.read_clock();
+        let due = self.due(NOW.load(Ordering::Relaxed));
+        self.told = 0;
+        self.deliver_local(due, sources);
+        let delivered = self.twin.deliver_to(due, sources);
+        let mut rest = due;
+        while rest != 0 {
+            self.notify.taken(rest.trailing_zeros());
+            rest &= rest - 1;
+        }
+        delivered
     }
 
     fn result(&self, index: usize) -> Sent {
@@ -291,12 +372,8 @@ extern "C" fn host_receive(cpu: *mut Cpu, frame: *mut Frame) -> c_int {
     // SAFETY: set by an engine that lives, as the driver runs.
     let way = unsafe { bridge::receive(bridge, &header, NOW.load(Ordering::Relaxed)) };
     let verdict = match way {
-        Way::Guests(guests) | Way::Both(guests) => {
-            // SAFETY: set before the driver runs.
-            unsafe {
-                packet_path::twin_switch_hold(SWITCH.load(Ordering::Relaxed), guests, &arrival)
-            }
-        }
+        // SAFETY: set before the driver runs.
+        Way::Guests(guests) | Way::Both(guests) => unsafe { hold(guests, &arrival) },
         Way::Nowhere | Way::Wire | Way::Spoofed | Way::Storm => runtime::SWITCH_UNWANTED,
     };
     answer(frame, verdict)
@@ -323,4 +400,21 @@ fn answer(frame: &mut Frame, verdict: c_int) -> c_int {
         _ => return runtime::ABORTED,
     });
     runtime::OK
+}
+
+/// Queues a packet for guests, which are to be told.
+///
+/// # Safety
+/// The switch, and `notify` if it is on, are those of an engine that lives.
+unsafe fn hold(guests: u64, arrival: &Arrival) -> c_int {
+    let switch = SWITCH.load(Ordering::Relaxed);
+    // SAFETY: the caller's promise.
+    let verdict = unsafe { packet_path::twin_switch_hold(switch, guests, arrival) };
+    let notify = NOTIFY.load(Ordering::Relaxed);
+    if verdict == runtime::SWITCH_HELD && !notify.is_null() {
+        ARRIVED.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller's promise; its engine waits for the driver.
+        unsafe { notify::arrived(notify, guests, NOW.load(Ordering::Relaxed)) };
+    }
+    verdict
 }

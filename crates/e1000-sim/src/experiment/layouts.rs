@@ -8,24 +8,20 @@
 //!
 //! A process has one hypervisor instance, so a layout has a process.
 
-use std::io::{self, Read};
-
-use process_lab::process;
 use serde::{Deserialize, Serialize};
 
 use super::alone::Alone;
+use super::apart::apart;
 use super::measured::Measured;
 use super::{Load, Setup, warm_up_packets};
 use crate::dom0::job::Look;
-use crate::error::LiveError;
 use crate::image::files::Files;
 use crate::measure::profile::Component;
 use crate::memory::{Machine, Shift, Sizes};
-use crate::packets::packet_loop::Stop;
 use crate::packets::round::{BATCH, PacketDirection};
 use crate::paths::{PacketPath, Paths, Work};
 use crate::replay::Turn;
-use crate::system::{Blueprint, Stopped, System, SystemError};
+use crate::system::{Blueprint, System, SystemError};
 use crate::traffic::source::Shape;
 use crate::transport::mailbox::Mailbox;
 use crate::transport::rendezvous::Limits;
@@ -73,7 +69,7 @@ pub(super) fn played(
     let layouts = layouts(setup.packets);
     let mut all = Vec::new();
     for (number, shift) in Shift::first(layouts).enumerate() {
-        all.extend(in_a_process(|| in_layout(files, setup, shift, number))?);
+        all.extend(apart(|| in_layout(files, setup, shift, number))?);
         tell(1 + number as u64, layouts);
     }
     Ok(all)
@@ -103,26 +99,6 @@ fn recordings(packets: u64) -> u64 {
 
 fn layouts(packets: u64) -> u64 {
     recordings(packets).div_ceil(2).min(LAYOUTS)
-}
-
-/// What `work` gives, done by a child.
-fn in_a_process(
-    work: impl FnOnce() -> Result<Vec<Played>, SystemError>,
-) -> Result<Vec<Played>, SystemError> {
-    let failed = |error| LiveError::system("a process for a layout")(error);
-    let (mut reader, writer) = io::pipe().map_err(failed)?;
-    let mut child = process::fork(|| {
-        let result = work().map_err(|error| error.to_string());
-        i32::from(serde_json::to_writer(&writer, &result).is_err())
-    })
-    .map_err(failed)?;
-    drop(writer);
-    let mut text = String::new();
-    reader.read_to_string(&mut text).map_err(failed)?;
-    child.wait();
-    let said = serde_json::from_str::<Result<Vec<Played>, String>>(&text);
-    let result = said.unwrap_or_else(|_| Err(child.fate().unwrap_or_default()));
-    result.map_err(|why| Stopped(Stop::Driver(why)).into())
 }
 
 /// All loads, in the layout of that number.

@@ -16,6 +16,7 @@
 //! and are compared round by round, and so are drivers ([`Measured::against`]).
 
 mod alone;
+pub mod apart;
 mod layouts;
 mod measured;
 mod routines;

@@ -149,7 +149,7 @@ impl Default for Sizes {
     fn default() -> Sizes {
         Sizes {
             dom0: 64 << 20,
-            guests: 8,
+            guests: 9,
             guest: 2 << 20,
         }
     }

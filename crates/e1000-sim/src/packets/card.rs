@@ -92,6 +92,21 @@ impl<'m> OpenCard<'m> {
         audited.map_err(|untracked| Stop::Card(untracked.to_string()))
     }
 
+    /// The card's time, in nanoseconds.
+    pub fn now(&self) -> u64 {
+        self.mailbox.device().now()
+    }
+
+    /// Lets the card's time pass.
+    pub fn tick(&self, nanoseconds: u64) {
+        self.mailbox.device().tick(nanoseconds);
+    }
+
+    /// How long until the card does something by itself.
+    pub fn next_event(&self) -> Option<u64> {
+        self.mailbox.device().next_event()
+    }
+
     /// Ends the open view, whatever was written to the registers.
     pub fn leave(&self) {
         let mut device = self.mailbox.device();

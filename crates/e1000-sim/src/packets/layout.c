@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The compiler's layouts of <twin/guest.h>, <twin/frames.h> and <twin/bridge.h>, for the test that
+ * The compiler's layouts of <twin/guest.h>, <twin/frames.h>, <twin/bridge.h>,
+ * and <twin/notify.h>, for the test that
  * compares them with rings.rs.
  */
 #include <stddef.h>
@@ -8,6 +9,7 @@
 #include <twin/bridge.h>
 #include <twin/frames.h>
 #include <twin/guest.h>
+#include <twin/notify.h>
 
 /* The runtime reads a request's fragments as its own pieces. */
 _Static_assert(TWIN_PIECES == HOT_FRAGMENTS, "as many pieces as fragments");
@@ -66,6 +68,13 @@ const struct twin_layout twin_guest_layout[] = {
 	FIELD(twin_bridge_statistics, group), FIELD(twin_bridge_statistics, received),
 	FIELD(twin_bridge_statistics, unknown), FIELD(twin_bridge_statistics, spoofed),
 	FIELD(twin_bridge_statistics, storm),
+	SIZE(twin_notify_limits), SIZE(twin_notify_statistics), SIZE(twin_latency),
+	FIELD(twin_notify_limits, delay), FIELD(twin_notify_limits, count),
+	FIELD(twin_notify_limits, most),
+	FIELD(twin_notify_statistics, count), FIELD(twin_notify_statistics, delay),
+	FIELD(twin_notify_statistics, most), FIELD(twin_notify_statistics, at_once),
+	FIELD(twin_notify_statistics, saved),
+	FIELD(twin_latency, card), FIELD(twin_latency, guest),
 	VALUE(TWIN_WAY_WIRE), VALUE(TWIN_WAY_GUESTS), VALUE(TWIN_WAY_BOTH),
 	VALUE(TWIN_WAY_SPOOFED), VALUE(TWIN_WAY_STORM),
 };

@@ -168,12 +168,17 @@ impl CycleMeter {
 
 /// The card for an engine: the model's time counts for the card, then for the previous
 /// component again.
-struct Metered<'p, C> {
+pub(crate) struct Metered<'p, C> {
     card: &'p mut C,
     meter: &'p mut CycleMeter,
 }
 
-impl<C: Card> Metered<'_, C> {
+impl<'p, C: Card> Metered<'p, C> {
+    /// The card's time counts for the card.
+    pub(crate) fn new(card: &'p mut C, meter: &'p mut CycleMeter) -> Metered<'p, C> {
+        Metered { card, meter }
+    }
+
     fn timed<T>(&mut self, work: impl FnOnce(&mut C) -> T) -> T {
         let whose = self.meter.now;
         self.meter.switch(Component::Card);
@@ -368,10 +373,7 @@ impl<E: Engine, C: Card> PacketLoop<E, C> {
             // The handler must find the causes in ICR.
             self.card.absorb_writes(false)?;
             self.meter.switch(self.engine.host());
-            let mut card = Metered {
-                card: &mut self.card,
-                meter: &mut self.meter,
-            };
+            let mut card = Metered::new(&mut self.card, &mut self.meter);
             let ran = self.engine.interrupt(&mut card)?;
             self.meter.switch(Component::Card);
             self.attribute();

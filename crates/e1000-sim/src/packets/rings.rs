@@ -382,6 +382,11 @@ mod tests {
             "twin_bridge_statistics" packet_path::BridgeStatistics {
                 wire, local, group, received, unknown, spoofed, storm
             }
+            "twin_notify_limits" packet_path::NotifyLimits { delay, count, most }
+            "twin_notify_statistics" packet_path::NotifyStatistics {
+                count, delay, most, at_once, saved
+            }
+            "twin_latency" packet_path::Latency { card, guest }
             "hot_tx_done" Done { cookie, guest }
             "hot_shared" Shared {
                 requests, tx_done, release, tx_done_produce, tx_done_consume, tx_sent, tx_wake,

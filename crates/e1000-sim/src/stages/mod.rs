@@ -5,7 +5,7 @@
 //! ```text
 //! guest ─ admit ─ bridge ─┬─ hot_transmit ─ driver ─ card
 //!                         └─ local ─┐
-//! guest <──── deliver <─────────────┴─ bridge <─ poll <─ card
+//! guest <── deliver <── notify <────┴─ bridge <─ poll <─ card
 //! ```
 //!
 //! Which ones are on is decided when the instance starts: the engine of an instance with
@@ -13,11 +13,13 @@
 
 pub mod bridge;
 pub mod local;
+pub mod notify;
 
 use serde::Serialize;
 
 use bridge::BridgeCounts;
 use local::LocalCounts;
+use notify::NotifyCounts;
 
 twin_abi::listed! {
     /// A stage that can be on or off.
@@ -25,6 +27,9 @@ twin_abi::listed! {
     pub enum Stage {
         /// Addresses by a hash, packets between guests, checked sources, limited storms.
         Bridge => "bridge",
+        /// Guests are told of packets by count, delay and event index. With it comes `bridge`,
+        /// which knows whose they are.
+        Notify => "notify",
     }
 }
 
@@ -36,10 +41,14 @@ impl Stages {
     /// None: the plain path.
     pub const NONE: Stages = Stages(0);
 
-    /// These ones.
+    /// These ones, and what they need.
     pub fn of(stages: impl IntoIterator<Item = Stage>) -> Stages {
-        let bits = stages.into_iter().map(|stage| 1 << stage as u32);
-        Stages(bits.fold(0, |all, bit| all | bit))
+        let bit = |stage: Stage| 1 << stage as u32;
+        let bits = stages.into_iter().map(|stage| match stage {
+            Stage::Bridge => bit(stage),
+            Stage::Notify => bit(stage) | bit(Stage::Bridge),
+        });
+        Stages(bits.fold(0, |all, bits| all | bits))
     }
 
     /// Whether a stage is on.
@@ -68,6 +77,9 @@ pub struct StageCounts {
     /// Packets from guest to guest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub local: Option<LocalCounts>,
+    /// Guests told of packets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notify: Option<NotifyCounts>,
 }
 
 /// A name and its count.
@@ -78,7 +90,8 @@ impl StageCounts {
     pub fn list(&self) -> Vec<(&'static str, Vec<Count>)> {
         let bridge = self.bridge.map(|counts| ("bridge", counts.list().to_vec()));
         let local = self.local.map(|counts| ("local", counts.list().to_vec()));
-        [bridge, local].into_iter().flatten().collect()
+        let notify = self.notify.map(|counts| ("notify", counts.list().to_vec()));
+        [bridge, local, notify].into_iter().flatten().collect()
     }
 }
 
@@ -92,7 +105,7 @@ mod tests {
         for stage in Stage::ALL {
             let one = Stages::of([stage, stage]);
             assert!(one.has(stage) && !one.is_empty());
-            assert_eq!(one.list().collect::<Vec<_>>(), [stage]);
+            assert_eq!(one, Stages::of(one.list()));
         }
         assert_eq!(Stages::of(Stage::ALL).list().count(), Stage::ALL.len());
     }

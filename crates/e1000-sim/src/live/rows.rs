@@ -1,0 +1,335 @@
+//! Rows: a stage off and on by turns in one run, with the figure of the paper beside it.
+//!
+//! ```text
+//! for each throttle of the card, in a process of its own:
+//!     boot ─> warm up ─> count the price ─> off, on, off, on, ... ─> Pair
+//! pairs, sweeps ─> Row: ratio, spread, counts, the paper's figure, verdict
+//! ```
+//!
+//! The throttle is the stock driver's parameter `InterruptThrottleRate`, which it reads when
+//! it is loaded: so each has a process.
+
+use std::collections::HashSet;
+
+use process_lab::packet_path::NotifyLimits;
+use process_lab::program::Variant;
+use serde::{Deserialize, Serialize};
+
+use super::price::{Crossings, Price, QUOTED};
+use super::receive::{Offered, Outcome, receive, wire_time};
+use super::rig::Rig;
+use crate::experiment::Spread;
+use crate::experiment::apart::apart;
+use crate::image::files::Files;
+use crate::memory::{Machine, Sizes};
+use crate::packets::round::sources;
+use crate::paths;
+use crate::stages::notify::{AT_ONCE, split};
+use crate::stages::{Stage, Stages};
+use crate::system::{Blueprint, System, SystemError};
+use crate::traffic::source::Shape;
+use crate::transport::mailbox::Mailbox;
+use crate::transport::rendezvous::Limits;
+
+/// Guests of the largest row: the papers'.
+const GUESTS: u32 = 9;
+const FULL: usize = crate::traffic::LONGEST;
+const SMALL: usize = crate::traffic::SHORTEST;
+/// Frames of a run: 50 ms at full speed.
+const PACKETS: u64 = 4096;
+/// Pairs of runs, off and on by turns.
+const TURNS: usize = 5;
+const US: u64 = 1_000;
+/// Packets that may wait for all guests: the driver's pool has 512 buffers, its ring 256.
+const MOST: u32 = 192;
+/// Dong et al., 5.3: the budget of both layers, and its steps.
+pub const BUDGET: u64 = 1_250;
+/// Microseconds between two splits.
+pub const STEP: u64 = 250;
+
+/// Off and on by turns.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Pair {
+    /// The row that it belongs to.
+    pub row: RowName,
+    /// Guests that receive.
+    pub guests: u32,
+    /// What differs, for people.
+    pub knob: String,
+    /// The last run of each: counts are the same in all.
+    pub off: Outcome,
+    /// With the stage.
+    pub on: Outcome,
+    /// Off divided by on, in cycles measured here and quoted crossings: tenth, half, nine
+    /// tenths of the turns.
+    pub measured: [f64; 3],
+}
+
+twin_abi::listed! {
+    /// What is compared.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum RowName {
+        /// DBNet, 5.4: batches by delay and count.
+        Batching => "dbnet-batching",
+        /// Dong et al., 5.2: virtual interrupts a thousand times a second.
+        Bvic => "bvic",
+    }
+}
+
+/// One split of the budget.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Point {
+    /// Guests that receive.
+    pub guests: u32,
+    /// Microseconds of the card's throttle; the rest is the guests' delay.
+    pub card: u64,
+    /// What it came to.
+    pub outcome: Outcome,
+}
+
+/// What two stages add to a packet of 60 bytes.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct Added {
+    /// Instructions of a received packet without stages, and with `bridge` and `notify`.
+    pub received: [u64; 2],
+    /// Instructions of the guest's part.
+    pub taken: [u64; 2],
+}
+
+/// All that was measured.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Seen {
+    /// Off and on.
+    pub pairs: Vec<Pair>,
+    /// Splits of the budget.
+    pub points: Vec<Point>,
+    /// The price of each process.
+    pub prices: Vec<Price>,
+    /// Of the first process.
+    pub added: Option<Added>,
+}
+
+/// What the card's throttle is in a process: interrupts a second, 0 for none.
+const THROTTLES: [u32; 5] = [0, 4000, 2000, 1333, 1000];
+
+/// Measures all rows.
+///
+/// # Errors
+/// [`SystemError`] of one of the processes.
+pub fn measure(
+    files: &Files,
+    variant: Variant,
+    tell: &mut dyn FnMut(u64, u64),
+) -> Result<Seen, SystemError> {
+    paths::pin().map_err(|_| crate::LiveError::last("keeping to one processor"))?;
+    paths::hurry();
+    let mut all = Seen::default();
+    for (number, throttle) in THROTTLES.into_iter().enumerate() {
+        let seen = apart(|| with_throttle(files, variant, throttle))?;
+        all.pairs.extend(seen.pairs);
+        all.points.extend(seen.points);
+        all.prices.extend(seen.prices);
+        all.added = all.added.or(seen.added);
+        tell(number as u64 + 1, THROTTLES.len() as u64);
+    }
+    Ok(all)
+}
+
+fn with_throttle(files: &Files, variant: Variant, throttle: u32) -> Result<Seen, SystemError> {
+    let blueprint = Blueprint::new(files, variant, &HashSet::new())?
+        .with_driver_args(&format!("InterruptThrottleRate={throttle}"));
+    let machine = Machine::new(Sizes::default())?;
+    let mailbox = Mailbox::new()?;
+    let limits = Limits::of_seconds(120);
+    let system = System::start(&blueprint, &machine, mailbox.get(), limits)?;
+    with_rig(&system, limits, |rig| {
+        let price = prepare(rig)?;
+        let mut bench = Bench {
+            rig,
+            price,
+            crossings: QUOTED,
+            seen: Seen::default(),
+        };
+        bench.seen.prices.push(price);
+        match throttle {
+            0 => {
+                bench.batching()?;
+                bench.added()?;
+            }
+            4000 => bench.bvic()?,
+            _ => {}
+        }
+        if throttle != 0 {
+            bench.splits(1_000_000 / u64::from(throttle) / STEP * STEP)?;
+        }
+        Ok(bench.seen)
+    })
+}
+
+/// Both stages on, guests told at once.
+///
+/// # Errors
+/// [`SystemError`].
+pub fn with_rig<T>(
+    system: &System<'_>,
+    limits: Limits,
+    work: impl FnOnce(&mut Rig<'_>) -> Result<T, SystemError>,
+) -> Result<T, SystemError> {
+    let stages = Stages::of([Stage::Bridge, Stage::Notify]);
+    let mut engine = system.staged(limits, GUESTS, stages)?;
+    engine.play_time();
+    let sources = sources(system.machine(), GUESTS, Shape::Frames(FULL));
+    for source in &sources {
+        engine.attach(source);
+    }
+    system.take_interrupts();
+    let card = system.card(GUESTS)?;
+    let mut rig = Rig::new(engine, card, sources, FULL);
+    paths::declare(system.blueprint());
+    work(&mut rig)
+}
+
+/// Rings and pools go round, then the price is counted.
+fn prepare(rig: &mut Rig<'_>) -> Result<Price, SystemError> {
+    let offered = Offered {
+        guests: GUESTS,
+        packets: PACKETS,
+        interval: wire_time(FULL),
+    };
+    receive(rig, offered, &Price::default(), &QUOTED)?;
+    rig.engine.limit_time(Limits::of_seconds(120).time)?;
+    let price = Price::count(rig)?;
+    Ok(price)
+}
+
+struct Bench<'r, 's> {
+    rig: &'r mut Rig<'s>,
+    price: Price,
+    crossings: Crossings,
+    seen: Seen,
+}
+
+impl Bench<'_, '_> {
+    fn run(&mut self, offered: Offered, limits: NotifyLimits) -> Result<Outcome, SystemError> {
+        self.rig.engine.set_limits(limits);
+        let outcome = receive(self.rig, offered, &self.price, &self.crossings)?;
+        self.rig.engine.set_limits(AT_ONCE);
+        Ok(outcome)
+    }
+
+    fn pair(
+        &mut self,
+        row: RowName,
+        knob: String,
+        offered: Offered,
+        limits: NotifyLimits,
+    ) -> Result<(), SystemError> {
+        let mut both = [Outcome::default(); 2];
+        let mut ratios = Vec::new();
+        for _ in 0..TURNS {
+            both = [self.run(offered, AT_ONCE)?, self.run(offered, limits)?];
+            let [off, on] = both.map(|outcome| outcome.measured_a_packet());
+            ratios.push(off / on);
+        }
+        let spread = Spread::of_values(ratios.into_iter());
+        self.seen.pairs.push(Pair {
+            row,
+            guests: offered.guests,
+            knob,
+            off: both[0],
+            on: both[1],
+            measured: [spread.low, spread.median, spread.high],
+        });
+        Ok(())
+    }
+
+    /// DBNet: 540 Mb/s for one guest, on a card without a throttle.
+    fn batching(&mut self) -> Result<(), SystemError> {
+        let offered = Offered {
+            guests: 1,
+            packets: PACKETS,
+            interval: FULL as u64 * 8 * 100 / 54,
+        };
+        for (delay, count) in [(200, 3), (500, 0), (1000, 25)] {
+            let limits = NotifyLimits {
+                delay: delay * US,
+                count,
+                most: MOST,
+            };
+            let count = match count {
+                0 => "any number".to_owned(),
+                count => count.to_string(),
+            };
+            let knob = format!("{delay} us, {count}");
+            self.pair(RowName::Batching, knob, offered, limits)?;
+        }
+        Ok(())
+    }
+
+    /// A gigabit a second, 4,000 interrupts of the card, 1,000 of each guest.
+    fn bvic(&mut self) -> Result<(), SystemError> {
+        for guests in [1, 3, 6, 9] {
+            let offered = Offered {
+                guests,
+                packets: PACKETS,
+                interval: wire_time(FULL),
+            };
+            let limits = NotifyLimits {
+                delay: 1000 * US,
+                count: 0,
+                most: MOST,
+            };
+            self.pair(RowName::Bvic, "1,000 us".to_owned(), offered, limits)?;
+        }
+        Ok(())
+    }
+
+    /// The budget, of which the card has `card` microseconds.
+    fn splits(&mut self, card: u64) -> Result<(), SystemError> {
+        for guests in [1, 3, 6, 9] {
+            let offered = Offered {
+                guests,
+                packets: PACKETS,
+                interval: wire_time(FULL),
+            };
+            let limits = NotifyLimits {
+                delay: (BUDGET - card) * US,
+                count: 0,
+                most: MOST,
+            };
+            let outcome = self.run(offered, limits)?;
+            self.seen.points.push(Point {
+                guests,
+                card,
+                outcome,
+            });
+        }
+        Ok(())
+    }
+
+    /// A packet of 60 bytes without stages and with both.
+    fn added(&mut self) -> Result<(), SystemError> {
+        self.rig.resize(SMALL);
+        self.rig.settle()?;
+        let stages = self.rig.engine.stages();
+        let with = Price::count(self.rig)?;
+        self.rig.engine.set_stages(Stages::NONE);
+        let without = Price::count(self.rig)?;
+        self.rig.engine.set_stages(stages);
+        self.rig.resize(FULL);
+        self.seen.added = Some(Added {
+            received: [without.packet, with.packet],
+            taken: [without.taken, with.taken],
+        });
+        Ok(())
+    }
+}
+
+/// The formula's split for that many guests, in microseconds of the card, from a price.
+pub fn formula(guests: u32, price: &Price, crossings: &Crossings) -> f64 {
+    let cost = |cycles: u64| u32::try_from(cycles).unwrap_or(u32::MAX);
+    let card = cost(price.card(crossings));
+    let guest = cost(price.wake(crossings));
+    split(BUDGET * US, guests, card, guest).card as f64 / US as f64
+}

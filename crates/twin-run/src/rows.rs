@@ -1,0 +1,311 @@
+//! `--experiment rows`: stages off and on by turns, beside the papers' figures, as a table
+//! and as JSON. `docs/packet-path.md` explains each row.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use command_line::failure::Failure;
+use command_line::output::{self, Destination, Pending};
+use command_line::text::number;
+use e1000_sim::live::clock::HZ;
+use e1000_sim::live::price::{Crossings, Price, QUOTED, QUOTED_FROM};
+use e1000_sim::live::receive::Outcome;
+use e1000_sim::live::rows::{self, Added, BUDGET, Pair, Point, RowName, STEP, Seen};
+use serde::Serialize;
+
+use crate::processor::Processor;
+use crate::progress::Progress;
+use crate::run::{Job, failed};
+
+/// What the design sets for `bridge` and `notify` together, in cycles a packet of 60 bytes.
+const ADDED_AT_MOST: u64 = 100;
+
+/// What a row came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// At least the paper's figure, or the design's.
+    Reached,
+    /// Less than that.
+    Missed,
+    /// The paper's figure is of something that this testbed does not have.
+    NotComparable,
+}
+
+impl Verdict {
+    fn of(reached: bool) -> Verdict {
+        match reached {
+            true => Verdict::Reached,
+            false => Verdict::Missed,
+        }
+    }
+
+    fn text(self) -> &'static str {
+        match self {
+            Verdict::Reached => "reached",
+            Verdict::Missed => "missed",
+            Verdict::NotComparable => "not comparable",
+        }
+    }
+}
+
+/// A pair with the paper's figure.
+#[derive(Debug, Serialize)]
+pub struct Row {
+    #[serde(flatten)]
+    pair: Pair,
+    /// Off divided by on, in counted instructions and quoted crossings: the same in each run.
+    ratio: f64,
+    paper: &'static str,
+    /// The least ratio.
+    wanted: Option<f64>,
+    verdict: Verdict,
+}
+
+/// The splits of the budget for a number of guests.
+#[derive(Debug, Serialize)]
+pub struct Split {
+    guests: u32,
+    /// Microseconds of the card's throttle that cost least, of those tried.
+    best: u64,
+    /// By the formula, from the counted price.
+    formula: f64,
+    /// The best of the paper's measurements.
+    paper: u64,
+    verdict: Verdict,
+    points: Vec<Point>,
+}
+
+/// All rows.
+#[derive(Debug, Serialize)]
+pub struct Rows {
+    processor: Processor,
+    crossings: Crossings,
+    crossings_from: &'static str,
+    /// Cycles a second of the machine that is played.
+    hz: u64,
+    rows: Vec<Row>,
+    two_layer: Vec<Split>,
+    /// Counted when each process began: one for each throttle of the card.
+    prices: Vec<Price>,
+    added: Option<Added>,
+}
+
+/// Measures; leaves `rows.json` and `rows.txt` in the directory.
+///
+/// # Errors
+/// The driver stopped, or the files cannot be written.
+pub fn make(job: &Job<'_>, directory: &Path) -> Result<(String, Rows), Failure> {
+    output::create_dir(directory)?;
+    let progress = Progress::new("rows");
+    let seen = rows::measure(job.files, job.setup.variant, &mut |done, all| {
+        progress.set(done, all);
+    });
+    drop(progress);
+    let rows = Rows::new(seen.map_err(|error| failed(job.module, &error))?);
+    let text = rows.text();
+    let json = serde_json::to_vec_pretty(&rows)
+        .map_err(|error| Failure::access(directory.display(), error))?;
+    for (name, bytes) in [("rows.json", &json[..]), ("rows.txt", text.as_bytes())] {
+        Pending::create(&Destination::File(directory.join(name)))?.finish_with(bytes)?;
+    }
+    Ok((text, rows))
+}
+
+/// The paper's figure of a pair, and the least ratio if it can be compared.
+fn paper(pair: &Pair) -> (&'static str, Option<f64>) {
+    match (pair.row, pair.guests, pair.knob.as_str()) {
+        (RowName::Batching, _, knob) if knob.starts_with("500") => (
+            "DBNet: received at 540 Mb/s with 20% less processor",
+            Some(1.25),
+        ),
+        (RowName::Batching, _, knob) if knob.starts_with("200") => {
+            ("DBNet: of packets sent, 45 to 39% of a processor", None)
+        }
+        (RowName::Batching, ..) => ("DBNet: its TCP falls to 450 Mb/s", None),
+        (RowName::Bvic, 9, _) => ("Dong: TCP, 200 to 129% of a processor", Some(1.55)),
+        (RowName::Bvic, 1, _) => ("Dong: UDP 3.3% less, TCP 14.5%", Some(1.0 / 0.967)),
+        (RowName::Bvic, ..) => ("Dong: only drawn", None),
+    }
+}
+
+/// Dong et al., 5.3, figures 12 to 15.
+fn papers_best(guests: u32) -> u64 {
+    if guests < 6 { 500 } else { 250 }
+}
+
+impl Row {
+    fn new(pair: Pair) -> Row {
+        let ratio = pair.off.cycles_a_packet() / pair.on.cycles_a_packet();
+        let (paper, wanted) = paper(&pair);
+        let lost = |of: &Outcome| of.missed + of.dropped + of.corrupted;
+        let whole = lost(&pair.on) + lost(&pair.off) == 0;
+        let verdict = wanted.map_or(Verdict::NotComparable, |wanted| {
+            Verdict::of(ratio >= wanted && whole)
+        });
+        Row {
+            pair,
+            ratio,
+            paper,
+            wanted,
+            verdict,
+        }
+    }
+}
+
+impl Split {
+    fn new(guests: u32, points: Vec<Point>, price: &Price) -> Option<Split> {
+        let cost = |point: &&Point| point.outcome.cycles;
+        let best = points.iter().min_by_key(cost)?.card;
+        let formula = rows::formula(guests, price, &QUOTED);
+        let near = (best as f64 - formula).abs() <= STEP as f64;
+        Some(Split {
+            guests,
+            best,
+            formula,
+            paper: papers_best(guests),
+            verdict: Verdict::of(near),
+            points,
+        })
+    }
+}
+
+impl Rows {
+    fn new(seen: Seen) -> Rows {
+        let mut guests: Vec<u32> = seen.points.iter().map(|point| point.guests).collect();
+        guests.sort_unstable();
+        guests.dedup();
+        let price = seen.prices.first().copied().unwrap_or_default();
+        let splits = guests.into_iter().filter_map(|guests| {
+            let points = seen.points.iter().filter(|point| point.guests == guests);
+            Split::new(guests, points.copied().collect(), &price)
+        });
+        Rows {
+            processor: Processor::this(),
+            crossings: QUOTED,
+            crossings_from: QUOTED_FROM,
+            hz: HZ,
+            two_layer: splits.collect(),
+            rows: seen.pairs.into_iter().map(Row::new).collect(),
+            prices: seen.prices,
+            added: seen.added,
+        }
+    }
+
+    /// Packets lost or corrupted where nothing may be.
+    pub fn damage(&self) -> (u64, u64) {
+        let pairs = self
+            .rows
+            .iter()
+            .flat_map(|row| [&row.pair.off, &row.pair.on]);
+        let points = self.two_layer.iter().flat_map(|split| &split.points);
+        let points = points.map(|point| &point.outcome);
+        pairs.chain(points).fold((0, 0), |(lost, bad), outcome| {
+            let missed = outcome.missed + outcome.dropped;
+            (lost + missed, bad + outcome.corrupted)
+        })
+    }
+
+    fn text(&self) -> String {
+        let mut out = format!(
+            "{}\nfrom counted instructions, one a cycle of {:.1} GHz; an interrupt of the card \
+             {} cycles,\nof a guest {}: {QUOTED_FROM}\n\n",
+            self.processor.text(),
+            HZ as f64 / 1e9,
+            number(self.crossings.interrupt),
+            number(self.crossings.virtual_interrupt),
+        );
+        out += &self.pairs();
+        out += &self.splits();
+        out + &self.prices()
+    }
+
+    fn pairs(&self) -> String {
+        let mut out = format!(
+            "{:<15}{:>7}  {:<19}{:>8}{:>8}{:>7}  {:<18}{:>15}{:>15}  {}\n",
+            "row",
+            "guests",
+            "delay, count",
+            "off",
+            "on",
+            "ratio",
+            "measured p10..p90",
+            "interrupts",
+            "of guests",
+            "paper"
+        );
+        for row in &self.rows {
+            let Pair { off, on, .. } = &row.pair;
+            let [low, half, high] = row.pair.measured;
+            let both =
+                |of: &dyn Fn(&Outcome) -> u64| format!("{} {}", number(of(off)), number(of(on)));
+            let _ = writeln!(
+                out,
+                "{:<15}{:>7}  {:<19}{:>8.0}{:>8.0}{:>7.2}  {:<18}{:>15}{:>15}  {}: {}",
+                row.pair.row.as_str(),
+                row.pair.guests,
+                row.pair.knob,
+                off.cycles_a_packet(),
+                on.cycles_a_packet(),
+                row.ratio,
+                format!("{half:.2} ({low:.2}..{high:.2})"),
+                both(&|outcome| outcome.interrupts),
+                both(&|outcome| outcome.virtual_interrupts),
+                row.paper,
+                row.verdict.text(),
+            );
+        }
+        out
+    }
+
+    fn splits(&self) -> String {
+        let mut out = format!(
+            "\ntwo-layer: {} us in all; load by microseconds of the card's throttle\n",
+            number(BUDGET)
+        );
+        for split in &self.two_layer {
+            let loads: Vec<String> = split
+                .points
+                .iter()
+                .map(|point| {
+                    let Point { card, outcome, .. } = point;
+                    format!("{card}: {:.2}%", outcome.load() * 100.0)
+                })
+                .collect();
+            let _ = writeln!(
+                out,
+                "{:>2} guests   {}   best {}, formula {:.0}, paper {}: {}",
+                split.guests,
+                loads.join("  "),
+                split.best,
+                split.formula,
+                split.paper,
+                split.verdict.text()
+            );
+        }
+        out
+    }
+
+    fn prices(&self) -> String {
+        let mut out = String::new();
+        if let Some(price) = self.prices.first() {
+            let _ = writeln!(
+                out,
+                "\ninstructions: an interrupt {}, a packet {}; a delivery {}, a guest {}, a packet {}",
+                price.interrupt, price.packet, price.round, price.guest, price.taken
+            );
+        }
+        if let Some(added) = self.added {
+            let [plain, staged] = added.received;
+            let [taken, told] = added.taken;
+            let more = (staged + told).saturating_sub(plain + taken);
+            let _ = writeln!(
+                out,
+                "bridge and notify, a packet of 60 bytes: {more} instructions more than without \
+                 (at most {ADDED_AT_MOST}: {})",
+                Verdict::of(more <= ADDED_AT_MOST).text()
+            );
+        }
+        out
+    }
+}
