@@ -12,11 +12,12 @@
 #include <twin/switch.h>
 
 #include "internal.h"
+#include "switch.h"
 
 _Static_assert((TWIN_SWITCH_QUEUE & (TWIN_SWITCH_QUEUE - 1)) == 0, "free-running counters");
 _Static_assert(TWIN_SWITCH_GUESTS == 64, "guests are bits of a word");
 
-#define MULTICAST 1ull		/* lowest bit of the first byte (IEEE 802.3, 3.2.3) */
+#define MOST_PACKETS (1u << 30)	/* so that all numbers + 1 are below AGGREGATE */
 
 static uint64_t address_of(const uint8_t mac[TWIN_ETH_ALEN])
 {
@@ -28,11 +29,6 @@ static uint64_t address_of(const uint8_t mac[TWIN_ETH_ALEN])
 	return address;
 }
 
-static bool has(const struct twin_switch *sw, uint32_t guest)
-{
-	return guest < TWIN_SWITCH_GUESTS && (sw->attached >> guest & 1);
-}
-
 uint64_t twin_switch_size(void)
 {
 	return sizeof(struct twin_switch);
@@ -42,7 +38,7 @@ int twin_switch_init(struct twin_switch *sw, struct twin_packet *packets, uint32
 {
 	uint32_t i;
 
-	if (!packets || !count || count == UINT32_MAX)
+	if (!packets || !count || count > MOST_PACKETS)
 		return TWIN_INVALID;
 	for (i = 0; i < sizeof(*sw); i++)
 		((volatile uint8_t *)sw)[i] = 0;
@@ -54,17 +50,6 @@ int twin_switch_init(struct twin_switch *sw, struct twin_packet *packets, uint32
 	}
 	sw->free = 1;
 	return TWIN_OK;
-}
-
-/* The guest with that address, or TWIN_SWITCH_GUESTS. */
-static uint32_t find(const struct twin_switch *sw, uint64_t address)
-{
-	uint32_t guest;
-
-	for (guest = 0; guest < TWIN_SWITCH_GUESTS; guest++)
-		if (sw->address[guest] == address && has(sw, guest))
-			return guest;
-	return TWIN_SWITCH_GUESTS;
 }
 
 static uint32_t first_free_guest(const struct twin_switch *sw)
@@ -93,18 +78,6 @@ int twin_switch_attach(struct twin_switch *sw, const uint8_t mac[TWIN_ETH_ALEN])
 	return (int)guest;
 }
 
-/* One holder less; the buffer if it was the last, else 0. The lock is held. */
-static uint64_t let_go(struct twin_switch *sw, uint32_t number)
-{
-	struct twin_packet *packet = &sw->packets[number];
-
-	if (--packet->holders)
-		return 0;
-	packet->next = sw->free;
-	sw->free = number + 1;
-	return packet->arrival.buffer;
-}
-
 uint32_t twin_switch_detach(struct twin_switch *sw, uint32_t guest, uint64_t *release)
 {
 	struct twin_guest_queue *queue;
@@ -118,7 +91,7 @@ uint32_t twin_switch_detach(struct twin_switch *sw, uint32_t guest, uint64_t *re
 		sw->raised &= ~(1ull << guest);
 		sw->address[guest] = 0;
 		for (; queue->consumed != queue->produced; queue->consumed++) {
-			buffer = let_go(sw, queue->packets[queue->consumed % TWIN_SWITCH_QUEUE]);
+			buffer = twin_switch_let_go(sw, queue->packets[queue->consumed % TWIN_SWITCH_QUEUE]);
 			if (buffer)
 				release[count++] = buffer;
 		}
@@ -186,41 +159,7 @@ static int read_address(struct twin_instance *instance, uint64_t from, uint64_t 
 
 /* ---- Receiving ------------------------------------------------------------ */
 
-/* The guests that a packet for that address goes to, as bits. */
-static uint64_t takers(struct twin_switch *sw, uint64_t address)
-{
-	uint32_t guest;
-
-	if (address & MULTICAST)
-		return sw->attached;
-	guest = find(sw, address);
-	return guest < TWIN_SWITCH_GUESTS ? 1ull << guest : 0;
-}
-
-/* Queue packet number to those guests that have room; how many there were. Inline, as the
- * next: a packet would cost seventeen instructions more. */
-static inline __attribute__((always_inline)) uint32_t enqueue(struct twin_switch *sw, uint64_t guests, uint32_t number)
-{
-	struct twin_guest_queue *queue;
-	uint32_t guest, count = 0;
-
-	for (; guests; guests &= guests - 1) {
-		guest = (uint32_t)__builtin_ctzll(guests);
-		queue = &sw->guests[guest];
-		if (queue->produced - queue->consumed == TWIN_SWITCH_QUEUE) {
-			queue->dropped++;
-			continue;
-		}
-		queue->packets[queue->produced % TWIN_SWITCH_QUEUE] = number;
-		__atomic_store_n(&queue->produced, queue->produced + 1, __ATOMIC_RELEASE);
-		sw->raised |= 1ull << guest;
-		count++;
-	}
-	return count;
-}
-
-static inline __attribute__((always_inline)) enum twin_switch_verdict
-hold_packet(struct twin_switch *sw, uint64_t guests,
+INLINE enum twin_switch_verdict hold_packet(struct twin_switch *sw, uint64_t guests,
 					    const struct twin_arrival *arrival)
 {
 	struct twin_packet *packet;
@@ -275,7 +214,7 @@ enum twin_switch_verdict twin_switch_hold(struct twin_switch *sw, uint64_t guest
 /* ---- Taking --------------------------------------------------------------- */
 
 /*
- * The number of guest's next packet, or UINT32_MAX. Without the lock: `consumed` changes by
+ * The entry of guest's next packet, or UINT32_MAX. Without the lock: `consumed` changes by
  * this guest's one taker alone, and an entry is written before `produced` shows it. The queue
  * of a guest that does not exist is empty (twin_switch_detach).
  */
@@ -298,8 +237,10 @@ int twin_switch_take(struct twin_switch *sw, struct twin_instance *instance, uin
 		return TWIN_BUSY;
 	queue = &sw->guests[guest];
 	number = next_packet(queue);
-	if (number == UINT32_MAX)
-		return TWIN_BUSY;
+	if (number & AGGREGATE)
+		return number == UINT32_MAX ? TWIN_BUSY :
+		       twin_switch_take_aggregate(sw, instance, guest, number, to, size,
+						  delivery);
 	arrival = &sw->packets[number].arrival;
 	delivery->length = arrival->length;
 	delivery->flags = arrival->flags;

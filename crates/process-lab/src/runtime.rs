@@ -187,12 +187,38 @@ pub struct Packet {
     pub next: u32,
 }
 
+/// `twin_switch_take`: the packet was an aggregate.
+pub const SWITCH_AGGREGATE: c_int = 64;
+
+/// Most pieces of an aggregate.
+pub const SWITCH_PIECES: usize = 32;
+
+/// A piece of an aggregate.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Segment {
+    pub data: u64,
+    pub length: u32,
+    pub zero: u32,
+}
+
+/// Segments that are reported as one packet.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Aggregate {
+    pub segments: u32,
+    pub size: u32,
+    pub piece: [Segment; SWITCH_PIECES],
+}
+
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Delivery {
     pub length: u32,
     pub flags: u32,
     pub vlan: u32,
+    pub segments: u16,
+    pub size: u16,
     pub release: u64,
 }
 
@@ -408,6 +434,11 @@ unsafe extern "C" {
     pub fn twin_switch_attach(switch: *mut Switch, mac: *const u8) -> c_int;
     pub fn twin_switch_detach(switch: *mut Switch, guest: u32, release: *mut u64) -> u32;
     pub fn twin_switch_receive(
+        switch: *mut Switch,
+        instance: *mut Instance,
+        arrival: *const Arrival,
+    ) -> c_int;
+    pub fn twin_switch_receive_aggregate(
         switch: *mut Switch,
         instance: *mut Instance,
         arrival: *const Arrival,

@@ -14,7 +14,7 @@
  *
  * Shared by all CPUs under one lock, which every function here but
  * twin_switch_init, twin_switch_size and twin_copy_from_dom0 spins on. It is held
- * for a few dozen instructions (twin_switch_detach: for each waiting packet) and
+ * for a few dozen instructions (for each waiting packet, or piece of an aggregate) and
  * never while bytes are copied. Contexts as in <twin/runtime.h>.
  */
 #ifndef TWIN_SWITCH_H
@@ -27,6 +27,7 @@
 #define TWIN_SWITCH_GUESTS	64	/* one bit each in a word */
 #define TWIN_SWITCH_QUEUE	512	/* packets that wait for one guest; a power of two */
 #define TWIN_ETH_ALEN		6	/* bytes of an Ethernet address */
+#define TWIN_SWITCH_PIECES	32	/* most pieces of an aggregate */
 
 /* A received packet as the driver's side reports it. */
 struct twin_arrival {
@@ -37,17 +38,34 @@ struct twin_arrival {
 	uint32_t vlan;		/* passed on */
 };
 
-/* A packet that waits. Owned by the switch. */
+/*
+ * TCP segments that the driver's side reports as one packet, in dom0's memory: the first
+ * piece is a frame with headers for all, the others are the payload of one segment each.
+ * Laid out as struct hot_rx_chain.
+ */
+struct twin_segment {
+	uint64_t data;		/* dom0 address */
+	uint32_t length;	/* bytes */
+	uint32_t zero;
+};
+struct twin_aggregate {
+	uint32_t segments;	/* of piece[]: 2..TWIN_SWITCH_PIECES */
+	uint32_t size;		/* payload bytes of a segment; the last has 1..size */
+	struct twin_segment piece[TWIN_SWITCH_PIECES];
+};
+
+/* A packet that waits, or a piece of one. Owned by the switch. */
 struct twin_packet {
-	struct twin_arrival arrival;
-	uint32_t holders;	/* guests that have yet to take it */
-	uint32_t next;		/* of the free chain: number + 1, or 0 */
+	struct twin_arrival arrival;	/* of a piece: data and length */
+	uint32_t holders;	/* guests that have yet to take it; of a piece: segment size */
+	uint32_t next;		/* of the free chain, or an aggregate's: number + 1, or 0 */
 };
 
 /* The packets that wait for one guest: entry i is at i % TWIN_SWITCH_QUEUE. */
 struct twin_guest_queue {
 	uint32_t produced, consumed;	/* free running */
-	uint32_t packets[TWIN_SWITCH_QUEUE];	/* indices of twin_switch.packets */
+	uint32_t packets[TWIN_SWITCH_QUEUE];	/* indices of twin_switch.packets; with
+						 * the highest bit: an aggregate */
 	uint64_t taken, bytes;	/* what the guest has taken: packets, bytes */
 	uint64_t dropped;	/* packets for which the queue was full */
 };
@@ -66,7 +84,7 @@ struct twin_switch {
 };
 
 /* Make a switch without guests. Its packets are in packets[count], which stays the
- * caller's. TWIN_INVALID if count is 0. [setup] */
+ * caller's. TWIN_INVALID if count is 0, or above 2^30. [setup] */
 int twin_switch_init(struct twin_switch *sw, struct twin_packet *packets, uint32_t count);
 
 /* Add a guest with that unicast address. Returns its number, or -1 if the address
@@ -104,16 +122,31 @@ enum twin_switch_verdict twin_switch_receive(struct twin_switch *sw,
 enum twin_switch_verdict twin_switch_hold(struct twin_switch *sw, uint64_t guests,
 					  const struct twin_arrival *arrival);
 
+/*
+ * The same for an aggregate: arrival->data is where its struct twin_aggregate is, and
+ * arrival->length that structure's bytes in use. It is copied, too, and what it says must
+ * agree: else TWIN_SWITCH_REFUSED. Guests are given one packet of all pieces. [inside],
+ * or with instance held.
+ */
+enum twin_switch_verdict twin_switch_receive_aggregate(struct twin_switch *sw,
+						       struct twin_instance *instance,
+						       const struct twin_arrival *arrival);
+
+/* What twin_switch_take gives for an aggregate, in place of TWIN_OK. */
+#define TWIN_SWITCH_AGGREGATE	64
+
 /* The result of twin_switch_take. */
 struct twin_delivery {
 	uint32_t length;	/* of the packet; more than size if it was cut */
 	uint32_t flags, vlan;
+	uint16_t segments;	/* TWIN_SWITCH_AGGREGATE: its segments */
+	uint16_t size;		/* ... and the payload bytes of each but the last */
 	uint64_t release;	/* buffer to release now, or 0 */
 };
 
 /*
  * Copy guest's next packet to `to`, at most size bytes, and take it from the
- * guest's queue. TWIN_OK, TWIN_BUSY if there is none, TWIN_ABORTED if its bytes are
+ * guest's queue. TWIN_OK, TWIN_SWITCH_AGGREGATE, TWIN_BUSY if there is none, TWIN_ABORTED if its bytes are
  * not all dom0's (it is dropped). Unless TWIN_BUSY, *delivery says what was copied
  * and what to release. The caller holds instance (twin_instance_hold). One CPU at a
  * time for one guest. [outside]
