@@ -6,6 +6,7 @@
 #define HOT_INTERNAL_H
 
 #include "hot.h"
+#include <linux/if_vlan.h>
 
 /* ---- locks.c ---- */
 
@@ -72,6 +73,7 @@ struct hot_cpu {
 	struct list_head poll_list;	/* napi_struct.poll_list; see napi.c */
 	struct napi_struct *napi;	/* the last that this CPU set SCHED of */
 	u32 polling;			/* hot_poll() is on the stack */
+	u32 aggregate;			/* most segments of an aggregate of this poll; 0: none */
 } ____cacheline_aligned;
 
 extern struct hot_pool hot_pools[HOT_POOLS];
@@ -170,6 +172,38 @@ struct sk_buff *hot_skb_build(void *data, u32 size);
 bool hot_skb_reclaim(void);
 void hot_skb_free(struct sk_buff *skb);
 u32 hot_skb_reset(void);
+
+/* ---- receive.c, aggregate.c ---- */
+
+/* HOT_RX_* of a packet that has been received. */
+static __always_inline u32 hot_receive_flags(const struct sk_buff *skb)
+{
+	u32 flags = 0;
+
+	if (skb->ip_summed == CHECKSUM_UNNECESSARY)
+		flags |= HOT_RX_CHECKSUM_OK;
+	if (skb_vlan_tag_present(skb))
+		flags |= HOT_RX_VLAN;
+	if (skb->data_len)
+		flags |= HOT_RX_FRAGMENTS;
+	return flags;
+}
+
+/* Flows of a CPU that have segments, as bits. */
+extern u32 hot_flows_open[HOT_CPUS];
+
+/* Whether a received sk_buff was taken into an aggregate. If not, nothing that came
+ * before it in its flow waits any more. In a poll whose hot_cpu.aggregate is above 1. */
+bool hot_aggregate(struct sk_buff *skb, u32 index, u32 cpu);
+void hot_aggregate_flush(u32 cpu);
+/* What the hypervisor asks for, as hot_cpu.aggregate. */
+static __always_inline u32 hot_aggregate_limit(u32 cpu)
+{
+	u32 limit = READ_ONCE(hot_shared[cpu].aggregate);
+
+	return limit < 2 ? 0 : min_t(u32, limit, HOT_RX_SEGMENTS);
+}
+void hot_aggregate_recover(u32 cpu);
 
 /* ---- napi.c, transmit.c ---- */
 

@@ -86,6 +86,9 @@ bool napi_complete_done(struct napi_struct *n, int work_done)
 
 	if (unlikely(old & (NAPIF_STATE_NPSVC | NAPIF_STATE_IN_BUSY_POLL)))
 		return false;
+	/* Before another CPU may poll: what it receives is later. */
+	if (unlikely(hot_cpus[hot_cpu_id()].aggregate))
+		hot_aggregate_flush(hot_cpu_id());
 	if (unlikely(n->poll_list.next != &n->poll_list))
 		hot_list_remove(&n->poll_list);
 	for (;; old = seen) {
@@ -122,9 +125,13 @@ static u32 hot_poll_one(struct napi_struct *n, struct list_head *list, u32 *rece
 		return 1;
 	hot_count(HOT_COUNT_POLLED);
 	work = n->poll(n, weight);
-	if (work > 0)
+	if (work > 0) {
+		hot_count_on(hot_cpu_id(), HOT_COUNT_RECEIVED, work);
 		*received += work;
+	}
 	if (work >= weight) {
+		if (unlikely(hot_cpus[hot_cpu_id()].aggregate))
+			hot_aggregate_flush(hot_cpu_id());
 		/* Not done, so the node is still ours. */
 		if (unlikely(READ_ONCE(n->state) & NAPIF_STATE_DISABLE))
 			napi_complete_done(n, work);
@@ -143,6 +150,7 @@ u32 hot_poll(u32 budget)
 	if (!list->next || cpu->polling)
 		return 0;
 	cpu->polling = 1;
+	cpu->aggregate = hot_aggregate_limit(hot_cpu_id());
 	__preempt_count_add(SOFTIRQ_OFFSET);
 	while (used < budget && list->next != list) {
 		struct napi_struct *n = list_first_entry(list, struct napi_struct, poll_list);
@@ -151,6 +159,10 @@ u32 hot_poll(u32 budget)
 		used += hot_poll_one(n, list, &received);
 	}
 	__preempt_count_sub(SOFTIRQ_OFFSET);
+	if (unlikely(cpu->aggregate)) {
+		hot_aggregate_flush(hot_cpu_id());
+		cpu->aggregate = 0;
+	}
 	cpu->polling = 0;
 	return received;
 }
@@ -194,6 +206,7 @@ void hot_napi_recover(u32 cpu)
 
 	hot_napi_init(cpu);
 	hot_cpus[cpu].polling = 0;
+	hot_cpus[cpu].aggregate = 0;
 	hot_cpus[cpu].napi = NULL;
 	if (!n || hot_napi_elsewhere(n, cpu) || READ_ONCE(n->state) & NAPIF_STATE_NPSVC)
 		return;

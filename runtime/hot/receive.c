@@ -42,19 +42,6 @@ __be16 eth_type_trans(struct sk_buff *skb, struct net_device *dev)
 	return htons(ETH_P_802_2);
 }
 
-static u32 hot_receive_flags(const struct sk_buff *skb)
-{
-	u32 flags = 0;
-
-	if (skb->ip_summed == CHECKSUM_UNNECESSARY)
-		flags |= HOT_RX_CHECKSUM_OK;
-	if (skb_vlan_tag_present(skb))
-		flags |= HOT_RX_VLAN;
-	if (skb->data_len)
-		flags |= HOT_RX_FRAGMENTS;
-	return flags;
-}
-
 /* Offers a pool's sk_buff, HELD, to the host; whether the host keeps it. */
 static bool hot_receive_held(struct sk_buff *skb, u32 index)
 {
@@ -71,20 +58,20 @@ static bool hot_receive_held(struct sk_buff *skb, u32 index)
 }
 
 /*
- * Ends the driver's ownership of a received sk_buff. Nothing is merged: guests
- * get frames unchanged. An sk_buff that is not the pool's (drivers receive none in
- * steady state) cannot be held and is dropped.
+ * Ends the driver's ownership of a received sk_buff. Unless the hypervisor asked for
+ * aggregates, guests get frames unchanged. An sk_buff that is not the pool's (drivers
+ * receive none in steady state) cannot be held and is dropped.
  */
 gro_result_t napi_gro_receive(struct napi_struct *napi, struct sk_buff *skb)
 {
 	u32 index = hot_skb_index(skb);
 	u32 cpu = hot_cpu_id();
 
-	hot_count_on(cpu, HOT_COUNT_RECEIVED, 1);
-	if (likely(index != HOT_NO_OBJECT && skb_mac_header_was_set(skb)) &&
-	    hot_receive_held(skb, index)) {
-		hot_count_on(cpu, HOT_COUNT_HELD, 1);
-		return GRO_NORMAL;
+	if (likely(index != HOT_NO_OBJECT && skb_mac_header_was_set(skb))) {
+		if (unlikely(hot_cpus[cpu].aggregate) && hot_aggregate(skb, index, cpu))
+			return GRO_MERGED;
+		if (hot_receive_held(skb, index))
+			return GRO_NORMAL;
 	}
 	hot_skb_free(skb);
 	return GRO_NORMAL;

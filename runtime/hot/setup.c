@@ -90,6 +90,7 @@ u32 hot_recover(struct net_device *dev, u32 cpu)
 		hot_recover_lock(&hot_shared[i].tx_done_lock, cpu);
 	hot_recover_queues(dev, cpu);
 	hot_napi_recover(cpu);
+	hot_aggregate_recover(cpu);
 	if (netif_running(dev))
 		return 0;
 	taken = hot_skb_reset();

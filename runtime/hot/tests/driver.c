@@ -137,6 +137,8 @@ static int driver_poll(struct napi_struct *napi, int budget)
 
 	driver->polls++;
 	CHECK(in_softirq());
+	if (driver->poll_receives)
+		driver->poll_receives();
 	if (driver->poll_reschedules) {
 		driver->poll_reschedules = false;
 		CHECK(!napi_schedule_prep(napi));
@@ -148,7 +150,7 @@ static int driver_poll(struct napi_struct *napi, int budget)
 
 bool driver_receive(const u8 *frame, u32 length, bool copybreak)
 {
-	u32 size = SKB_DATA_ALIGN(1522 + NET_SKB_PAD + NET_IP_ALIGN) +
+	u32 size = SKB_DATA_ALIGN(max(length, 1522u) + NET_SKB_PAD + NET_IP_ALIGN) +
 		   SKB_DATA_ALIGN(sizeof(struct skb_shared_info));
 	struct sk_buff *skb;
 	u8 *data = netdev_alloc_frag(size);
@@ -176,9 +178,9 @@ bool driver_receive(const u8 *frame, u32 length, bool copybreak)
 	}
 	if (!skb)
 		return false;
-	skb->ip_summed = CHECKSUM_UNNECESSARY;
+	skb->ip_summed = driver->unchecked ? CHECKSUM_NONE : CHECKSUM_UNNECESSARY;
 	skb->protocol = eth_type_trans(skb, &driver->dev);
-	__vlan_hwaccel_put_tag(skb, htons(ETH_P_8021Q), 77);
+	__vlan_hwaccel_put_tag(skb, htons(ETH_P_8021Q), driver->vlan);
 	napi_gro_receive(&driver->napi, skb);
 	return true;
 }
@@ -194,6 +196,7 @@ void driver_reset(void)
 	driver = &the_driver;
 	memset(driver, 0, sizeof(*driver));
 	driver->room = TEST_RING - 2;
+	driver->vlan = 77;
 	dev->_tx = &driver->txq;
 	dev->num_tx_queues = 1;
 	dev->real_num_tx_queues = 1;

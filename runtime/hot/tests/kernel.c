@@ -97,6 +97,8 @@ u32 host_receive(void *data, u32 length, struct sk_buff *skb, u32 flags, u32 vla
 	host->skb = skb;
 	host->flags = flags;
 	host->vlan = vlan;
+	if (host->seen)
+		host->seen(data, length, flags, vlan);
 	if (host->answer == HOT_RX_HELD && host->held < HOT_RELEASE)
 		host->queue[host->held++] = (u64)skb;
 	return host->answer;

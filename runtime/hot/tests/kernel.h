@@ -19,6 +19,8 @@ struct test_host {
 	struct sk_buff *skb;
 	u32 held;		/* entries of queue[] */
 	u64 queue[HOT_RELEASE];
+	/* told of each call, if there is one: aggregate.c */
+	void (*seen)(void *data, u32 length, u32 flags, u32 vlan);
 };
 extern struct test_host test_host[HOT_CPUS];
 
@@ -55,6 +57,9 @@ struct test_driver {
 	int poll_work[8];
 	u32 polls;
 	bool poll_reschedules;
+	void (*poll_receives)(void);
+	bool unchecked;		/* what it receives has no checksum that it found right */
+	u16 vlan;		/* tag of what it receives */
 	u32 interrupts_enabled;
 };
 extern struct test_driver *driver;

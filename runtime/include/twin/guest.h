@@ -54,6 +54,9 @@
 #define HOT_RX_CHECKSUM_OK	(1u << 0)	/* the device verified the transport checksum */
 #define HOT_RX_VLAN		(1u << 1)	/* a tag was stripped; the argument vlan is its TCI */
 #define HOT_RX_FRAGMENTS	(1u << 2)	/* data/length are only the linear part */
+#define HOT_RX_PIECES		(1u << 3)	/* data is a struct hot_rx_chain, length its bytes */
+
+#define HOT_RX_SEGMENTS		32	/* most segments of an aggregate */
 
 /* what host_receive() returns */
 #define HOT_RX_HELD		0	/* given back later by hot_release() */
@@ -91,6 +94,26 @@ struct hot_tx_done {
 	__u32 zero;
 };
 
+/* A piece of a received packet. */
+struct hot_rx_piece {
+	__u64 data;		/* dom0 address */
+	__u32 length;		/* bytes */
+	__u32 zero;
+};
+
+/*
+ * TCP segments that were received one after the other and are handed on as one packet:
+ * the first piece is a frame, with headers for all of them, each further one the payload
+ * of one segment. host_receive() is given its first `segments` pieces: whoever serves it
+ * copies and checks them, because driver code wrote them.
+ */
+struct hot_rx_chain {
+	__u32 segments;		/* pieces in use: 2..HOT_RX_SEGMENTS */
+	__u32 size;		/* payload bytes of every segment but the last, which has
+				 * 1..size */
+	struct hot_rx_piece piece[HOT_RX_SEGMENTS];
+};
+
 /* Indices in hot_shared.counter; all count events of that CPU since boot. */
 enum hot_counter {
 	HOT_COUNT_SENT,			/* requests the driver took */
@@ -100,8 +123,7 @@ enum hot_counter {
 	HOT_COUNT_DOWN,
 	HOT_COUNT_COMPLETED,		/* entries written to some CPU's tx_done */
 	HOT_COUNT_COMPLETION_LOST,	/* tx_done full: the consumer's index is wrong */
-	HOT_COUNT_RECEIVED,		/* napi_gro_receive() */
-	HOT_COUNT_HELD,			/* ... of which host_receive() held */
+	HOT_COUNT_RECEIVED,		/* packets that polls received, as the driver says */
 	HOT_COUNT_RELEASED,		/* hot_release() took back */
 	HOT_COUNT_SKB_EXHAUSTED,	/* allocations refused */
 	HOT_COUNT_BUFFER_EXHAUSTED,
@@ -112,6 +134,14 @@ enum hot_counter {
 	HOT_COUNT_SCHEDULED,		/* __napi_schedule() */
 	HOT_COUNT_POLLED,		/* calls of a driver's poll */
 	HOT_COUNT_WAKE,			/* transmit queue restarted */
+	HOT_COUNT_AGGREGATES,		/* packets of several segments */
+	HOT_COUNT_MERGED,		/* segments in them */
+	HOT_COUNT_FLUSH_END,		/* flows flushed: the poll ended */
+	HOT_COUNT_FLUSH_LIMIT,		/* ... as many segments or bytes as may be */
+	HOT_COUNT_FLUSH_BOUNDARY,	/* ... PSH, or a short segment: the sender's end */
+	HOT_COUNT_FLUSH_ORDER,		/* ... the next one is not next by seq, ack or time */
+	HOT_COUNT_FLUSH_HEADER,		/* ... the next one's header says something else */
+	HOT_COUNT_FLUSH_COLLISION,	/* ... another flow needed its place */
 	HOT_COUNTERS
 };
 
@@ -124,7 +154,9 @@ struct hot_shared {
 	__u64 requests;		/* struct hot_tx_request[HOT_REQUESTS] */
 	__u64 tx_done;		/* struct hot_tx_done[HOT_TX_DONE] */
 	__u64 release;		/* __u64[HOT_RELEASE]: struct sk_buff * for hot_release() */
-	__u64 reserved0[5];
+	__u32 aggregate;	/* most segments of an aggregate; below 2: none are made.
+				 * Written by the hypervisor, at any time */
+	__u32 reserved0[9];
 
 	__u32 tx_done_produce;	/* written by whichever CPU completes ... */
 	__u32 tx_done_lock;	/* ... with this held: 0 free, else its CPU + 1 */
@@ -165,6 +197,11 @@ HOT_ASSERT_OFFSET(hot_tx_request, fragment, 160);
 HOT_ASSERT_OFFSET(hot_tx_request, reserved, 432);
 _Static_assert(sizeof(struct hot_tx_request) == 512, "hot_tx_request");
 
+HOT_ASSERT_OFFSET(hot_rx_chain, segments, 0);
+HOT_ASSERT_OFFSET(hot_rx_chain, size, 4);
+HOT_ASSERT_OFFSET(hot_rx_chain, piece, 8);
+_Static_assert(sizeof(struct hot_rx_piece) == 16, "hot_rx_piece");
+
 HOT_ASSERT_OFFSET(hot_tx_done, cookie, 0);
 HOT_ASSERT_OFFSET(hot_tx_done, guest, 8);
 _Static_assert(sizeof(struct hot_tx_done) == 16, "hot_tx_done");
@@ -173,6 +210,7 @@ _Static_assert((HOT_TX_DONE & (HOT_TX_DONE - 1)) == 0, "indices run freely");
 HOT_ASSERT_OFFSET(hot_shared, requests, 0);
 HOT_ASSERT_OFFSET(hot_shared, tx_done, 8);
 HOT_ASSERT_OFFSET(hot_shared, release, 16);
+HOT_ASSERT_OFFSET(hot_shared, aggregate, 24);
 HOT_ASSERT_OFFSET(hot_shared, tx_done_produce, 64);
 HOT_ASSERT_OFFSET(hot_shared, tx_done_lock, 68);
 HOT_ASSERT_OFFSET(hot_shared, tx_done_consume, 128);

@@ -10,6 +10,11 @@
 #include <twin/frames.h>
 #include <twin/guest.h>
 #include <twin/notify.h>
+#include <twin/switch.h>
+
+/* The switch reads the hot routines' aggregates as its own. */
+_Static_assert(sizeof(struct hot_rx_chain) == sizeof(struct twin_aggregate) &&
+	       HOT_RX_SEGMENTS == TWIN_SWITCH_PIECES, "an aggregate is a chain");
 
 /* The runtime reads a request's fragments as its own pieces. */
 _Static_assert(TWIN_PIECES == HOT_FRAGMENTS, "as many pieces as fragments");
@@ -37,6 +42,16 @@ const struct twin_layout twin_guest_layout[] = {
 	FIELD(hot_tx_request, result), FIELD(hot_tx_request, header),
 	FIELD(hot_tx_request, fragment),
 	FIELD(hot_tx_done, cookie), FIELD(hot_tx_done, guest),
+	SIZE(hot_rx_piece), FIELD(hot_rx_piece, data), FIELD(hot_rx_piece, length),
+	SIZE(hot_rx_chain), FIELD(hot_rx_chain, segments), FIELD(hot_rx_chain, size),
+	FIELD(hot_rx_chain, piece),
+	SIZE(twin_segment), FIELD(twin_segment, data), FIELD(twin_segment, length),
+	SIZE(twin_aggregate), FIELD(twin_aggregate, segments), FIELD(twin_aggregate, size),
+	FIELD(twin_aggregate, piece),
+	SIZE(twin_delivery), FIELD(twin_delivery, length), FIELD(twin_delivery, flags),
+	FIELD(twin_delivery, vlan), FIELD(twin_delivery, segments), FIELD(twin_delivery, size),
+	FIELD(twin_delivery, release),
+	FIELD(hot_shared, aggregate),
 	FIELD(hot_shared, requests), FIELD(hot_shared, tx_done), FIELD(hot_shared, release),
 	FIELD(hot_shared, tx_done_produce), FIELD(hot_shared, tx_done_consume),
 	FIELD(hot_shared, tx_sent), FIELD(hot_shared, tx_wake), FIELD(hot_shared, counter),
@@ -47,6 +62,8 @@ const struct twin_layout twin_guest_layout[] = {
 	VALUE(HOT_SPOOFED),
 	VALUE(HOT_RX_HELD), VALUE(HOT_RX_UNWANTED), VALUE(HOT_RX_CHECKSUM_OK),
 	VALUE(HOT_RX_VLAN), VALUE(HOT_RX_FRAGMENTS), VALUE(HOT_COUNTERS),
+	VALUE(HOT_RX_PIECES), VALUE(HOT_RX_SEGMENTS), VALUE(TWIN_SWITCH_PIECES),
+	VALUE(TWIN_SWITCH_AGGREGATE),
 	SIZE(twin_piece), SIZE(twin_flight), SIZE(twin_frames), SIZE(twin_outgoing),
 	SIZE(twin_outgoing_statistics),
 	FIELD(twin_piece, address), FIELD(twin_piece, length),

@@ -33,6 +33,10 @@ pub const RX_UNWANTED: u32 = 1;
 pub const RX_CHECKSUM_OK: u32 = 1;
 /// The received bytes are only the linear part of a larger packet.
 pub const RX_FRAGMENTS: u32 = 4;
+/// The received bytes are a `struct hot_rx_chain`.
+pub const RX_PIECES: u32 = 8;
+/// Most segments of an aggregate.
+pub const SEGMENTS: u32 = 32;
 
 /// The result of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -185,7 +189,8 @@ struct Shared {
     requests: AtomicU64,
     tx_done: AtomicU64,
     release: AtomicU64,
-    reserved0: [u64; 5],
+    aggregate: AtomicU32,
+    reserved0: [u32; 9],
     tx_done_produce: AtomicU32,
     tx_done_lock: AtomicU32,
     reserved1: [u32; 14],
@@ -201,10 +206,11 @@ struct Shared {
 pub const SHARED_SIZE: u64 = size_of::<Shared>() as u64;
 
 /// Events that the hot routines count, in the order of `enum hot_counter`.
-pub const COUNTERS: [&str; 19] = [
+pub const COUNTERS: [&str; 26] = [
     "sent", "busy", "no_buffer", "invalid", "down", "completed", "completion_lost", "received",
-    "held", "released", "skb_exhausted", "buffer_exhausted", "reclaimed", "bad_free",
-    "foreign_free", "bad_completion", "scheduled", "polled", "wake",
+    "released", "skb_exhausted", "buffer_exhausted", "reclaimed", "bad_free", "foreign_free",
+    "bad_completion", "scheduled", "polled", "wake", "aggregates", "merged", "flush_end",
+    "flush_limit", "flush_boundary", "flush_order", "flush_header", "flush_collision",
 ];
 
 /// Finds dom0's memory in this process.
@@ -303,6 +309,11 @@ impl Rings {
         unsafe { (*self.release.add(index)).store(buffer, Ordering::Relaxed) };
     }
 
+    /// Asks for aggregates of at most `segments` from the next poll on; below 2: none.
+    pub fn set_aggregate(&mut self, segments: u32) {
+        self.shared().aggregate.store(segments, Ordering::Relaxed);
+    }
+
     /// The count of an event, by its name in [`COUNTERS`].
     pub fn counter(&self, name: &str) -> Option<u64> {
         let index = COUNTERS.iter().position(|counter| *counter == name)?;
@@ -388,12 +399,17 @@ mod tests {
             }
             "twin_latency" packet_path::Latency { card, guest }
             "hot_tx_done" Done { cookie, guest }
+            "hot_rx_piece" runtime::Segment { data, length }
+            "hot_rx_chain" runtime::Aggregate { segments, size, piece }
+            "twin_segment" runtime::Segment { data, length }
+            "twin_aggregate" runtime::Aggregate { segments, size, piece }
+            "twin_delivery" runtime::Delivery { length, flags, vlan, segments, size, release }
             "hot_shared" Shared {
-                requests, tx_done, release, tx_done_produce, tx_done_consume, tx_sent, tx_wake,
+                requests, tx_done, release, aggregate, tx_done_produce, tx_done_consume, tx_sent, tx_wake,
                 counter
             }
         };
-        let numbers: [(&str, u64); 36] = [
+        let numbers: [(&str, u64); 40] = [
             ("HOT_CPUS", CPUS as u64),
             ("HOT_REQUESTS", REQUESTS as u64),
             ("HOT_TX_DONE", TX_DONE as u64),
@@ -416,6 +432,10 @@ mod tests {
             ("HOT_RX_CHECKSUM_OK", u64::from(RX_CHECKSUM_OK)),
             ("HOT_RX_VLAN", 2),
             ("HOT_RX_FRAGMENTS", u64::from(RX_FRAGMENTS)),
+            ("HOT_RX_PIECES", u64::from(RX_PIECES)),
+            ("HOT_RX_SEGMENTS", u64::from(SEGMENTS)),
+            ("TWIN_SWITCH_AGGREGATE", runtime::SWITCH_AGGREGATE as u64),
+            ("TWIN_SWITCH_PIECES", runtime::SWITCH_PIECES as u64),
             ("HOT_COUNTERS", COUNTERS.len() as u64),
             ("TWIN_PIECES", runtime::PIECES as u64),
             ("TWIN_OWNER_NOBODY", u64::from(runtime::OWNER_NOBODY)),
