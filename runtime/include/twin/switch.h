@@ -146,8 +146,8 @@ struct twin_delivery {
 
 /*
  * Copy guest's next packet to `to`, at most size bytes, and take it from the
- * guest's queue. TWIN_OK, TWIN_SWITCH_AGGREGATE, TWIN_BUSY if there is none, TWIN_ABORTED if its bytes are
- * not all dom0's (it is dropped). Unless TWIN_BUSY, *delivery says what was copied
+ * guest's queue. TWIN_OK, or TWIN_SWITCH_AGGREGATE if it is one; TWIN_BUSY if there is
+ * none, TWIN_ABORTED if its bytes are not all dom0's (it is dropped). Unless TWIN_BUSY, *delivery says what was copied
  * and what to release. The caller holds instance (twin_instance_hold). One CPU at a
  * time for one guest. [outside]
  */

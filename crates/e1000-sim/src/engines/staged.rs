@@ -24,7 +24,7 @@ use crate::hypervisor::instance::Service;
 use crate::measure::profile::Component;
 use crate::memory::Machine;
 use crate::packets::packet_loop::{Card, Engine, Stop};
-use crate::packets::rings::{Done, RX_FRAGMENTS, RX_HELD, RX_UNWANTED, Request, Sent};
+use crate::packets::rings::{Done, RX_FRAGMENTS, RX_HELD, RX_PIECES, RX_UNWANTED, Request, Sent};
 use crate::stages::bridge::{self, Bridge, STORM, Way};
 use crate::stages::local::{Local, Unfit};
 use crate::stages::notify::{self, AT_ONCE, Notify};
@@ -383,7 +383,7 @@ extern "C" fn host_receive(cpu: *mut Cpu, frame: *mut Frame) -> c_int {
 fn arrival(frame: &Frame) -> Option<Arrival> {
     let [data, length, buffer, flags, vlan, _] = frame.registers;
     // Frames longer than a page are not supported: the MTU is Ethernet's.
-    (flags as u32 & RX_FRAGMENTS == 0).then_some(Arrival {
+    (flags as u32 & (RX_FRAGMENTS | RX_PIECES) == 0).then_some(Arrival {
         buffer,
         data,
         length: length as u32,

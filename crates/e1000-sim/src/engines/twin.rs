@@ -11,7 +11,7 @@ use crate::measure::profile::Component;
 use crate::packets::outgoing::{Counts, Outgoing};
 use crate::packets::packet_loop::{Card, Engine, Stop};
 use crate::packets::rings::{
-    Done, RELEASE, RX_FRAGMENTS, RX_HELD, RX_UNWANTED, Request, Rings, Sent,
+    Done, RELEASE, RX_FRAGMENTS, RX_HELD, RX_PIECES, RX_UNWANTED, Request, Rings, Sent,
 };
 use crate::system::CPU;
 use crate::traffic::source::TrafficSource;
@@ -282,10 +282,24 @@ impl<'a> TwinEngine<'a> {
             }
             match taken {
                 runtime::OK => source.arrived(delivery.length as usize),
+                runtime::SWITCH_AGGREGATE => {
+                    let length = delivery.length as usize;
+                    source.arrived_aggregate(length, delivery.segments, delivery.size);
+                }
                 runtime::ABORTED => return Err(Stop::Driver("a held packet is gone".to_owned())),
                 _ => return Ok(()),
             }
         }
+    }
+
+    /// Asks the hot routines for aggregates of at most `segments`; below 2: none.
+    pub fn set_aggregate(&mut self, segments: u32) {
+        self.rings.set_aggregate(segments);
+    }
+
+    /// The hot routines' counts of that name ([`crate::packets::rings::COUNTERS`]).
+    pub fn counter(&self, name: &str) -> Option<u64> {
+        self.rings.counter(name)
     }
 
     /// Gives received buffers back to the driver's pool.
@@ -399,10 +413,8 @@ pub(crate) extern "C" fn host_receive(_: *mut Cpu, frame: *mut Frame) -> c_int {
     // SAFETY: the runtime gives a frame.
     let frame = unsafe { &mut *frame };
     let [data, length, buffer, flags, vlan, _] = frame.registers;
-    if flags as u32 & RX_FRAGMENTS != 0 {
-        // Frames longer than a page are not supported: the MTU is Ethernet's.
-        frame.rax = u64::from(RX_UNWANTED);
-        return runtime::OK;
+    if flags as u32 & (RX_FRAGMENTS | RX_PIECES) != 0 {
+        return host_receive_pieces(frame);
     }
     let arrival = Arrival {
         buffer,
@@ -419,10 +431,42 @@ pub(crate) extern "C" fn host_receive(_: *mut Cpu, frame: *mut Frame) -> c_int {
             &arrival,
         )
     };
+    answer(frame, verdict)
+}
+
+/// What `host_receive` returns, or that the driver is to be aborted.
+#[inline(always)]
+fn answer(frame: &mut Frame, verdict: c_int) -> c_int {
     frame.rax = u64::from(match verdict {
         runtime::SWITCH_HELD => RX_HELD,
         runtime::SWITCH_UNWANTED => RX_UNWANTED,
         _ => return runtime::ABORTED,
     });
     runtime::OK
+}
+
+/// `host_receive` of a packet that is not in one piece.
+#[cold]
+fn host_receive_pieces(frame: &mut Frame) -> c_int {
+    let [data, length, buffer, flags, vlan, _] = frame.registers;
+    if flags as u32 & RX_FRAGMENTS != 0 {
+        // Frames longer than a page are not supported: the MTU is Ethernet's.
+        return answer(frame, runtime::SWITCH_UNWANTED);
+    }
+    let arrival = Arrival {
+        buffer,
+        data,
+        length: length as u32,
+        flags: flags as u32,
+        vlan: vlan as u32,
+    };
+    // SAFETY: set before the driver runs; this is inside an import.
+    let verdict = unsafe {
+        runtime::twin_switch_receive_aggregate(
+            SWITCH.load(Ordering::Relaxed),
+            INSTANCE.load(Ordering::Relaxed),
+            &arrival,
+        )
+    };
+    answer(frame, verdict)
 }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! round         some thousand packets one way through one path
+//! streams       TCP streams to guests, and their acknowledgements
 //! packet_loop   hands packets to an engine, lets the card work, takes completions
 //! rings         a CPU's rings with the hot routines, as the runtime lays them out
 //! outgoing      guests' packets, checked by the runtime before the driver has them
@@ -15,3 +16,4 @@ pub(crate) mod outgoing;
 pub mod packet_loop;
 pub mod rings;
 pub mod round;
+pub mod streams;

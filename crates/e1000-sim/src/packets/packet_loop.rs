@@ -393,6 +393,31 @@ impl<E: Engine, C: Card> PacketLoop<E, C> {
         sources: &mut [TrafficSource<'_>],
         frames: impl Iterator<Item = &'f [u8]>,
     ) -> Result<u32, Stop> {
+        let stored = self.arrive(sources, frames)?;
+        self.check(sources);
+        Ok(stored)
+    }
+
+    /// The same, and their endpoints account them.
+    pub fn receive_streams<'f>(
+        &mut self,
+        sources: &mut [TrafficSource<'_>],
+        frames: impl Iterator<Item = &'f [u8]>,
+    ) -> Result<u32, Stop> {
+        let stored = self.arrive(sources, frames)?;
+        self.meter.switch(self.engine.user());
+        sources.iter_mut().for_each(TrafficSource::account);
+        self.meter.switch(Component::Card);
+        self.check(sources);
+        Ok(stored)
+    }
+
+    #[inline(always)]
+    fn arrive<'f>(
+        &mut self,
+        sources: &mut [TrafficSource<'_>],
+        frames: impl Iterator<Item = &'f [u8]>,
+    ) -> Result<u32, Stop> {
         self.meter.switch(Component::Card);
         let mut stored = 0;
         for frame in frames {
@@ -402,10 +427,11 @@ impl<E: Engine, C: Card> PacketLoop<E, C> {
         self.meter.switch(self.engine.user());
         self.engine.deliver(sources)?;
         self.meter.switch(Component::Card);
-        for source in sources {
-            source.check();
-        }
-        self.meter.switch(Component::Idle);
         Ok(stored)
+    }
+
+    fn check(&mut self, sources: &mut [TrafficSource<'_>]) {
+        sources.iter_mut().for_each(TrafficSource::check);
+        self.meter.switch(Component::Idle);
     }
 }

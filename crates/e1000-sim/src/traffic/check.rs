@@ -24,6 +24,13 @@ pub enum Content {
         /// Bytes of it.
         length: u32,
     },
+    /// A segment without payload, of the flow's other direction.
+    Acknowledgement {
+        /// The flow's number.
+        flow: u32,
+        /// All before this offset has arrived.
+        offset: u32,
+    },
 }
 
 /// What is wrong with a packet.
@@ -64,6 +71,35 @@ impl fmt::Display for Corruption {
 /// # Errors
 /// What is wrong with it.
 pub fn check(frame: &[u8]) -> Result<Content, Corruption> {
+    let (protocol, packet, body) = checked(frame)?;
+    if fold(sum(body, pseudo(packet, protocol, body.len()))) != 0xffff {
+        return Err(Corruption::PayloadChecksum);
+    }
+    match protocol {
+        PROTOCOL_UDP => check_datagram(body),
+        PROTOCOL_TCP => check_segment(body),
+        _ => Err(Corruption::Kind),
+    }
+}
+
+/// The contents of several segments that were received as one packet: the card has checked
+/// each one's checksum, and in the field is the sum of the pseudo header for all.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check_aggregate(packet: &[u8]) -> Result<Content, Corruption> {
+    let (protocol, ip, body) = checked(packet)?;
+    if protocol != PROTOCOL_TCP || body.len() < 20 {
+        return Err(Corruption::Kind);
+    }
+    if u16::from_be_bytes([body[16], body[17]]) != fold(pseudo(ip, protocol, body.len())) {
+        return Err(Corruption::PayloadChecksum);
+    }
+    check_segment(body)
+}
+
+/// Protocol, IPv4 packet and its body, of a frame whose IPv4 header is right.
+fn checked(frame: &[u8]) -> Result<(u8, &[u8], &[u8]), Corruption> {
     let packet = frame.get(14..).ok_or(Corruption::Short)?;
     if frame[12..14] != ETHERTYPE_IPV4 || packet.len() < 20 || packet[0] != 0x45 {
         return Err(Corruption::Kind);
@@ -73,15 +109,7 @@ pub fn check(frame: &[u8]) -> Result<Content, Corruption> {
     }
     let total = usize::from(u16::from_be_bytes([packet[2], packet[3]]));
     let body = packet.get(20..total).ok_or(Corruption::Length)?;
-    let protocol = packet[9];
-    if fold(sum(body, pseudo(packet, protocol, body.len()))) != 0xffff {
-        return Err(Corruption::PayloadChecksum);
-    }
-    match protocol {
-        PROTOCOL_UDP => check_datagram(body),
-        PROTOCOL_TCP => check_segment(body),
-        _ => Err(Corruption::Kind),
-    }
+    Ok((packet[9], packet, body))
 }
 
 fn check_datagram(udp: &[u8]) -> Result<Content, Corruption> {
@@ -109,12 +137,20 @@ fn check_datagram(udp: &[u8]) -> Result<Content, Corruption> {
 }
 
 fn check_segment(tcp: &[u8]) -> Result<Content, Corruption> {
-    if tcp.len() < 20 || tcp[12] >> 4 != 5 {
-        return Err(Corruption::Short);
+    let header = match tcp.get(12).map(|byte| byte >> 4) {
+        Some(5) => 20,
+        Some(8) => 32,
+        _ => return Err(Corruption::Short),
+    };
+    let word = |at: usize| u32::from_be_bytes(tcp[at..at + 4].try_into().expect("four bytes"));
+    let payload = tcp.get(header..).ok_or(Corruption::Short)?;
+    if payload.is_empty() {
+        let flow = u32::from(u16::from_be_bytes([tcp[0], tcp[1]]));
+        let offset = word(8);
+        return Ok(Content::Acknowledgement { flow, offset });
     }
     let flow = u32::from(u16::from_be_bytes([tcp[2], tcp[3]]));
-    let offset = u32::from_be_bytes(tcp[4..8].try_into().expect("four bytes"));
-    let payload = &tcp[20..];
+    let offset = word(4);
     let whole = payload.iter().enumerate();
     for (i, byte) in whole {
         if *byte != filler(flow, offset.wrapping_add(i as u32)) {

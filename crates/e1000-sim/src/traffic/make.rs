@@ -6,13 +6,13 @@ use super::{
     SEGMENT_HEADERS, SHORTEST, filler, payload_crc,
 };
 
-fn ethernet(flow: &Flow, frame: &mut [u8]) {
+pub(super) fn ethernet(flow: &Flow, frame: &mut [u8]) {
     frame[..6].copy_from_slice(&flow.destination);
     frame[6..12].copy_from_slice(&flow.source);
     frame[12..14].copy_from_slice(&ETHERTYPE_IPV4);
 }
 
-fn ipv4(flow: &Flow, protocol: u8, total: u16, header: &mut [u8]) {
+pub(super) fn ipv4(flow: &Flow, protocol: u8, total: u16, header: &mut [u8]) {
     header[..20].fill(0);
     header[0] = 0x45;
     header[2..4].copy_from_slice(&total.to_be_bytes());

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! A segment of a stream (TSO) has a TCP header at 34 and the stream's bytes from
-//! 54 on; what a stream holds at an offset depends on the flow and the offset only,
+//! 54 on, or from 66 on if it has a time stamp (`tcp.rs`); what a stream holds at an offset depends on the flow and the offset only,
 //! so a segment can be checked by itself.
 //!
 //! All numbers in headers are big-endian (RFC 791, 768, 9293), our own are
@@ -20,10 +20,11 @@ mod checksum;
 mod make;
 mod sink;
 pub mod source;
+pub mod tcp;
 #[cfg(test)]
 mod tests;
 
-pub use check::{Content, Corruption, check};
+pub use check::{Content, Corruption, check, check_aggregate};
 pub use make::{Datagrams, fill_stream, segment_headers};
 pub use sink::{Arrived, Sink};
 

@@ -1,6 +1,6 @@
 //! Counts of arriving packets.
 
-use super::check::{Content, Corruption, check};
+use super::check::{Content, Corruption, check, check_aggregate};
 
 /// Counts arriving packets of several flows.
 #[derive(Clone, Debug, Default)]
@@ -30,6 +30,10 @@ pub struct Arrived {
     pub reordered: u64,
     /// The stream's next offset, modulo 2^32.
     pub offset: u32,
+    /// Acknowledgements of the stream in the other direction.
+    pub acknowledgements: u64,
+    /// The offset that the last one had.
+    pub acknowledged: u32,
 }
 
 impl Sink {
@@ -50,11 +54,37 @@ impl Sink {
                 offset,
                 length,
             }) => self.segment(flow, offset, length, frame.len()),
-            Err(corruption) => {
-                self.corrupted += 1;
-                self.first.get_or_insert(corruption);
+            Ok(Content::Acknowledgement { flow, offset }) => {
+                if let Some(arrived) = self.flow(flow, frame.len()) {
+                    arrived.acknowledgements += 1;
+                    arrived.acknowledged = offset;
+                }
             }
+            Err(corruption) => self.corrupt(corruption),
         }
+    }
+
+    /// Takes segments that came as one packet: as many packets of their stream.
+    pub fn take_aggregate(&mut self, packet: &[u8], segments: u32) {
+        match check_aggregate(packet) {
+            Ok(Content::Segment {
+                flow,
+                offset,
+                length,
+            }) => {
+                self.segment(flow, offset, length, packet.len());
+                if let Some(arrived) = self.flows.get_mut(flow as usize) {
+                    arrived.packets += u64::from(segments) - 1;
+                }
+            }
+            Ok(_) => self.corrupt(Corruption::Kind),
+            Err(corruption) => self.corrupt(corruption),
+        }
+    }
+
+    fn corrupt(&mut self, corruption: Corruption) {
+        self.corrupted += 1;
+        self.first.get_or_insert(corruption);
     }
 
     fn flow(&mut self, flow: u32, length: usize) -> Option<&mut Arrived> {

@@ -13,6 +13,7 @@ use std::ops::Range;
 
 use crate::memory::{Machine, PAGE};
 use crate::packets::rings::{Fragment, GSO_TCPV4, HEADER, Request};
+use crate::traffic::tcp::{self, Endpoint};
 use crate::traffic::{self, Datagrams, Flow, SEGMENT_HEADERS, Sink};
 
 /// Bytes of a packet that are copied to the sender's side (paper, 5.3).
@@ -22,10 +23,14 @@ const _: () = assert!(HEADER_COPY <= HEADER);
 const FRAME_SLOT: u64 = 2048;
 /// Bytes of a slot for segments that the card cuts.
 const SEGMENT_SLOT: u64 = 68 << 10;
-/// Bytes of a length in the inbox.
+/// Bytes before a packet in the inbox: its length, its segments, and their size.
 const RECORD: usize = 8;
+/// The longest packet that comes in: IPv4's, and the Ethernet header.
+const LONGEST_PACKET: usize = 14 + 0xffff;
 /// Bytes that may come in between two checks.
 const INBOX: usize = 1 << 20;
+/// Where TCP's checksum is, from its header on.
+const TCP_CHECKSUM: u16 = 16;
 /// Payload of one segment on the wire.
 pub const SEGMENT_SIZE: u16 = 1460;
 
@@ -47,6 +52,9 @@ pub struct Prepared {
     header: usize,
     /// Bytes in all.
     length: usize,
+    /// The request's `checksum_offset`, `gso_size` and `gso_type`.
+    checksum_offset: u16,
+    gso: (u16, u16),
 }
 
 /// A traffic source.
@@ -70,6 +78,8 @@ pub struct TrafficSource<'m> {
     pub refused: u64,
     /// What came in.
     pub received: Sink,
+    /// Its end of a TCP stream that comes in. What it sends is then acknowledgements only.
+    pub endpoint: Option<Endpoint>,
     buffer: Vec<u8>,
     inbox: Vec<u8>,
     used: usize,
@@ -110,6 +120,7 @@ impl<'m> TrafficSource<'m> {
             bad_completions: 0,
             refused: 0,
             received: Sink::new(flows),
+            endpoint: None,
             buffer: vec![0; SEGMENT_SLOT as usize],
             inbox: vec![0; INBOX],
             used: 0,
@@ -125,18 +136,32 @@ impl<'m> TrafficSource<'m> {
     /// completion. This is the test's work, not the traffic source's.
     pub fn prepare(&mut self) -> Option<Prepared> {
         let slot = self.free.pop()?;
-        self.busy[slot as usize] = true;
         let at = self.memory.start + u64::from(slot) * slot_size(self.shape);
-        let (header, length) = match self.shape {
-            Shape::Frames(_) => self.write_frame(at),
-            Shape::Segments(payload) => self.write_segment(at, payload),
+        let (mut checksum_offset, mut gso) = (TCP_CHECKSUM, (0, 0));
+        let written = match (&mut self.endpoint, self.shape) {
+            (Some(endpoint), _) => write_acknowledgement(self.machine, endpoint, at),
+            (None, Shape::Frames(_)) => {
+                checksum_offset = Datagrams::CHECKSUM.1;
+                Some(self.write_frame(at))
+            }
+            (None, Shape::Segments(payload)) => {
+                gso = (SEGMENT_SIZE, GSO_TCPV4);
+                Some(self.write_segment(at, payload))
+            }
         };
+        let Some((header, length)) = written else {
+            self.free.push(slot);
+            return None;
+        };
+        self.busy[slot as usize] = true;
         self.sent += 1;
         Some(Prepared {
             slot,
             at,
             header,
             length,
+            checksum_offset,
+            gso,
         })
     }
 
@@ -169,16 +194,8 @@ impl<'m> TrafficSource<'m> {
         request.fragments = 0;
         (request.vlan_tag, request.flags) = (0, 0);
         request.checksum_start = Datagrams::CHECKSUM.0;
-        match self.shape {
-            Shape::Frames(_) => {
-                request.checksum_offset = Datagrams::CHECKSUM.1;
-                (request.gso_size, request.gso_type) = (0, 0);
-            }
-            Shape::Segments(_) => {
-                request.checksum_offset = 16;
-                (request.gso_size, request.gso_type) = (SEGMENT_SIZE, GSO_TCPV4);
-            }
-        }
+        request.checksum_offset = packet.checksum_offset;
+        (request.gso_size, request.gso_type) = packet.gso;
         let header = &mut request.header[..packet.header];
         self.machine.read(packet.at, header).expect("own memory");
         let rest = packet.at + packet.header as u64;
@@ -189,7 +206,13 @@ impl<'m> TrafficSource<'m> {
     pub fn cancel(&mut self, packet: &Prepared) {
         self.release(u64::from(packet.slot));
         self.sent -= 1;
-        if let Shape::Segments(payload) = self.shape {
+        if let Some(endpoint) = &mut self.endpoint {
+            let mut frame = [0; tcp::HEADERS];
+            self.machine
+                .read(packet.at, &mut frame)
+                .expect("own memory");
+            endpoint.again(&frame);
+        } else if let Shape::Segments(payload) = self.shape {
             self.streamed = self.streamed.wrapping_sub(payload as u32);
         }
     }
@@ -222,26 +245,43 @@ impl<'m> TrafficSource<'m> {
     /// of it was used. Empty if there is none.
     pub fn room(&mut self) -> &mut [u8] {
         let start = (self.used + RECORD).min(self.inbox.len());
-        let end = (start + FRAME_SLOT as usize).min(self.inbox.len());
+        let end = (start + LONGEST_PACKET).min(self.inbox.len());
         &mut self.inbox[start..end]
     }
 
     /// A packet of `length` bytes came into the room given last.
     pub fn arrived(&mut self, length: usize) {
+        self.arrived_aggregate(length, 0, 0);
+    }
+
+    /// The same for `segments` TCP segments, each of which but the last has `size` bytes of
+    /// payload; 0 segments are a packet of its own.
+    pub fn arrived_aggregate(&mut self, length: usize, segments: u16, size: u16) {
         let kept = length.min(self.room().len());
-        self.inbox[self.used..self.used + RECORD].copy_from_slice(&(kept as u64).to_le_bytes());
+        let record = kept as u64 | u64::from(segments) << 32 | u64::from(size) << 48;
+        self.inbox[self.used..self.used + RECORD].copy_from_slice(&record.to_le_bytes());
         self.used += RECORD + kept;
     }
 
     /// Checks what came in. This is the test's work, not the traffic source's.
     pub fn check(&mut self) {
-        let mut rest = &self.inbox[..self.used];
-        while let Some((length, after)) = rest.split_first_chunk::<RECORD>() {
-            let (packet, after) = after.split_at(u64::from_le_bytes(*length) as usize);
-            self.received.take(packet);
-            rest = after;
+        for (packet, segments, _) in packets(&self.inbox[..self.used]) {
+            match segments {
+                0 => self.received.take(packet),
+                _ => self.received.take_aggregate(packet, segments),
+            }
         }
         self.used = 0;
+    }
+
+    /// Lets the endpoint account what came in, before it is checked.
+    pub fn account(&mut self) {
+        let Some(endpoint) = &mut self.endpoint else {
+            return;
+        };
+        for (packet, segments, size) in packets(&self.inbox[..self.used]) {
+            endpoint.take(packet, segments.max(1), size);
+        }
     }
 
     /// Packets that wait for completion.
@@ -255,6 +295,31 @@ impl<'m> TrafficSource<'m> {
         self.busy.fill(false);
         self.free = (0..slots).rev().collect();
     }
+}
+
+/// The inbox's packets, with their segments (0: it is none of several) and the size
+/// of each but the last.
+fn packets(inbox: &[u8]) -> impl Iterator<Item = (&[u8], u32, u32)> {
+    let mut rest = inbox;
+    std::iter::from_fn(move || {
+        let (record, after) = rest.split_first_chunk::<RECORD>()?;
+        let record = u64::from_le_bytes(*record);
+        let (packet, after) = after.split_at(record as u32 as usize);
+        rest = after;
+        let segments = (record >> 32) as u32 & 0xffff;
+        Some((packet, segments, (record >> 48) as u32))
+    })
+}
+
+/// Writes the next acknowledgement, if one is due; gives its lengths.
+fn write_acknowledgement(
+    machine: &Machine,
+    endpoint: &mut Endpoint,
+    at: u64,
+) -> Option<(usize, usize)> {
+    let frame = endpoint.acknowledgement()?;
+    machine.write(at, &frame).expect("own memory");
+    Some((frame.len(), frame.len()))
 }
 
 fn slot_size(shape: Shape) -> u64 {
