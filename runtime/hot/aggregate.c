@@ -209,10 +209,10 @@ static void flow_finish(struct flow *flow)
 }
 
 /*
- * Frees the segments after the first, when that one is freed: its destructor. Links are
- * in dom0's memory: each is checked, and there are not more than a chain has.
+ * When the first segment is freed. Links are in dom0's memory: each is checked, and there
+ * are not more than a chain has.
  */
-static void chain_free(struct sk_buff *skb)
+void hot_chain_free(struct sk_buff *skb)
 {
 	struct hot_pool *pool = &hot_pools[HOT_POOL_SKB];
 	struct sk_buff *next = skb->next;
@@ -269,7 +269,7 @@ static void flow_flush(u32 cpu, u32 number, enum hot_counter why)
 	hot_count_on(cpu, HOT_COUNT_AGGREGATES, 1);
 	hot_count_on(cpu, HOT_COUNT_MERGED, segments);
 	flow_finish(flow);
-	skb->destructor = chain_free;
+	skb->destructor = HOT_CHAIN;
 	offer(skb, &flow->chain);
 }
 

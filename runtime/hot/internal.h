@@ -204,6 +204,10 @@ static __always_inline u32 hot_aggregate_limit(u32 cpu)
 	return limit < 2 ? 0 : min_t(u32, limit, HOT_RX_SEGMENTS);
 }
 void hot_aggregate_recover(u32 cpu);
+/* The destructor of an aggregate's first sk_buff, a mark and no address: its other ones,
+ * linked by skb->next, are freed with it. */
+#define HOT_CHAIN	((void (*)(struct sk_buff *))1)
+void hot_chain_free(struct sk_buff *skb);
 
 /* ---- napi.c, transmit.c ---- */
 

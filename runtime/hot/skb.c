@@ -151,8 +151,12 @@ static void hot_skb_release(struct sk_buff *skb, u32 index)
 	struct hot_tag *tag = hot_skb_tag(skb);
 	u8 flags = tag->flags;
 
-	if (unlikely(skb->destructor))
-		skb->destructor(skb);
+	if (unlikely(skb->destructor)) {
+		if (skb->destructor == HOT_CHAIN)
+			hot_chain_free(skb);
+		else
+			skb->destructor(skb);
+	}
 	hot_skb_free_data(skb, flags);
 	if (flags & HOT_TAG_COMPLETE)
 		hot_tx_complete(tag);
