@@ -213,7 +213,7 @@ fn addresses_that_do_not_fit() {
 fn rewritten_code() {
     let stlb = |set: &mut Set| {
         *set = Set::new();
-        swap(&mut set.driver, ", 3, 64, 0, 0", ", 1, 64, 0, 0");
+        swap(&mut set.driver, ", 3, 64, 0, 0, 1", ", 1, 64, 0, 0, 0");
         let from = set.driver.find("probe:").expect("code");
         let to = set
             .driver
@@ -233,7 +233,7 @@ fn rewritten_code() {
     refuses(stlb, Scheme, &["stlb", "--scheme window"]);
     let other = |set: &mut Set| {
         let hot = set.hot.as_mut().expect("hot routines");
-        swap(hot, ", 3, 64, 0, 0", ", 2, 64, 0, 0");
+        swap(hot, ", 3, 64, 0, 0, 1", ", 2, 64, 0, 0, 0");
         *hot = hot.replace("mov     %gs:\"twin_vm:hot_state\", %rax", "");
         *hot = hot.replace("mov     %gs:\"twin_vm:.data\", %rax", "");
     };

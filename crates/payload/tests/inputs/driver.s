@@ -1,9 +1,9 @@
 # Code as `twin rewrite --scheme window` makes it, by hand: one reference of each kind.
         .section .note.twin,"",@note
-        .long   5, 20, 1
+        .long   5, 24, 1
         .asciz  "twin"
         .balign 4
-        .long   ABI, 3, 64, 0, 0
+        .long   ABI, 3, 64, 0, 0, 1
 
         .text
         .globl  probe

@@ -1,9 +1,9 @@
 # The hot routines: one that the driver imports, one that the runtime enters.
         .section .note.twin,"",@note
-        .long   5, 20, 1
+        .long   5, 24, 1
         .asciz  "twin"
         .balign 4
-        .long   ABI, 3, 64, 0, 0
+        .long   ABI, 3, 64, 0, 0, 1
 
         .text
         .globl  netif_wake
