@@ -77,14 +77,6 @@ void twin_smashed_site(struct twin_cpu *cpu, uint64_t site)
 	twin_abort_record(cpu, TWIN_ABORT_RETURN, 0, stack[1], site);
 }
 
-/* The clock has run out while the runtime worked for the driver (twin_stop). */
-void twin_stopped_site(struct twin_cpu *cpu, uint64_t site)
-{
-	twin_abort_record(cpu, TWIN_ABORT_TIME, 0, 0, site);
-}
-
-/* ---- Faults ------------------------------------------------------------ */
-
 static bool in_entry_text(uint64_t rip)
 {
 	return rip >= (uint64_t)twin_entry_text_start && rip < (uint64_t)twin_entry_text_end;
@@ -94,6 +86,37 @@ static uint64_t block_of(const struct twin_cpu *cpu)
 {
 	return (uint64_t)cpu - TWIN_STACK_CONTEXT;
 }
+
+/*
+ * Where the driver was while rip was executed: there, or in the call by which it came to the
+ * runtime's entry. That call's return address is the first of driver code above rsp, as the
+ * entries push only registers and their own. rip itself if there is none.
+ */
+static uint64_t drivers_place(const struct twin_cpu *cpu, uint64_t rip, uint64_t rsp)
+{
+	const uint64_t low = block_of(cpu) + TWIN_STACK_LOW, high = block_of(cpu) + TWIN_STACK_HIGH;
+	uint64_t at = ((rsp < low ? low : rsp) + 7) & ~7ull;
+
+	if (!in_entry_text(rip))
+		return rip;
+	for (; at < high; at += 8) {
+		uint64_t last = *(const uint64_t *)at - 1;
+
+		if (twin_instance_has_text(cpu->instance, last))
+			return last;
+	}
+	return rip;
+}
+
+/* The clock has run out while the runtime worked for the driver (twin_stop). An entry that
+ * calls another one's code has that call's site on top of the stack. */
+void twin_stopped_site(struct twin_cpu *cpu, uint64_t site)
+{
+	twin_abort_record(cpu, TWIN_ABORT_TIME, 0, 0,
+			  drivers_place(cpu, site - 1, cpu->saved.rsp));
+}
+
+/* ---- Faults ------------------------------------------------------------ */
 
 /*
  * A fault in fetching at rip executed nothing there, so rip may be anything. With
@@ -114,13 +137,14 @@ static bool is_overflow(const struct twin_cpu *cpu, uint64_t address)
 	       address - data_at(cpu->instance, block_of(cpu)) < TWIN_STACK_LOW;
 }
 
-void twin_fault_record(struct twin_cpu *cpu, uint64_t rip, uint64_t address, uint32_t trap)
+void twin_fault_record(struct twin_cpu *cpu, uint64_t rip, uint64_t rsp, uint64_t address,
+		       uint32_t trap)
 {
 	bool overflow = is_overflow(cpu, address);
 
 	cpu->in_driver = 0;
 	twin_abort_record(cpu, overflow ? TWIN_ABORT_STACK : TWIN_ABORT_FAULT, trap,
-			  twin_window_dom0(cpu->instance, address), rip);
+			  twin_window_dom0(cpu->instance, address), drivers_place(cpu, rip, rsp));
 }
 
 bool twin_stop(struct twin_cpu *cpu, uint64_t rip, uint64_t rsp)
@@ -132,6 +156,6 @@ bool twin_stop(struct twin_cpu *cpu, uint64_t rip, uint64_t rsp)
 		return false;
 	}
 	cpu->in_driver = 0;
-	twin_abort_record(cpu, TWIN_ABORT_TIME, 0, 0, rip);
+	twin_abort_record(cpu, TWIN_ABORT_TIME, 0, 0, drivers_place(cpu, rip, rsp));
 	return true;
 }

@@ -622,9 +622,9 @@ static void faults_are_the_drivers_only_on_its_stack_in_its_text(void)
 	cpu->in_driver = 0;
 	CHECK(!twin_fault_is_drivers(cpu, 0x10000, rsp, true));
 
-	twin_fault_record(cpu, 0x10000, block + TWIN_STACK_LOW - 8, 14);
+	twin_fault_record(cpu, 0x10000, rsp, block + TWIN_STACK_LOW - 8, 14);
 	CHECK_EQUAL(cpu->report.kind, TWIN_ABORT_STACK);
-	twin_fault_record(cpu, 0x10000, block + TWIN_STACK_HIGH, 14);
+	twin_fault_record(cpu, 0x10000, rsp, block + TWIN_STACK_HIGH, 14);
 	CHECK_EQUAL(cpu->report.kind, TWIN_ABORT_FAULT);
 	CHECK_EQUAL(cpu->report.reason, 14);
 }

@@ -88,7 +88,8 @@ struct twin_abort_report {
 	uint32_t kind;		/* enum twin_abort_kind */
 	uint32_t reason;	/* detail, see the kind */
 	uint64_t address;	/* dom0 address, call target, port or import */
-	uint64_t rip;		/* return address of the site, or of the fault */
+	uint64_t rip;		/* in driver code, if its stack tells: the site's return address;
+				 * in the instruction, of a fault, a time limit and a descriptor */
 	uint64_t entry_function;/* hyp address that twin_enter was given */
 	uint32_t locks;		/* held; entries of lock[], unless there are more */
 	uint32_t zero;
@@ -578,12 +579,13 @@ bool twin_fault_is_drivers(const struct twin_cpu *cpu, uint64_t rip, uint64_t rs
 
 /*
  * Write the report and mark the instance dead. The caller then resumes at
- * twin_abort_from_fault with rdi = cpu. Only if the fault is the driver's.
- * address: what was accessed, 0 if unknown; trap: the processor's number. An address in
+ * twin_abort_from_fault with rdi = cpu. Only if the fault is the driver's. rip and rsp are
+ * the fault's. address: what was accessed, 0 if unknown; trap: the processor's number. An address in
  * the instance's window is reported as dom0's. The GS base may be the driver's.
  * [any], on cpu's own thread.
  */
-void twin_fault_record(struct twin_cpu *cpu, uint64_t rip, uint64_t address, uint32_t trap);
+void twin_fault_record(struct twin_cpu *cpu, uint64_t rip, uint64_t rsp, uint64_t address,
+		       uint32_t trap);
 
 /*
  * The time of the invocation that cpu runs is up; rip and rsp are those that the clock's

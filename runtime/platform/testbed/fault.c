@@ -93,7 +93,8 @@ static uint64_t faulting_rip(const greg_t *regs)
 
 static void abort_driver(struct twin_cpu *cpu, greg_t *regs)
 {
-	twin_fault_record(cpu, faulting_rip(regs), accessed(cpu, regs), regs[REG_TRAPNO]);
+	twin_fault_record(cpu, faulting_rip(regs), regs[REG_RSP], accessed(cpu, regs),
+			  regs[REG_TRAPNO]);
 	regs[REG_RIP] = (greg_t)twin_abort_from_fault;
 	regs[REG_RDI] = (greg_t)cpu;
 	regs[REG_RSP] = (greg_t)cpu->host_rsp;

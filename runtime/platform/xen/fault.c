@@ -34,8 +34,8 @@ static long exception(struct xen_registers *registers, uint64_t *stub)
 
 	if (!cpu || !twin_fault_is_drivers(cpu, registers->rip, registers->rsp, fetched))
 		return twin_original_search_exception_table(registers, stub);
-	twin_fault_record(cpu, registers->rip, page_fault ? fault_address() : 0,
-			  registers->entry_vector);
+	twin_fault_record(cpu, registers->rip, registers->rsp,
+			  page_fault ? fault_address() : 0, registers->entry_vector);
 	*stub = 0;
 	return (long)xen_fault_landing;
 }
@@ -49,7 +49,8 @@ static void double_fault(struct xen_registers *registers)
 		twin_original_do_double_fault(registers);
 		return;
 	}
-	twin_fault_record(cpu, registers->rip, fault_address(), TRAP_DOUBLE_FAULT);
+	twin_fault_record(cpu, registers->rip, registers->rsp, fault_address(),
+			  TRAP_DOUBLE_FAULT);
 	leave(cpu);
 }
 

@@ -38,6 +38,7 @@ static void overflow_aborts(const char *function, uint64_t a, uint64_t b)
 	CHECK_EQUAL(enter(function, a, b), TWIN_ABORTED);
 	CHECK_EQUAL(cpu->report.kind, TWIN_ABORT_STACK);
 	CHECK(cpu->report.address >= block && cpu->report.address < block + TWIN_STACK_LOW);
+	CHECK(reported_rip_within((uint64_t)driver_text_start, (uint64_t)driver_text_end));
 	CHECK_EQUAL(enter(function, a, b), TWIN_DEAD);
 	tear_down();
 }

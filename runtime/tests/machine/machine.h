@@ -193,6 +193,7 @@ uint64_t view_of_scheme(uint32_t scheme);
 	X(the_hosts_own_faults_are_not_hidden) \
 	X(the_clock_stops_a_loop) \
 	X(the_clock_stops_it_on_the_way_back) \
+	X(a_stop_in_a_slow_path_names_the_driver) \
 	X(between_invocations_the_clock_does_nothing) \
 	X(the_report_has_the_locks) \
 	X(locks_beyond_the_list_are_counted) \

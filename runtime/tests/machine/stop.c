@@ -58,7 +58,7 @@ void the_clock_stops_it_on_the_way_back(void)
 	set_up(TWIN_SCHEME_STLB);
 	host.spoil = stop_now;
 	aborts_with(driver_import, 0, 0, TWIN_ABORT_TIME, 0);
-	CHECK_EQUAL(cpu->report.rip, (uint64_t)driver_import_site);
+	CHECK_EQUAL(cpu->report.rip, (uint64_t)driver_import_site - 1);
 	tear_down();
 
 	set_up(TWIN_SCHEME_STLB);
@@ -70,6 +70,42 @@ void the_clock_stops_it_on_the_way_back(void)
 	host.spoil = stop_now;
 	aborts_with(driver_warn, 0, 0, TWIN_ABORT_TIME, 0);
 	CHECK_EQUAL(host.warnings, 1);
+	tear_down();
+}
+
+static const struct twin_platform_ops *testbed_ops;
+
+static int stop_and_map(struct twin_instance *of, uint64_t page, uint64_t *mapped)
+{
+	stop_now();
+	return testbed_ops->map_window(of, page, mapped);
+}
+
+/* Inside a slow path, and at one of its instructions: the driver's access is named. */
+void a_stop_in_a_slow_path_names_the_driver(void)
+{
+	struct twin_platform_ops ops;
+	uint64_t stack[3];
+
+	set_up(TWIN_SCHEME_STLB);
+	testbed_ops = instance->ops;
+	ops = *testbed_ops;
+	ops.map_window = stop_and_map;
+	instance->ops = &ops;
+	aborts_with(driver_load, DATA, 0, TWIN_ABORT_TIME, 0);
+	CHECK(reported_rip_within((uint64_t)driver_text_start, (uint64_t)driver_text_end));
+	tear_down();
+
+	set_up(TWIN_SCHEME_STLB);
+	cpu->in_driver = 1;
+	cpu->instance = instance;
+	memcpy(stack, (void *)(cpu->driver_high - sizeof(stack)), sizeof(stack));
+	((uint64_t *)cpu->driver_high)[-1] = (uint64_t)driver_store;
+	((uint64_t *)cpu->driver_high)[-2] = twin_entry_address("twin_slow_rax");
+	CHECK(twin_stop(cpu, twin_entry_address("twin_slow_rax"), cpu->driver_high - sizeof(stack)));
+	CHECK_EQUAL(cpu->report.rip, (uint64_t)driver_store - 1);
+	memcpy((void *)(cpu->driver_high - sizeof(stack)), stack, sizeof(stack));
+	cpu->instance = NULL;
 	tear_down();
 }
 

@@ -292,10 +292,12 @@ impl<'a> Instance<'a> {
     }
 
     fn describe(&self, report: &AbortReport, import: Option<String>) -> DriverAbort {
-        // A fault names its instruction, a refused descriptor the function entered, any
-        // other abort the instruction after a call.
-        let faulted = matches!(report.kind, runtime::ABORT_FAULT | runtime::ABORT_STACK);
-        let exact = faulted || report.kind == runtime::ABORT_DMA;
+        // A fault and a time limit name their instruction, a refused descriptor the
+        // function entered, any other abort the instruction after a call.
+        let exact = matches!(
+            report.kind,
+            runtime::ABORT_FAULT | runtime::ABORT_STACK | runtime::ABORT_TIME | runtime::ABORT_DMA
+        );
         let place = self.place(report.rip.saturating_sub(u64::from(!exact)));
         let noted = report.lock.iter().take(report.locks as usize);
         let locks = noted.map(|lock| Lock {
