@@ -65,8 +65,9 @@ impl Armed<'_> {
         }
     }
 
-    /// Strikes inside of a poll, where `buffer` is being received.
-    pub fn strike_inside(&mut self, buffer: u64, stack: &mut [u64]) {
+    /// Strikes inside of a poll, where `buffer` is being received and the driver goes on at
+    /// `site`.
+    pub fn strike_inside(&mut self, buffer: u64, site: u64, stack: &mut [u64]) {
         if !self.is_due(Moment::Inside) {
             return;
         }
@@ -74,8 +75,13 @@ impl Armed<'_> {
             FaultKind::StackWord | FaultKind::StackReturn | FaultKind::StackCanary => {
                 let ram = self.anatomy.plan.space().sizes().dom0;
                 let places = (ram, self.hypervisor_heap);
-                self.struck =
-                    stack::strike(self.kind, stack, self.payload, &mut self.random, places);
+                self.struck = stack::strike(
+                    self.kind,
+                    (site, stack),
+                    self.payload,
+                    &mut self.random,
+                    places,
+                );
             }
             _ => self.strike(Some(buffer)),
         }

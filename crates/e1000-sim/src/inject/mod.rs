@@ -5,6 +5,7 @@
 //! fault     kinds of faults, wild values, one fault struck: what, where, before
 //! strike    a kind and a seed ─> words changed in dom0's memory
 //! stack     the driver's own stack, struck from inside an import
+//! unwind    where the return addresses on it are
 //! faulty    an engine for the packet loop that strikes at a chosen moment
 //! service   packets of some guests, sent, received, checked
 //! translations  the hypervisor's table leads where it should
@@ -20,10 +21,9 @@
 //!
 //! A seed and a number determine a fault's kind, moment, place and value, except
 //! addresses on the hypervisor's own heap (the system chooses them) and, for
-//! faults that another thread strikes, the instruction. Not claimed: that a
-//! driver cannot return to code of the hypervisor's (see
-//! [`stack`]), that it calls no permitted function with wrong arguments, or that
-//! the packets that it is processing are right.
+//! faults that another thread strikes, the instruction. Not claimed: that a driver calls
+//! no permitted function with wrong arguments, or that the packets that it is processing
+//! are right.
 
 pub(crate) mod anatomy;
 pub mod campaign;
@@ -37,3 +37,4 @@ pub(crate) mod stack;
 pub(crate) mod strike;
 pub mod tally;
 pub(crate) mod translations;
+pub(crate) mod unwind;

@@ -1,9 +1,9 @@
 //! Faults in the driver's own stack, from the trusted side, while the driver waits in
 //! an import: the one that passes a received packet on.
 //!
-//! Words that hold code addresses are or were return addresses; the canary is
-//! known; the other words are saved registers and variables of the driver's functions
-//! and of the hot routines' below them.
+//! Return addresses are found by the code that takes them off ([`super::unwind`]); the canary
+//! is known; the other words are saved registers and variables of the driver's functions
+//! and of the hot routines' below them, and what earlier calls left there.
 //!
 //! A return address is replaced by any value, every other time by a place in the
 //! hypervisor's code. In each case the function that was to return there aborts.
@@ -16,6 +16,7 @@ use process_lab::runtime::{self, Cpu, Frame};
 
 use super::fault::{FaultKind, Struck, wild_address};
 use super::faulty::Armed;
+use super::unwind;
 use crate::engines::twin;
 use crate::hypervisor::instance::stack_in_use;
 use crate::hypervisor::payload::Payload;
@@ -42,36 +43,46 @@ pub(super) extern "C" fn host_receive(cpu: *mut Cpu, frame: *mut Frame) -> c_int
     unsafe {
         if let Some(armed) = armed.as_mut() {
             let [_, _, buffer, ..] = (*frame).registers;
-            armed.strike_inside(buffer, stack_in_use((*frame).stack));
+            armed.strike_inside(buffer, (*frame).site, stack_in_use((*frame).stack));
         }
     }
     twin::host_receive(cpu, frame)
 }
 
-/// Strikes a word of the stack.
+/// Whether return addresses are on the stack that data is on: not with a window
+/// (`docs/spec/window.md`).
+fn keeps_returns(payload: &Payload) -> bool {
+    payload.driver.variant.scheme.window_size().is_none()
+}
+
+/// Strikes a word of the stack below the function that goes on at `site`.
+///
+/// # Panics
+/// If the code does not tell where the return addresses are.
 pub fn strike(
     kind: FaultKind,
-    stack: &mut [u64],
+    (site, stack): (u64, &mut [u64]),
     payload: &Payload,
     random: &mut Random,
     (dom0_ram, hypervisor_heap): (u64, u64),
 ) -> Option<Struck> {
+    let returns = if keeps_returns(payload) {
+        let found = unwind::return_addresses(payload, site, stack);
+        found.unwrap_or_else(|why| panic!("no return addresses: {why}"))
+    } else {
+        Vec::new()
+    };
     let texts = [
         payload.hot.text(),
         payload.driver.text(),
         (runtime::entry_text().start, runtime::entry_text().end),
     ];
-    let is_code = |word: u64| {
-        texts
-            .iter()
-            .any(|(start, end)| (*start..*end).contains(&word))
+    let wanted = |place: &usize| match kind {
+        FaultKind::StackCanary => stack[*place] == CANARY,
+        FaultKind::StackReturn => returns.contains(place),
+        _ => !returns.contains(place) && stack[*place] != CANARY,
     };
-    let wanted = |word: u64| match kind {
-        FaultKind::StackCanary => word == CANARY,
-        FaultKind::StackReturn => is_code(word),
-        _ => !is_code(word) && word != CANARY,
-    };
-    let places: Vec<usize> = (0..stack.len()).filter(|i| wanted(stack[*i])).collect();
+    let places: Vec<usize> = (0..stack.len()).filter(wanted).collect();
     if places.is_empty() {
         return None;
     }
