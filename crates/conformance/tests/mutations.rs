@@ -2,6 +2,7 @@
 //! of the rewritten stock module.
 
 use conformance::mutants;
+use process_lab::program::{self, Variant};
 use process_lab::random::Random;
 use process_lab::stock;
 use svm_rewrite::{Options, Scheme, rewrite};
@@ -87,23 +88,22 @@ fn of_a_small_object_systematically() {
 /// Operands, cuts, moves of the stack pointer and string pointers of the schemes with a window.
 #[test]
 fn of_the_schemes_with_a_window() {
-    for scheme in [Scheme::Window32, Scheme::Window] {
-        of_a_window(scheme);
+    for variant in Variant::WINDOWS {
+        of_a_window(variant);
     }
 }
 
-fn of_a_window(scheme: Scheme) {
+fn of_a_window(variant: Variant) {
     const INSTRUCTIONS: usize = 120;
     let file = stock::find().unwrap_or_else(|error| panic!("{error}"));
     let object = elf_loader::read(&file).expect("the stock module reads");
-    let rewritten = rewrite(&object, Options::new(scheme)).expect("rewritten");
-    let mut object = rewritten.object;
-    let contract = Contract::of(Target::Hypervisor).with(scheme);
+    let mut object = program::rewrite(&object, variant).expect("rewritten");
+    let contract = variant.contract();
     assert!(svm_verify::verify(&object, contract).is_ok());
     let subjects = mutants::subjects(&object);
     assert!(subjects.len() > 5000, "{} instructions", subjects.len());
     let tally = mutants::judge_window(&mut object, &subjects, INSTRUCTIONS, 7);
-    println!("{tally}");
+    println!("{}\n{tally}", variant.name());
     let survivors: Vec<_> = tally.survivors.iter().map(|s| &s.mutant.text).collect();
     assert!(survivors.is_empty(), "{survivors:#?}");
     for kind in [mutants::MutantKind::Prefix, mutants::MutantKind::Deleted] {

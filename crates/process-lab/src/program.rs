@@ -102,7 +102,13 @@ impl Variant {
         Variant::of(Scheme::Stlb, Processor::Any),
         Variant::of(Scheme::Paper, Processor::Any),
     ];
-    /// The same, the poisoned default, and the schemes with a window.
+    /// The schemes with a window, for each kind of processor.
+    pub const WINDOWS: [Variant; 3] = [
+        Variant::of(Scheme::Window32, Processor::Any),
+        Variant::of(Scheme::Window, Processor::Bmi2),
+        Variant::of(Scheme::Window, Processor::Any),
+    ];
+    /// Both, and the poisoned default.
     pub const ALL: [Variant; 6] = [
         Variant::PLAIN[0],
         Variant::PLAIN[1],
@@ -110,9 +116,9 @@ impl Variant {
             poison: true,
             ..Variant::PLAIN[0]
         },
-        Variant::of(Scheme::Window32, Processor::Any),
-        Variant::of(Scheme::Window, Processor::Bmi2),
-        Variant::of(Scheme::Window, Processor::Any),
+        Variant::WINDOWS[0],
+        Variant::WINDOWS[1],
+        Variant::WINDOWS[2],
     ];
 
     /// [`Variant::ALL`] that this processor executes; says what is left out.

@@ -8,7 +8,7 @@ use std::fmt;
 
 use elf_loader::Object;
 use process_lab::error::Error;
-use process_lab::program::{LinkedCode, Variant};
+use process_lab::program::{self, LinkedCode, Variant};
 use process_lab::random::Random;
 use process_lab::stock::{self, Stock};
 use svm_rewrite::{Options as Rewriting, Scheme, rewrite};
@@ -131,13 +131,13 @@ pub fn run(plan: &Extent) -> Result<MutantsReport, Error> {
         let name = format!("small object, scheme {}", variant.name());
         report.tallies.push((name, tally));
     }
-    for scheme in [Scheme::Window32, Scheme::Window] {
-        let tally = window_tally(&stock.object, scheme, plan)?;
+    for variant in Variant::WINDOWS {
+        let tally = window_tally(&stock.object, variant, plan)?;
         for survivor in &tally.survivors {
             let text = survivor.mutant.text.clone();
             report.accepted.push((MutantEffect::Unknown, text));
         }
-        let name = format!("e1000, scheme {}", scheme.as_str());
+        let name = format!("e1000, scheme {}", variant.name());
         report.tallies.push((name, tally));
     }
     Ok(report)
@@ -145,9 +145,9 @@ pub fn run(plan: &Extent) -> Result<MutantsReport, Error> {
 
 /// The mutants of the stock module with a window: of as many instructions as of checks in
 /// other schemes, times five, since each has fewer.
-fn window_tally(object: &Object<'_>, scheme: Scheme, plan: &Extent) -> Result<Tally, Error> {
+fn window_tally(object: &Object<'_>, variant: Variant, plan: &Extent) -> Result<Tally, Error> {
     const FEWER: usize = 5;
-    let rewritten = rewrite(object, Rewriting::new(scheme))?.object;
+    let rewritten = program::rewrite(object, variant)?;
     let subjects = &subjects(&rewritten);
     let threads = plan.threads();
     let count = (FEWER * plan.checks).div_ceil(threads);
