@@ -1,5 +1,6 @@
 //! Processes: made by one function, and asked whether they live.
 
+use std::any::Any;
 use std::cell::Cell;
 use std::io;
 
@@ -42,11 +43,24 @@ pub fn fork(work: impl FnOnce() -> c_int) -> io::Result<Child> {
             // SAFETY: plain system call.
             unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
             let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+            let caught = caught.inspect_err(|panic| say(panic.as_ref()));
             // SAFETY: ends the process without running what belongs to the
             // parent's other threads.
             unsafe { libc::_exit(caught.unwrap_or(101)) }
         }
         pid => Ok(Child { pid, status: None }),
+    }
+}
+
+/// Says on stderr itself what a child panicked with: a test runner keeps what its threads print
+/// and would lose it with the child.
+fn say(panic: &(dyn Any + Send)) {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    if let Some(text) = text {
+        let line = format!("a child process panicked: {text}\n");
+        // SAFETY: plain system call with a buffer of that length.
+        unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };
     }
 }
 
