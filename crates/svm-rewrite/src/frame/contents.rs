@@ -85,10 +85,14 @@ impl Frame {
     }
 
     /// The place of a memory operand that has a followed register for its base
-    /// and no index.
+    /// and no index. That of `pop` counts from `rsp` after it has moved (SDM volume 2, POP).
     pub fn place(&self, iced: &Instruction) -> Option<FramePlace> {
         let (base, displacement) = Operand::of(iced).simple()?;
-        Some(FramePlace(self.get(reg64(base))? + displacement))
+        let moved = match (iced.mnemonic(), base) {
+            (Mnemonic::Pop, Reg::RSP) => i64::from(iced.stack_pointer_increment()),
+            _ => 0,
+        };
+        Some(FramePlace(self.get(reg64(base))? + displacement + moved))
     }
 
     /// What the word at a place holds.

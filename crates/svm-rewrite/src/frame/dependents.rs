@@ -86,14 +86,15 @@ fn jumps_between_functions(input: Input<'_>) -> Vec<(FuncIdx, FuncIdx)> {
     jumps
 }
 
-/// Whether an instruction names `rsp` or has an operand `disp(%reg)`.
+/// Whether an instruction names `rsp`, also as a base, or has an operand `disp(%reg)`.
 fn uses_frame(inst: &Inst) -> bool {
     let iced = &inst.iced;
     let names_rsp = (0..iced.op_count()).any(|n| {
         iced.op_kind(n) == OpKind::Register && iced.op_register(n).full_register() == Register::RSP
     });
     let memory = (0..iced.op_count()).any(|n| iced.op_kind(n) == OpKind::Memory);
-    names_rsp || memory && inst.operand().simple().is_some()
+    let through_rsp = iced.memory_base() == Register::RSP;
+    names_rsp || memory && (through_rsp || inst.operand().simple().is_some())
 }
 
 /// Whether an operand is `disp(%rbp)` or `disp(%r10)`, which unwinding counts from.

@@ -5,8 +5,11 @@
 //! saved register, mostly. Any other word is on the data stack, where `push` and `pop` of
 //! it become moves:
 //!
-//! * a word that an operand also reads or writes, or whose address is taken;
-//! * a word that is pushed and dropped, or never popped: an argument.
+//! * a word that an operand also reads or writes, or whose address is taken; and what is pushed
+//!   next to a pushed word whose address is taken;
+//! * a word that is pushed and dropped, or never popped: an argument;
+//! * a word that is popped, but lies on the stack at a call, unless it only keeps a register
+//!   that callees keep: compilers drop a few arguments by `pop`, too.
 //!
 //! A word has one place for all of a family of functions ([`super::variants`]), so no two
 //! paths disagree. Pointers whose place is not known are assumed not to reach a pushed
@@ -23,6 +26,7 @@ use super::variants::{Families, Variant, Variants};
 use crate::analyse::Analysis;
 use crate::analyse::class::{Class, Space};
 use crate::analyse::classify::WORD;
+use crate::analyse::routines;
 use crate::asm::LONGEST;
 use crate::lift::{FuncIdx, InstIdx, Lifted};
 use crate::refusal::{self, Refusal, RefusalCode};
@@ -191,6 +195,7 @@ fn each_use(
     variant: Variant,
     mut uses: impl FnMut(Use),
 ) -> Result<(), Refused> {
+    let is_gone = matches!(class, Class::Drop | Class::Unreached(_));
     if let Some(FramePlace(at)) = facts.place(iced) {
         let address = iced.mnemonic() == Mnemonic::Lea;
         let size = if address {
@@ -198,7 +203,6 @@ fn each_use(
         } else {
             iced.memory_size().size() as i64
         };
-        let is_gone = matches!(class, Class::Drop | Class::Unreached(_));
         let is_return_address = at < WORD && at + size > 0 && !address;
         let is_copied =
             loads_return_address(iced, facts) || copies_return_address(iced, class, facts);
@@ -209,6 +213,12 @@ fn each_use(
         if !is_gone && !moves_rsp {
             uses(Use::Reach(at..at + size));
         }
+    }
+    if let (false, Some(at)) = (is_gone, address_taken(iced, facts)) {
+        uses(Use::Address(at));
+    }
+    if routines::is_call(iced) {
+        uses(Use::Call);
     }
     let rsp = || {
         let known = facts.stack_pointer().map(|FramePlace(rsp)| rsp);
@@ -241,6 +251,40 @@ fn each_use(
         _ => {}
     }
     Ok(())
+}
+
+/// Registers in which compilers keep the address of a frame, to reach it and to set `rsp`:
+/// what they reach is followed.
+const FRAME_POINTERS: [Register; 8] = [
+    Register::RBX,
+    Register::RBP,
+    Register::R10,
+    Register::R11,
+    Register::R12,
+    Register::R13,
+    Register::R14,
+    Register::R15,
+];
+
+/// The place of the frame whose address becomes a number, or to which an index is added.
+fn address_taken(iced: &Instruction, facts: &Facts) -> Option<i64> {
+    use Mnemonic as M;
+    let FramePlace(rsp) = facts.stack_pointer()?;
+    let is = |n: u32, r| {
+        n < iced.op_count() && iced.op_kind(n) == OpKind::Register && iced.op_register(n) == r
+    };
+    if is(0, Register::RSP) && iced.mnemonic() != M::Push {
+        return None;
+    }
+    let indexed = iced.memory_base() == Register::RSP && iced.memory_index() != Register::None;
+    match iced.mnemonic() {
+        _ if indexed => Some(rsp.max(rsp + iced.memory_displacement64() as i64)),
+        M::Mov | M::Lea if FRAME_POINTERS.into_iter().any(|r| is(0, r)) => None,
+        M::Lea => facts.place(iced).map(|FramePlace(at)| at),
+        M::Mov | M::Add if is(1, Register::RSP) => Some(rsp),
+        M::Push if is(0, Register::RSP) => Some(rsp),
+        _ => None,
+    }
 }
 
 /// `rsp` moves by so many bytes from a place.

@@ -4,11 +4,12 @@
 use std::ops::Range;
 
 use foldhash::HashSet;
+use iced_x86::{Code, Register};
 use liveness::BlockId;
 
 use crate::analyse::Analysis;
 use crate::analyse::classify::WORD;
-use crate::lift::InstIdx;
+use crate::lift::{InstIdx, Lifted};
 
 /// What an instruction does to words of the frame, by their places.
 pub(super) enum Use {
@@ -18,6 +19,10 @@ pub(super) enum Use {
     Pop(i64),
     /// An operand in memory reaches these bytes.
     Reach(Range<i64>),
+    /// The address of this byte becomes a number, or an index is added to it.
+    Address(i64),
+    /// Another function runs, which may read what is pushed as its arguments.
+    Call,
     /// `rsp` moves over these bytes, which are gone.
     Drop(Range<i64>),
     /// `rsp` moves over these bytes, which belong to the frame now.
@@ -30,7 +35,43 @@ struct Word {
     pushes: Vec<InstIdx>,
     pops: Vec<InstIdx>,
     is_data: bool,
+    /// Whether its address is taken: the words above may belong to the same object.
+    is_object: bool,
 }
+
+impl Word {
+    fn is_pushed(&self) -> bool {
+        !self.pushes.is_empty()
+    }
+
+    /// Whether it only keeps a register that callees keep: such a word is no argument.
+    fn saves_register(&self, lifted: &Lifted<'_>) -> bool {
+        let code = |i: &InstIdx| &lifted.inst(*i).iced;
+        let Some(saved) = self.pushes.first().map(|i| code(i).op0_register()) else {
+            return false;
+        };
+        let pushes =
+            |i: &InstIdx| code(i).code() == Code::Push_r64 && code(i).op0_register() == saved;
+        let pops = |i: &InstIdx| match code(i).code() {
+            Code::Pop_r64 => code(i).op0_register() == saved,
+            Code::Leaveq => saved == Register::RBP,
+            _ => false,
+        };
+        KEPT_BY_CALLEES.contains(&saved)
+            && self.pushes.iter().all(pushes)
+            && self.pops.iter().all(pops)
+    }
+}
+
+/// The psABI's (3.2.1).
+const KEPT_BY_CALLEES: [Register; 6] = [
+    Register::RBX,
+    Register::RBP,
+    Register::R12,
+    Register::R13,
+    Register::R14,
+    Register::R15,
+];
 
 /// A word, by the family of functions whose frame it is in, and its place there.
 pub(super) type Key = (usize, i64);
@@ -42,6 +83,8 @@ enum Touch {
     Pop(InstIdx),
     /// An operand reaches it: whose, does not matter.
     Reach,
+    /// Its address is taken.
+    Address,
 }
 
 /// What an instruction of a family does to `rsp`.
@@ -71,7 +114,8 @@ impl Found {
             Use::Push(at) => self.touch(family, *at, Touch::Push(inst)),
             Use::Pop(at) => self.touch(family, *at, Touch::Pop(inst)),
             // What is dropped or made matters only where it is pushed or popped.
-            Use::Drop(_) | Use::Make(_) => {}
+            Use::Drop(_) | Use::Make(_) | Use::Call => {}
+            Use::Address(at) => return self.touch(family, *at, Touch::Address),
             Use::Reach(bytes) => {
                 let mut at = word(bytes.start);
                 while at < bytes.end {
@@ -99,14 +143,31 @@ impl Found {
                     Touch::Push(i) => word.pushes.push(i),
                     Touch::Pop(i) => word.pops.push(i),
                     Touch::Reach => word.is_data = true,
+                    Touch::Address => (word.is_data, word.is_object) = (true, true),
                 }
             }
             (touches[0].0, word)
         };
-        self.touches
+        let mut words: Vec<(Key, Word)> = self
+            .touches
             .chunk_by(|a, b| a.0 == b.0)
             .map(of_one)
-            .collect()
+            .collect();
+        join_objects(&mut words);
+        words
+    }
+}
+
+/// An object whose address is taken, and that begins with a pushed word, has all words that
+/// were pushed next to it: nothing says where it ends.
+fn join_objects(words: &mut [(Key, Word)]) {
+    for n in 1..words.len() {
+        let (below, rest) = words.split_at_mut(n);
+        let (((family, at), below), (key, word)) = (&below[n - 1], &mut rest[0]);
+        let next = *key == (*family, at + WORD);
+        if next && below.is_object && below.is_pushed() && word.is_pushed() {
+            (word.is_data, word.is_object) = (true, true);
+        }
     }
 }
 
@@ -159,13 +220,14 @@ impl<'u> Uses<'u> {
         let made = self.popped_unpushed(&mut search);
         let mut moves = Vec::new();
         for (key, word) in &self.words {
-            // Taken by a `pop`, and dropped on no path.
+            // Taken by a `pop`, and dropped on no path. Compilers drop a few arguments by `pop`.
+            let is_register = word.saves_register(self.analysis.lifted);
             let mut is_saved = |push: &InstIdx| {
                 let next = search.next(*push, key.1);
-                next.popped && !next.dropped
+                next.popped && !next.dropped && (is_register || !next.called)
             };
-            let used = !word.pushes.is_empty() || !word.pops.is_empty();
-            let is_data = word.is_data || word.pushes.is_empty() || made.contains(key);
+            let used = word.is_pushed() || !word.pops.is_empty();
+            let is_data = word.is_data || !word.is_pushed() || made.contains(key);
             if used && (is_data || !word.pushes.iter().all(&mut is_saved)) {
                 moves.extend(word.pushes.iter().chain(&word.pops));
             }
@@ -237,12 +299,16 @@ impl<'u> Search<'u> {
         let first = moves.iter().find(|m| match &m.used {
             Use::Push(place) | Use::Pop(place) => *place == at,
             Use::Drop(bytes) | Use::Make(bytes) => bytes.contains(&at),
-            Use::Reach(_) => false,
+            Use::Call => {
+                next.called = true;
+                false
+            }
+            Use::Reach(_) | Use::Address(_) => false,
         });
         match first.map(|m| &m.used) {
             Some(Use::Pop(_)) => next.popped = true,
             Some(Use::Drop(_)) => next.dropped = true,
-            Some(Use::Push(_) | Use::Make(_) | Use::Reach(_)) => {}
+            Some(Use::Push(_) | Use::Make(_) | Use::Reach(_) | Use::Address(_) | Use::Call) => {}
             None => {
                 for &next in self.uses.analysis.flow.continuations(block) {
                     let seen = &mut self.seen[next.0 as usize];
@@ -260,4 +326,6 @@ impl<'u> Search<'u> {
 struct Next {
     popped: bool,
     dropped: bool,
+    /// Whether there may be a call before that.
+    called: bool,
 }
