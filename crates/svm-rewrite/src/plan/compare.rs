@@ -34,24 +34,28 @@ impl Planner<'_> {
             .map(InstIdx)
             .find(|&c| self.writes_flags(c))?;
         let iced = &self.lifted.inst(compare).iced;
+        let other_flags = LocSet::flags().minus(compare_sets(iced));
         let repeatable = matches!(iced.mnemonic(), Mnemonic::Cmp | Mnemonic::Test)
             && (0..iced.op_count()).all(|op| iced.op_kind(op) != OpKind::Memory)
             && self.lifted.inst(compare).immediate.is_none()
-            && !live.intersects(LocSet::flags().minus(compare_sets(iced)));
+            && !live.intersects(other_flags);
         let operands = self.registers_of(compare);
         let mut between = (compare.0 + 1..i.0).map(InstIdx);
-        let unchanged =
-            between.all(|k| !self.writes(k).intersects(operands) && self.keeps_operands(k));
+        let unchanged = between
+            .all(|k| !self.writes(k).intersects(operands) && self.keeps_operands(k, other_flags));
         (repeatable && unchanged && !operands.intersects(LocSet::reg(Reg::RSP))).then_some(compare)
     }
 
     /// Whether a sequence between compare and repetition leaves the operands alone, although
     /// they may be dead there. A check keeps flags that are live, so it repeats the same
-    /// compare and spares its operands. The sequences of a window change no flag, and may
-    /// overwrite what is dead.
-    fn keeps_operands(&self, i: InstIdx) -> bool {
-        self.scheme.has_checks()
-            || matches!(self.class(i), Class::Plain | Class::Stack | Class::Drop)
+    /// compare and spares its operands, unless a flag is live that the compare does not make:
+    /// then it saves them all. The sequences of a window change no flag, and may overwrite
+    /// what is dead.
+    fn keeps_operands(&self, i: InstIdx, other_flags: LocSet) -> bool {
+        match self.scheme.has_checks() {
+            true => !self.live(i).intersects(other_flags),
+            false => matches!(self.class(i), Class::Plain | Class::Stack | Class::Drop),
+        }
     }
 
     fn writes_flags(&self, i: InstIdx) -> bool {
