@@ -18,6 +18,8 @@ pub enum Convention {
     KeepsAll,
     /// A private one: may read any register but r10 and r11, may keep any.
     Private,
+    /// A call of the hypervisor: may read any register, r10 among them, and may keep any.
+    Hypercall,
     /// `__x86_indirect_thunk_<reg>`: an indirect call through the register.
     IndirectThunk(Reg),
 }
@@ -37,8 +39,10 @@ pub fn convention(name: &str) -> Convention {
         "preempt_schedule_notrace_thunk",
         "__x86_return_thunk",
     ];
-    // arch/x86/lib: arguments and results in registers of their own.
-    const PRIVATE: [&str; 8] = [
+    // arch/x86/lib: arguments and results in registers of their own. Or what inline assembly
+    // declares to be changed is less than the psABI allows: `clear_page` (page_64.h) keeps r10
+    // and r11, and so do `clear_user` and copies of user memory (uaccess_64.h).
+    const PRIVATE: [&str; 13] = [
         "__get_user_",
         "__put_user_",
         "cmpxchg8b_emu",
@@ -47,8 +51,16 @@ pub fn convention(name: &str) -> Convention {
         "__raw_callee_save_",
         "__sw_hweight",
         "call_rwsem_",
+        "clear_page_",
+        "__clear_pages_",
+        "clear_user_",
+        "rep_movs_alternative",
+        "rep_stos_alternative",
     ];
-    if KEEPS_ALL.contains(&name) {
+    // Xen's fourth argument is in r10 (arch/x86/include/asm/xen/hypercall.h).
+    if name == "__SCT__xen_hypercall" {
+        Convention::Hypercall
+    } else if KEEPS_ALL.contains(&name) {
         Convention::KeepsAll
     } else if PRIVATE.iter().any(|p| name.starts_with(p)) {
         Convention::Private

@@ -145,6 +145,10 @@ fn call_effect(
             uses: private_uses(),
             kills: LocSet::empty(),
         },
+        Convention::Hypercall => Effect {
+            uses: LocSet::registers(),
+            kills: LocSet::empty(),
+        },
         Convention::IndirectThunk(register) => Effect {
             uses: set(&ARGUMENTS).union(rsp).union(LocSet::reg(register)),
             kills: set(&[Reg::RAX, Reg::R10, Reg::R11]),
