@@ -454,6 +454,45 @@ mov $1, %eax; ret
 .long f+1 - .
 .popsection
 
+### a slow path for a distance from its own place
+# refuse: P2-out-of-line
+# from: psABI 4.4, R_X86_64_PC64: S + A - P is another number elsewhere
+movabs $d - ., %rax
+mov %eax, %ecx
+shr $8, %ecx
+and $0xfff0, %ecx
+sub twin_stlb(%rcx), %rax
+cmp $0xfff, %rax
+ja 4f
+add twin_stlb+8(%rcx), %rax
+5: mov (%rax), %rax
+ret
+4: movabs $d - ., %rax
+call twin_slow_rax
+jmp 5b
+.data
+d: .quad 0
+.text
+
+### a slow path for an address
+# accept
+movabs $d, %rax
+mov %eax, %ecx
+shr $8, %ecx
+and $0xfff0, %ecx
+sub twin_stlb(%rcx), %rax
+cmp $0xfff, %rax
+ja 4f
+add twin_stlb+8(%rcx), %rax
+5: mov (%rax), %rax
+ret
+4: movabs $d, %rax
+call twin_slow_rax
+jmp 5b
+.data
+d: .quad 0
+.text
+
 ### a slow path for an address relative to its own place
 # refuse: P2-out-of-line
 # from: SDM 2.2.1.6: the same bytes elsewhere are another address

@@ -33,6 +33,7 @@
 use std::borrow::Cow;
 
 use elf_loader::Relocation;
+use elf_loader::consts::R_X86_64_PC64;
 
 use crate::domain::{Name, State};
 use crate::findings::ViolationCode;
@@ -157,8 +158,11 @@ fn same_address(
 }
 
 fn same_bytes(image: &Image<'_>, a: &Insn, b: &Insn) -> bool {
-    // A distance from elsewhere leads elsewhere, unless a relocation makes up for that.
-    let moves = |bytes: &[u8]| !a.relocated && relative_lea(bytes).is_some();
+    // A distance from elsewhere leads elsewhere, unless the operand counts from there, too.
+    let moves = |bytes: &[u8]| match a.relocated {
+        true => relocations(image, a).any(|r| r.kind == R_X86_64_PC64),
+        false => relative_lea(bytes).is_some(),
+    };
     image
         .bytes(a)
         .is_some_and(|a| Some(a) == image.bytes(b) && !moves(a))
