@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What stands for Xen, dom0 and the driver in xen.c: dom0's memory and the grants are
- * arrays, each copy is checked against their ends, the driver answers as it is told. And
- * a guest's side of its rings. Included by xen.c alone.
+ * What stands for Xen, dom0 and the driver in xen.c and xen-rings.c: dom0's memory and the
+ * grants are arrays, each copy is checked against their ends, the driver answers as it is
+ * told. And a guest's side of its rings.
  */
 #ifndef TWIN_TEST_XEN_H
 #define TWIN_TEST_XEN_H
@@ -39,6 +39,14 @@ static uint8_t pages[BUFFERS][4096];
 static uint32_t buffer_state[BUFFERS];	/* 0 free, 1 taken, 2 sent */
 static uint32_t buffer_length[BUFFERS];
 
+/* The end of a window, which xen_pace_set() asked for. */
+static bool timer_set;
+static void (*timer_function)(void *);
+
+/* What another processor does before and after each access to an index of a ring. */
+static void (*meanwhile)(void);
+static uint32_t publications;	/* writes of the index of answers */
+
 const uint64_t twin_value_domain_refcnt = 0;
 struct xen_device xen_device = { .attached = 1 };
 struct twin_xen_status xen_counts;
@@ -59,12 +67,20 @@ static uint64_t ring_of(uint32_t guest, uint32_t ring)
 	return ((uint64_t)guest << 20) + (ring ? RX_RING : TX_RING);
 }
 
+static void let_others(uint64_t address)
+{
+	if (meanwhile && (address & 0xffff) < NETIF_RING_HEADER)
+		meanwhile();
+}
+
 bool xen_dom0_read(void *to, uint64_t from, uint32_t bytes)
 {
 	const uint8_t *at = dom0_at(from, bytes);
 
+	let_others(from);
 	if (at)
 		memcpy(to, at, bytes);
+	let_others(from);
 	return at;
 }
 
@@ -72,19 +88,67 @@ bool xen_dom0_write(uint64_t to, const void *from, uint32_t bytes)
 {
 	uint8_t *at = dom0_at(to, bytes);
 
+	let_others(to);
+	publications += (to & 0xffff) == NETIF_RESPONSE_PRODUCE;
 	if (at)
 		memcpy(at, from, bytes);
+	let_others(to);
 	return at;
 }
 
-bool xen_grant_read(struct domain *guest, uint32_t reference, uint32_t offset, void *to,
-		    uint32_t bytes)
+bool xen_grant_read(struct domain *guest, uint32_t reference, uint32_t offset,
+		    const struct xen_part *parts, uint32_t count)
 {
+	uint32_t i;
+
 	(void)guest;
-	CHECK(bytes && offset + bytes <= 4096);
-	if (reference >= GRANTS)
+	CHECK(count && count <= XEN_GRANT_PARTS);
+	for (i = 0; i < count; offset += parts[i++].bytes) {
+		CHECK(parts[i].bytes && offset + parts[i].bytes <= 4096);
+		if (reference < GRANTS)
+			memcpy(parts[i].to, grants[reference] + offset, parts[i].bytes);
+	}
+	return reference < GRANTS;
+}
+
+/* ---- Time ------------------------------------------------------------------------ */
+
+void init_timer(struct xen_timer *timer, void (*function)(void *), void *data,
+		unsigned int processor)
+{
+	(void)timer;
+	(void)data;
+	(void)processor;
+	timer_function = function;
+	timer_set = false;
+}
+
+void set_timer(struct xen_timer *timer, int64_t time)
+{
+	(void)timer;
+	CHECK(!timer_set);
+	CHECK(time > 0);
+	timer_set = true;
+}
+
+void kill_timer(struct xen_timer *timer)
+{
+	(void)timer;
+	timer_set = false;
+}
+
+int64_t get_s_time(void)
+{
+	return 0;
+}
+
+/* The window ends, if its end was asked for. */
+static bool end_window(void)
+{
+	if (!timer_set)
 		return false;
-	memcpy(to, grants[reference] + offset, bytes);
+	timer_set = false;
+	timer_function(NULL);
 	return true;
 }
 
@@ -339,13 +403,17 @@ static void start(void)
 {
 	uint32_t i;
 
+	meanwhile = NULL;
 	xen_vif_disconnect_all();
+	xen_pace_stop();
+	xen_pace_start(0);
 	memset(rings, 0, sizeof(rings));
 	memset(grants, 0, sizeof(grants));
 	memset(produced, 0, sizeof(produced));
 	memset(buffer_state, 0, sizeof(buffer_state));
 	rings_gone = driver_dead = false;
 	sent_count = answer_count = answered = notified = destroyed = requested = 0;
+	publications = 0;
 	for (i = 0; i <= GUESTS; i++)
 		references[i] = 1;
 	for (i = 0; i < GUESTS; i++) {

@@ -9,7 +9,7 @@
  *                                     guests are disconnected: nothing new is sent
  *                                     packets on their way are waited for
  *   (6) attached = 1                  attached = 0: faults, events, interrupts go by
- *   (5) tasklet, clock                tasklet killed, a swallowed interrupt ended; clock off
+ *   (5) tasklet, pace, clock          pace, tasklet killed, a swallowed interrupt ended; clock off
  *   (4) transmit buffers              freed
  *   (3) handler, by the codemap
  *   (2) instance
@@ -142,6 +142,7 @@ long xen_attach_finish(void)
 		return status;
 	}
 	xen_interrupt_start(xen_processor());
+	xen_pace_start(xen_processor());
 	xen_upcall_start(xen_processor());
 	xen_clock_start();
 	xen_refuse(0, "");
@@ -180,6 +181,7 @@ long xen_detach_begin(void)
 		xen_service_request();
 		return -XEN_EAGAIN;
 	}
+	xen_pace_stop();
 	xen_interrupt_stop();
 	xen_upcall_stop();
 	xen_clock_stop();

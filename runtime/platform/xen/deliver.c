@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Frames to guests, and the switch: from the card, as the driver gives them, and from one
- * guest to another. A frame is copied to its guest at once, in as many pages as it takes; one for
+ * guest to another. A frame is copied to its guest at once, in as many pages as it takes, and
+ * shown to it when the service ends (xen_vif_answer); one for
  * a guest whose ring has not so many requests, or whose frontend does not take such, is dropped, as
  * on an Ethernet.
  */
@@ -9,22 +10,26 @@
 
 #include "vif.h"
 
-/* Receive requests that are there. */
-static uint32_t requests_of(struct vif *vif)
+/* Whether so many receive requests are there. What was there once is not looked for again. */
+static bool has_requests(struct vif *vif, uint32_t count)
 {
+	struct vif_ring *ring = &vif->receive;
 	uint32_t produced;
 
-	if (!xen_ring_load(vif->receive_ring, NETIF_REQUEST_PRODUCE, &produced) ||
-	    produced - vif->receive_taken > NETIF_RING) {
+	if (ring->seen - ring->taken >= count)
+		return true;
+	if (!xen_ring_load(ring->at, NETIF_REQUEST_PRODUCE, &produced) ||
+	    produced - ring->taken > NETIF_RING) {
 		xen_vif_break(vif, "its receive ring is nonsense");
-		return 0;
+		return false;
 	}
-	return produced - vif->receive_taken;
+	ring->seen = produced;
+	return produced - ring->taken >= count;
 }
 
 static uint64_t next_entry(struct vif *vif)
 {
-	return xen_ring_entry(vif->receive_ring, vif->receive_taken++,
+	return xen_ring_entry(vif->receive.at, vif->receive.taken++,
 			      sizeof(struct netif_rx_request));
 }
 
@@ -80,12 +85,11 @@ static bool deliver(struct vif *vif, const struct xen_bytes *bytes, const struct
 {
 	const uint32_t length = bytes->first_length + bytes->buffer_length;
 	const uint32_t slots = slots_of(vif, length, marks);
-	const uint32_t old = vif->receive_taken;
 	uint16_t flags = marks->flags | (marks->gso_size ? NETRXF_EXTRA_INFO : 0);
 	uint32_t at, count;
 	bool copied = true;
 
-	if (vif->broken || !slots || requests_of(vif) < slots) {
+	if (vif->broken || !slots || !has_requests(vif, slots)) {
 		vif->status.full++;
 		return false;
 	}
@@ -97,7 +101,6 @@ static bool deliver(struct vif *vif, const struct xen_bytes *bytes, const struct
 			give_extra(vif, marks);
 		flags = 0;
 	}
-	xen_ring_publish(vif, vif->receive_ring, old, vif->receive_taken);
 	if (!copied) {
 		vif->status.refused++;
 		return false;

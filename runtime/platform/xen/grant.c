@@ -54,15 +54,27 @@ static void release(const struct page *page)
 	give_back(page);
 }
 
-bool xen_grant_read(struct domain *guest, uint32_t reference, uint32_t offset, void *to,
-		    uint32_t bytes)
+/* Where parts that begin at `offset` end, or more than a page has. */
+static uint32_t end_of(uint32_t offset, const struct xen_part *parts, uint32_t count)
+{
+	uint32_t i, end = offset;
+
+	for (i = 0; i < count && end <= NETIF_GRANT_SIZE; i++)
+		end = parts[i].bytes <= NETIF_GRANT_SIZE ? end + parts[i].bytes : ~0u;
+	return end;
+}
+
+bool xen_grant_read(struct domain *guest, uint32_t reference, uint32_t offset,
+		    const struct xen_part *parts, uint32_t count)
 {
 	struct page page;
+	uint32_t i;
 
-	if (bytes > NETIF_GRANT_SIZE || offset > NETIF_GRANT_SIZE ||
-	    !take(&page, guest, reference, true, offset + bytes))
+	/* Which refuses what ends behind the page. */
+	if (!take(&page, guest, reference, true, end_of(offset, parts, count)))
 		return false;
-	memcpy(to, page.bytes + offset, bytes);
+	for (i = 0; i < count; offset += parts[i++].bytes)
+		memcpy(parts[i].to, page.bytes + offset, parts[i].bytes);
 	release(&page);
 	return true;
 }

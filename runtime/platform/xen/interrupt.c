@@ -123,11 +123,12 @@ static void serve(void *unused)
 		return;
 	}
 	listed = slice();
-	/* The driver waits: this goes on when it has its answer. */
-	if (xen_upcall_waits())
+	/* The driver waits: this goes on when it has its answer. Frames that it gave do not. */
+	if (xen_upcall_waits()) {
+		xen_vif_publish();
 		return;
+	}
 	xen_vif_service();
-	xen_vif_notify();
 	xen_unlock();
 	if (listed) {
 		xen_count(&xen_counts.rescheduled);

@@ -34,3 +34,13 @@ bool xen_dom0_write(uint64_t to, const void *from, uint32_t bytes)
 {
 	return copy((void *)xen_cut(to), from, bytes);
 }
+
+bool xen_dom0_read_ready(void *to, uint64_t from, uint32_t bytes)
+{
+	return !xen_copy_unsafe(to, (const void *)xen_cut(from), bytes);
+}
+
+bool xen_dom0_write_ready(uint64_t to, const void *from, uint32_t bytes)
+{
+	return !xen_copy_unsafe((void *)xen_cut(to), from, bytes);
+}

@@ -4,12 +4,16 @@
  *
  * A guest sends an event when it has put packets into its transmit ring. Xen brings it
  * here (evtchn_send) instead of to dom0: the packets are served at once, on the guest's
- * own processor and in its own hypercall. Frames that the card has received are copied
- * to the guest's receive ring where the driver gives them (xen_vif_receive).
+ * own processor and in its own hypercall. A guest that sends many is looked at from time
+ * to time instead (pace.c). Frames that the card has received are copied to the guest's
+ * receive ring where the driver gives them (xen_vif_receive).
  *
  *   guest ── event ──> [transmit ring] ── copy ──> buffer ──> driver ──> card
  *     ^                                     └─────> other guests' receive rings
  *     └── event ── [receive ring] <── copy ── driver <── card
+ *
+ * Answers are written where a request is served, and shown to guests, with the events that
+ * they wait for, when all has been served (xen_vif_answer): before the lock is given up.
  *
  * A ring is a page that guest and dom0 share; dom0 has it mapped, and so it is in the
  * window. Every entry is copied once, then judged, and the copy is what is used. A guest
@@ -51,21 +55,24 @@ static uint8_t *place_of(struct taken *taken, uint32_t at, uint32_t *room)
 	return (uint8_t *)xen_buffer_page(taken->buffer, rest) + rest % NETIF_GRANT_SIZE;
 }
 
+/* A piece is a page at most: the end of the header and the start of the first buffer, or the
+ * end of a buffer and the start of the next. */
 static bool copy_piece(struct vif *vif, struct taken *taken, const struct netif_piece *piece,
 		       uint32_t at)
 {
-	uint32_t done = 0, room;
+	struct xen_part parts[XEN_GRANT_PARTS];
+	uint32_t count = 0, done, room;
 
-	while (done < piece->size) {
+	for (done = 0; done < piece->size; done += room) {
 		uint8_t *to = place_of(taken, at + done, &room);
 
+		if (count == XEN_GRANT_PARTS)
+			return false;
 		if (room > (uint32_t)piece->size - done)
 			room = piece->size - done;
-		if (!xen_grant_read(vif->domain, piece->reference, piece->offset + done, to, room))
-			return false;
-		done += room;
+		parts[count++] = (struct xen_part){ .to = to, .bytes = room };
 	}
-	return true;
+	return xen_grant_read(vif->domain, piece->reference, piece->offset, parts, count);
 }
 
 /* Copy the packet's pieces: the header, then the buffers. */
@@ -96,21 +103,19 @@ static struct netif_tx_response response_to(const struct netif_packet *packet, u
 
 static void respond(struct vif *vif, const struct taken *taken, int16_t status)
 {
-	const uint32_t old = vif->transmit_taken;
 	uint32_t i;
 
 	for (i = 0; i < taken->packet.entries; i++) {
 		const struct netif_tx_response response = response_to(&taken->packet, i, status);
 
-		if (!xen_dom0_write(xen_ring_entry(vif->transmit_ring, old + i,
+		if (!xen_dom0_write(xen_ring_entry(vif->transmit.at, vif->transmit.taken + i,
 					     sizeof(struct netif_tx_request)),
 				    &response, sizeof(response))) {
 			xen_vif_break(vif, "its ring is gone");
 			return;
 		}
 	}
-	vif->transmit_taken += taken->packet.entries;
-	xen_ring_publish(vif, vif->transmit_ring, old, vif->transmit_taken);
+	vif->transmit.taken += taken->packet.entries;
 }
 
 /* Whether the packet goes on after entry i of those. */
@@ -123,30 +128,63 @@ static bool goes_on(const struct netif_tx_request *entries, uint32_t i)
 	return entries[i].flags & NETTXF_MORE_DATA;
 }
 
-/* Entries from `at` on, as many as a packet may have and as are there. */
-static uint32_t copy_entries(const struct vif *vif, uint32_t at, uint32_t available,
-			     struct netif_tx_request entries[NETIF_ENTRIES])
-{
-	const uint32_t count = available < NETIF_ENTRIES ? available : NETIF_ENTRIES;
-	uint32_t i;
+/* Entries of the ring that were copied, and are not judged yet: of the batch that is served. */
+#define COPIED 32u
+static struct netif_tx_request copied[COPIED];
+static uint32_t copied_from, copied_count;
+_Static_assert(COPIED >= NETIF_ENTRIES, "a packet is in them");
 
-	for (i = 0; i < count; i++) {
-		if (!xen_dom0_read(&entries[i], xen_ring_entry(vif->transmit_ring, at + i,
-							 sizeof(*entries)), sizeof(*entries)))
-			return 0;
-		if (!goes_on(entries, i))
-			return i + 1;
-	}
-	return count;
+/* Copy entries from `at` on: `available` of them, or as many as there is place for. The ring's
+ * end may be between. */
+static bool copy_entries(const struct vif *vif, uint32_t at, uint32_t available)
+{
+	const uint32_t count = available < COPIED ? available : COPIED;
+	const uint32_t before_end = NETIF_RING - at % NETIF_RING;
+	const uint32_t first = count < before_end ? count : before_end;
+	const uint32_t size = sizeof(*copied);
+
+	copied_from = at;
+	copied_count = 0;
+	if (!xen_dom0_read(copied, xen_ring_entry(vif->transmit.at, at, size), first * size) ||
+	    (count > first && !xen_dom0_read(copied + first, xen_ring_entry(vif->transmit.at, 0, size),
+					     (count - first) * size)))
+		return false;
+	copied_count = count;
+	return true;
+}
+
+static bool has_copied(uint32_t at, uint32_t count)
+{
+	const uint32_t judged = at - copied_from;
+
+	return judged <= copied_count && copied_count - judged >= count;
+}
+
+/* Those of the packet at `at`, of which so many are in the ring; *count is how many it has, if
+ * they are all there. NULL: the ring is not there. */
+static const struct netif_tx_request *entries_at(const struct vif *vif, uint32_t at,
+						 uint32_t available, uint32_t *count)
+{
+	const uint32_t most = available < NETIF_ENTRIES ? available : NETIF_ENTRIES;
+	const struct netif_tx_request *entries;
+
+	if (!has_copied(at, most) && !copy_entries(vif, at, available))
+		return NULL;
+	entries = copied + (at - copied_from);
+	for (*count = 0; *count < most && (!*count || goes_on(entries, *count - 1)); ++*count)
+		;
+	return entries;
 }
 
 /* The next packet of the ring into *taken, at entry `at`. */
 static bool take_packet(struct vif *vif, uint32_t at, uint32_t produced, struct taken *taken)
 {
-	struct netif_tx_request entries[NETIF_ENTRIES];
-	uint32_t available = copy_entries(vif, at, produced - at, entries);
+	uint32_t count;
+	const struct netif_tx_request *entries = entries_at(vif, at, produced - at, &count);
 
-	switch (netif_parse(entries, available, &taken->packet)) {
+	if (!entries)
+		return false;
+	switch (netif_parse(entries, count, &taken->packet)) {
 	case NETIF_PACKET:
 		break;
 	case NETIF_INCOMPLETE:
@@ -217,6 +255,7 @@ enum fate { FATE_SEND, FATE_DELIVERED, FATE_REFUSED };
 static void finish(struct vif *vif, const struct taken *taken, bool accepted)
 {
 	respond(vif, taken, accepted ? NETIF_RSP_OKAY : NETIF_RSP_ERROR);
+	vif->window++;
 	if (!accepted) {
 		vif->status.refused++;
 		return;
@@ -259,8 +298,9 @@ static bool send(struct vif *vif, uint32_t count)
 static bool serve_batch(struct vif *vif, uint32_t produced)
 {
 	enum fate fate = FATE_SEND;
-	uint32_t count = 0, at = vif->transmit_taken;
+	uint32_t count = 0, at = vif->transmit.taken;
 
+	copied_count = 0;	/* another guest's, or another time's */
 	while (fate == FATE_SEND && count < XEN_TRANSMIT_BATCH && at != produced &&
 	       take_packet(vif, at, produced, &batch[count])) {
 		at += batch[count].packet.entries;
@@ -283,26 +323,38 @@ static bool serve_batch(struct vif *vif, uint32_t produced)
 	return count || fate != FATE_SEND;
 }
 
-/* Events are asked for again when the ring is empty, and then it is looked at once more. */
-static bool is_empty(struct vif *vif, uint32_t *produced)
+/*
+ * Whether there are requests that the guest does not notify for, up to *produced. Where there
+ * are none, an event is asked for, and then the ring is looked at once more. A guest that is
+ * paced may have put some there by then, fewer than it notifies for: the end of the window
+ * is theirs.
+ */
+static bool has_requests(struct vif *vif, bool over, uint32_t *produced)
 {
-	const uint32_t next = vif->transmit_taken + 1;
+	struct vif_ring *ring = &vif->transmit;
+	uint32_t ahead, event;
 
-	if (!xen_dom0_write(vif->transmit_ring + NETIF_REQUEST_EVENT, &next, sizeof(next)))
+	if (!xen_ring_load(ring->at, NETIF_REQUEST_PRODUCE, produced))
+		return false;
+	if (*produced != ring->taken)
 		return true;
+	ahead = xen_pace_ahead(vif, over);
+	event = ring->taken + ahead;
+	if (!xen_dom0_write(ring->at + NETIF_REQUEST_EVENT, &event, sizeof(event)))
+		return false;
 	__asm__ volatile("mfence" ::: "memory");
-	return !xen_ring_load(vif->transmit_ring, NETIF_REQUEST_PRODUCE, produced) ||
-	       *produced == vif->transmit_taken;
+	return xen_ring_load(ring->at, NETIF_REQUEST_PRODUCE, produced) &&
+	       *produced - ring->taken >= ahead;
 }
 
 /* Whether all is done. If not, its packets wait for the driver, or for their turn: a guest
  * that goes on filling its ring does not keep the processor. */
-static bool serve(struct vif *vif)
+static bool serve(struct vif *vif, bool over)
 {
 	uint32_t produced, batches;
 
-	for (batches = 0; !vif->broken && !is_empty(vif, &produced); batches++) {
-		if (produced - vif->transmit_taken > NETIF_RING) {
+	for (batches = 0; !vif->broken && has_requests(vif, over, &produced); batches++) {
+		if (produced - vif->transmit.taken > NETIF_RING) {
 			xen_vif_break(vif, "its transmit ring is nonsense");
 			break;
 		}
@@ -318,21 +370,28 @@ static bool serve(struct vif *vif)
 
 /* ---- Events -------------------------------------------------------------------------- */
 
-void xen_vif_service(void)
+static void attend(struct vif *vif, bool over)
 {
-	uint32_t i;
+	const bool kicked = __atomic_exchange_n(&vif->kicked, 0, __ATOMIC_ACQ_REL);
 
-	for (i = 0; i < TWIN_XEN_VIFS; i++) {
-		struct vif *vif = &xen_vifs[i];
-
-		if (!vif->domain || !__atomic_exchange_n(&vif->kicked, 0, __ATOMIC_ACQ_REL))
-			continue;
-		if (!serve(vif))
-			__atomic_store_n(&vif->kicked, 1, __ATOMIC_RELEASE);
-	}
+	if ((kicked || (over && vif->paced)) && !serve(vif, over))
+		__atomic_store_n(&vif->kicked, 1, __ATOMIC_RELEASE);
+	if (over)
+		vif->window = 0;
 }
 
-static void serve_here(void)
+void xen_vif_service(void)
+{
+	const bool over = xen_pace_over();
+	uint32_t i;
+
+	for (i = 0; i < TWIN_XEN_VIFS; i++)
+		if (xen_vifs[i].domain)
+			attend(&xen_vifs[i], over);
+	xen_vif_answer(over);
+}
+
+void xen_vif_try(void)
 {
 	if (!xen_trylock()) {
 		xen_service_request();
@@ -341,7 +400,6 @@ static void serve_here(void)
 	if (xen_attached()) {
 		xen_transmit_complete();
 		xen_vif_service();
-		xen_vif_notify();
 	}
 	xen_unlock();
 }
@@ -360,7 +418,7 @@ bool xen_vif_kick(const struct domain *domain, uint32_t port)
 			continue;
 		xen_count(&vif->status.kicks);
 		__atomic_store_n(&vif->kicked, 1, __ATOMIC_RELEASE);
-		serve_here();
+		xen_vif_try();
 		return true;
 	}
 	return false;

@@ -173,6 +173,9 @@ struct twin_cpu *xen_block_of(uint64_t rsp);
  */
 bool xen_dom0_read(void *to, uint64_t from, uint32_t bytes);
 bool xen_dom0_write(uint64_t to, const void *from, uint32_t bytes);
+/* The same between xen_alias_ready() and the next time that interrupts are on. [off] */
+bool xen_dom0_read_ready(void *to, uint64_t from, uint32_t bytes);
+bool xen_dom0_write_ready(uint64_t to, const void *from, uint32_t bytes);
 /* hooks.S: 0, or anything else if an address was not there. */
 uint64_t xen_copy_unsafe(void *to, const void *from, uint64_t bytes);
 
@@ -275,8 +278,14 @@ uint32_t xen_transmit_in_flight(void);
  * the grant, the page or the range does not allow it; nothing was copied then, except
  * where dom0's memory ended. [any]
  */
-bool xen_grant_read(struct domain *guest, uint32_t reference, uint32_t offset, void *to,
-		    uint32_t bytes);
+struct xen_part {
+	void *to;
+	uint32_t bytes;		/* a page at most */
+};
+#define XEN_GRANT_PARTS 2u
+/* parts[count], one after the other, from what is at `offset` of the page. */
+bool xen_grant_read(struct domain *guest, uint32_t reference, uint32_t offset,
+		    const struct xen_part *parts, uint32_t count);
 /* The first part is in Xen's memory, what is in buffers follows it. */
 struct xen_bytes {
 	const void *first;		/* NULL: the first part is dom0's, at `dom0` */
@@ -296,13 +305,16 @@ long xen_vif_disconnect(uint32_t domain, uint32_t handle);		/* [dom0], served */
 void xen_vif_disconnect_all(void);					/* [dom0], served */
 /* A domain sends an event by its port. Whether it was for here. [any] */
 bool xen_vif_kick(const struct domain *domain, uint32_t port);
-/* Serve those that were kicked while the lock was taken, or whose packets had to wait.
- * Served */
+/* Serve those that were kicked, whose packets had to wait or whose time it is; show answers,
+ * send events. Served, interrupts on */
 void xen_vif_service(void);
 /* A frame of the card's, in dom0's memory. Whether a guest got it. Served, [off] */
 bool xen_vif_receive(uint64_t data, uint32_t length, uint32_t flags);
-/* Send the notifications that are due. Served, interrupts on */
-void xen_vif_notify(void);
+/* The same without serving anybody. Served, interrupts on */
+void xen_vif_publish(void);
+/* The timer of guests that are looked at from time to time (pace.c), on that processor. */
+void xen_pace_start(uint32_t home);	/* [idle] */
+void xen_pace_stop(void);		/* [dom0], not served, and not attached any more */
 void xen_vif_status(struct twin_xen_status *status);
 
 /* ---- fault.c, hypercall.c, payload.c ---------------------------------------------------- */

@@ -159,6 +159,7 @@ static void fill(struct hot_tx_request *request, const struct xen_packet *packet
 	fill_fragments(request, packet);
 }
 
+/* [off], and the window is there. */
 static bool put_requests(uint64_t at, const struct xen_packet *packets, uint32_t count)
 {
 	struct hot_tx_request request;
@@ -166,9 +167,9 @@ static bool put_requests(uint64_t at, const struct xen_packet *packets, uint32_t
 
 	for (i = 0; i < count; i++) {
 		fill(&request, &packets[i]);
-		if (!xen_dom0_write(at + i * sizeof(request), &request,
-				    offsetof(struct hot_tx_request, fragment) +
-				    request.fragments * sizeof(struct hot_tx_fragment)))
+		if (!xen_dom0_write_ready(at + i * sizeof(request), &request,
+					  offsetof(struct hot_tx_request, fragment) +
+					  request.fragments * sizeof(struct hot_tx_fragment)))
 			return false;
 	}
 	return true;
@@ -209,13 +210,15 @@ bool xen_transmit(struct xen_packet *packets, uint32_t count)
 	uint32_t i;
 	bool done;
 
+	xen_alias_ready(xen_processor());
 	done = put_requests(at, packets, count) &&
 	       xen_run(twin_function_hot_transmit, xen_device.given.netdev, 0, count, &sent) ==
 	       TWIN_OK;
 	for (i = 0; done && i < count; i++) {
-		done = xen_dom0_read(&packets[i].result, at + i * sizeof(struct hot_tx_request) +
-				     offsetof(struct hot_tx_request, result),
-				     sizeof(packets[i].result));
+		done = xen_dom0_read_ready(&packets[i].result,
+					   at + i * sizeof(struct hot_tx_request) +
+					   offsetof(struct hot_tx_request, result),
+					   sizeof(packets[i].result));
 		if (done)
 			note_result(&packets[i]);
 	}
@@ -236,23 +239,39 @@ static void complete(uint64_t cookie)
 		xen_buffer_put(cookie - 1);
 }
 
+/* Completions that are copied at once. */
+#define DONE_BATCH 8u
+
+/* Of `count` that are there, those that are one after the other; 0 if they are not there. */
+static uint32_t take_done(struct channel *channel, uint32_t count)
+{
+	const uint32_t at = channel->consumed % HOT_TX_DONE;
+	struct hot_tx_done done[DONE_BATCH];
+	uint32_t i;
+
+	count = count < DONE_BATCH ? count : DONE_BATCH;
+	count = count < HOT_TX_DONE - at ? count : HOT_TX_DONE - at;
+	if (!xen_dom0_read(done, channel->done + at * sizeof(*done), count * sizeof(*done)))
+		return 0;
+	for (i = 0; i < count; i++)
+		complete(done[i].cookie);
+	channel->consumed += count;
+	return count;
+}
+
 static uint32_t drain(struct channel *channel)
 {
 	const uint64_t index = channel->shared + offsetof(struct hot_shared, tx_done_consume);
-	struct hot_tx_done done;
-	uint32_t produced, taken = 0;
+	uint32_t produced, count, taken = 0;
 
 	if (!xen_dom0_read(&produced, channel->shared + offsetof(struct hot_shared,
 								 tx_done_produce),
 			   sizeof(produced)) || produced - channel->consumed > HOT_TX_DONE)
 		return 0;
-	while (channel->consumed != produced) {
-		if (!xen_dom0_read(&done, channel->done +
-				   channel->consumed % HOT_TX_DONE * sizeof(done), sizeof(done)))
+	for (; channel->consumed != produced; taken += count) {
+		count = take_done(channel, produced - channel->consumed);
+		if (!count)
 			break;
-		complete(done.cookie);
-		channel->consumed++;
-		taken++;
 	}
 	if (taken)
 		xen_dom0_write(index, &channel->consumed, sizeof(channel->consumed));

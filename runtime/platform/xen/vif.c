@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The table of guests' interfaces: connecting, disconnecting, events, indices of rings.
+ * The table of guests' interfaces: connecting, disconnecting, events.
  *
  * Each has a reference of its domain, which keeps the domain's structures; its memory may
  * go at any time, and then its grants are refused.
@@ -17,33 +17,61 @@ void xen_vif_break(struct vif *vif, const char *why)
 	vif->broken = true;
 }
 
-void xen_ring_publish(struct vif *vif, uint64_t ring, uint32_t old, uint32_t new)
-{
-	uint32_t event;
+/* ---- Events ---------------------------------------------------------------------------- */
 
-	if (!xen_dom0_write(ring + NETIF_RESPONSE_PRODUCE, &new, sizeof(new))) {
+/* Answers to packets that wait for an event at most: a quarter of the ring. */
+#define UNSEEN (NETIF_RING / 4)
+
+static void publish(struct vif *vif)
+{
+	if (!xen_ring_publish(&vif->transmit) || !xen_ring_publish(&vif->receive))
 		xen_vif_break(vif, "its ring is gone");
-		return;
-	}
-	/* The other side writes its event index, then looks for responses. */
-	__asm__ volatile("mfence" ::: "memory");
-	if (xen_ring_load(ring, NETIF_RESPONSE_EVENT, &event) && netif_is_due(old, new, event))
-		vif->notify = true;
 }
 
-void xen_vif_notify(void)
+/* Of frames at once. Of packets sent when the window is over, for all in it, or when there are
+ * many. */
+static bool is_event_due(struct vif *vif, bool over)
+{
+	publish(vif);
+	return xen_ring_owes(&vif->receive) ||
+	       (xen_ring_owes(&vif->transmit) &&
+		(over || vif->transmit.published - vif->transmit.told >= UNSEEN));
+}
+
+/* One channel is for both rings, and the guest looks at both when it has the event. */
+static void send_event(struct vif *vif)
+{
+	vif->transmit.told = vif->transmit.published;
+	vif->receive.told = vif->receive.published;
+	vif->status.notified++;
+	twin_original_evtchn_send(hardware_domain, vif->local_port);
+}
+
+static bool waits_for_window(const struct vif *vif)
+{
+	return vif->transmit.told != vif->transmit.published ||
+	       (!vif->broken && (vif->paced || vif->window));
+}
+
+void xen_vif_answer(bool over)
 {
 	uint32_t i;
 
 	for (i = 0; i < TWIN_XEN_VIFS; i++) {
 		struct vif *vif = &xen_vifs[i];
 
-		if (!vif->domain || !vif->notify)
+		if (!vif->domain)
 			continue;
-		vif->notify = false;
-		vif->status.notified++;
-		twin_original_evtchn_send(hardware_domain, vif->local_port);
+		if (is_event_due(vif, over))
+			send_event(vif);
+		if (waits_for_window(vif))
+			xen_pace_set();
 	}
+}
+
+void xen_vif_publish(void)
+{
+	xen_vif_answer(false);
 }
 
 /* ---- Connecting ----------------------------------------------------------------------- */
@@ -69,19 +97,15 @@ static struct vif *find_free(void)
 	return NULL;
 }
 
+/* Nobody comes back to the guest's rings: what it waits for, it is told now. */
 static void disconnect(struct vif *vif)
 {
 	struct domain *domain = vif->domain;
 
+	if (is_event_due(vif, true))
+		send_event(vif);
 	__atomic_store_n(&vif->domain, NULL, __ATOMIC_RELEASE);
 	xen_put_domain(domain);
-}
-
-/* What was answered before is where it goes on: everything taken has been answered. */
-static bool open_rings(struct vif *vif)
-{
-	return xen_ring_load(vif->transmit_ring, NETIF_RESPONSE_PRODUCE, &vif->transmit_taken) &&
-	       xen_ring_load(vif->receive_ring, NETIF_RESPONSE_PRODUCE, &vif->receive_taken);
 }
 
 long xen_vif_connect(const struct twin_xen_vif *given)
@@ -98,15 +122,14 @@ long xen_vif_connect(const struct twin_xen_vif *given)
 		return -XEN_ENOENT;
 	*vif = (struct vif){
 		.status = { .domain = given->domain, .handle = given->handle, .connected = 1 },
-		.transmit_ring = given->transmit_ring,
-		.receive_ring = given->receive_ring,
 		.local_port = given->local_port,
 		.remote_port = given->remote_port,
 		.features = given->features,
 		.kicked = 1,
 	};
 	memcpy(vif->mac, given->mac, sizeof(vif->mac));
-	if (domain == hardware_domain || !open_rings(vif)) {
+	if (domain == hardware_domain || !xen_ring_open(&vif->transmit, given->transmit_ring) ||
+	    !xen_ring_open(&vif->receive, given->receive_ring)) {
 		xen_put_domain(domain);
 		return -XEN_EFAULT;
 	}

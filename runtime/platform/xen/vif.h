@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A guest's interface, shared by the files of the backend: vif.c has the table and the
- * rings' indices, deliver.c what goes to guests, netback.c what comes from them.
+ * A guest's interface, shared by the files of the backend: vif.c has the table, ring.c the
+ * answers in a ring, pace.c when guests are looked at, deliver.c what goes to guests,
+ * netback.c what comes from them.
  *
  * Everything here is called with xen_lock taken, unless it says otherwise.
  */
@@ -13,18 +14,26 @@
 
 #define ETHERNET_ADDRESS 6u
 
+/* A ring; its numbers run freely. */
+struct vif_ring {
+	uint64_t at;		/* dom0 address */
+	uint32_t taken;		/* requests: the answer to each is in the ring */
+	uint32_t seen;		/* requests that were there, at least */
+	uint32_t published;	/* answers that the guest is shown */
+	uint32_t told;		/* ... of which those up to here are no longer news */
+};
+
 struct vif {
 	struct domain *domain;		/* NULL: free */
 	struct twin_xen_vif_status status;
-	uint64_t transmit_ring, receive_ring;	/* dom0 addresses */
+	struct vif_ring transmit, receive;
 	uint32_t local_port, remote_port;
 	uint8_t mac[ETHERNET_ADDRESS];
-	uint32_t transmit_taken;	/* requests, which are answered at once */
-	uint32_t receive_taken;
 	uint32_t kicked;		/* atomically: it is to be served */
+	uint32_t window;		/* packets that it has sent since the window began */
+	bool paced;			/* it does not notify for each (pace.c) */
 	uint8_t features;		/* TWIN_XEN_VIF_* */
 	bool broken;
-	bool notify;			/* an event is due */
 };
 
 /* Kicks look at domain and port of any entry without the lock. */
@@ -44,9 +53,31 @@ static inline uint64_t xen_ring_entry(uint64_t ring, uint32_t index, uint32_t si
 	return ring + NETIF_RING_HEADER + (uint64_t)(index % NETIF_RING) * size;
 }
 
-/* Publish responses up to `new`, of which those from `old` on are new, and note whether the
- * guest waits for an event. */
-void xen_ring_publish(struct vif *vif, uint64_t ring, uint32_t old, uint32_t new);
+/* ---- ring.c ---- */
+
+/* Go on where it was answered before. False if the ring is not there. */
+bool xen_ring_open(struct vif_ring *ring, uint64_t at);
+/* Show all answers. False if the ring is not there. */
+bool xen_ring_publish(struct vif_ring *ring);
+/* Whether the guest waits for an event about answers that it was shown. */
+bool xen_ring_owes(struct vif_ring *ring);
+
+/* ---- pace.c ---- */
+
+/* Have the window end, if its end is not to come already. */
+void xen_pace_set(void);
+/* Whether a window has ended since this was asked last. */
+bool xen_pace_over(void);
+/* How many requests the guest is to have there when it notifies next. `over`: a window has
+ * ended, and what the guest had was served. */
+uint32_t xen_pace_ahead(struct vif *vif, bool over);
+
+/* ---- vif.c, netback.c ---- */
+
+/* Show all answers to all guests, and send the events that are due. `over`: a window has ended. */
+void xen_vif_answer(bool over);
+/* Serve all that wait for it, here, or else by the tasklet. Not served, interrupts on */
+void xen_vif_try(void);
 
 /* What a guest is told of a packet. */
 struct vif_marks {

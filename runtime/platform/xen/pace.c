@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * How often guests that send are listened to.
+ *
+ * A guest's first packets are served at its notification, each at once. One that has sent
+ * BUSY packets within a window of time is asked to notify only when AHEAD requests are
+ * there: until then its ring is looked at when the window ends. One that has sent fewer in a
+ * window notifies for each packet again.
+ *
+ *   kick kick kick kick .  .  .  .  .  |  .  .  .  .  .  |  .        |        kick
+ *    serve each        paced           serve         serve  fewer: no longer paced
+ *                                      `--- WINDOW ---'
+ *
+ * The same end of a window is the time of the event for the packets that were answered in it:
+ * one for all, if the guest has not seen the answers by then.
+ *
+ * Nobody waits for ever as long as a window ends while anybody waits for that. The timer is set
+ * where the lock is given up (xen_vif_answer), if anyone is paced, has sent something, or
+ * was shown answers without an event; and what the timer says is a flag, which whoever
+ * serves next takes: this processor, or the tasklet if somebody else has the lock.
+ */
+#include "vif.h"
+
+#define WINDOW 100000ll	/* ns */
+#define BUSY 4u		/* packets in it */
+/* A quarter of the ring: the guest is never stopped by it. */
+#define AHEAD (NETIF_RING / 4)
+
+static struct xen_timer timer;
+static bool is_set;		/* written served */
+static uint32_t ended;		/* atomically: a window has ended */
+
+static void end_window(void *unused)
+{
+	(void)unused;
+	__atomic_store_n(&ended, 1, __ATOMIC_RELEASE);
+	xen_vif_try();
+}
+
+void xen_pace_start(uint32_t home)
+{
+	is_set = false;
+	ended = 0;
+	init_timer(&timer, end_window, NULL, home);
+}
+
+void xen_pace_stop(void)
+{
+	kill_timer(&timer);
+}
+
+void xen_pace_set(void)
+{
+	if (is_set)
+		return;
+	is_set = true;
+	set_timer(&timer, get_s_time() + WINDOW);
+}
+
+bool xen_pace_over(void)
+{
+	if (!__atomic_exchange_n(&ended, 0, __ATOMIC_ACQ_REL))
+		return false;
+	is_set = false;
+	return true;
+}
+
+uint32_t xen_pace_ahead(struct vif *vif, bool over)
+{
+	if (vif->window >= BUSY)
+		vif->paced = true;
+	else if (over)
+		vif->paced = false;
+	return vif->paced ? AHEAD : 1;
+}
