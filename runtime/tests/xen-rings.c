@@ -146,6 +146,32 @@ static void answers_of_a_dead_driver_are_shown(void)
 	CHECK_EQUAL(notified, 1);
 }
 
+/* Packets wait for a driver that takes none: nobody looks at them all the time. */
+static void packets_that_wait_have_no_window(void)
+{
+	uint32_t i;
+
+	start();
+	fill_frame(60);
+	put_frames(0, BUSY);
+	kick(0);
+	look(0, 0);
+	for (i = 0; i < 64; i++)
+		answers[i] = HOT_BUSY;
+	answered = 0;
+	answer_count = 64;
+	put_frames(0, 1);
+	for (i = 0; i < 3; i++)
+		end_window();
+	CHECK_EQUAL(sent_count, BUSY);
+	CHECK(!timer_set);
+	/* A completion: the tasklet. */
+	answer_count = 0;
+	xen_vif_service();
+	CHECK_EQUAL(sent_count, BUSY + 1);
+	CHECK_EQUAL(get(0, 0, NETIF_REQUEST_EVENT), BUSY + 2);
+}
+
 /* ---- Leaving and coming back ------------------------------------------------------------ */
 
 static void a_guest_that_is_left_is_told(void)
@@ -506,6 +532,7 @@ int main(void)
 	RUN(a_frontend_that_waits_gets_one_event);
 	RUN(many_answers_are_an_event_at_once);
 	RUN(answers_of_a_dead_driver_are_shown);
+	RUN(packets_that_wait_have_no_window);
 	RUN(a_guest_that_is_left_is_told);
 	RUN(a_guest_that_comes_back_is_told);
 	RUN(a_guest_that_sends_much_is_paced);

@@ -376,6 +376,9 @@ static void attend(struct vif *vif, bool over)
 
 	if ((kicked || (over && vif->paced)) && !serve(vif, over))
 		__atomic_store_n(&vif->kicked, 1, __ATOMIC_RELEASE);
+	/* Packets that wait for the driver, or for a restart, are not waited for by time. */
+	if (over && !vif->window)
+		vif->paced = false;
 	if (over)
 		vif->window = 0;
 }
