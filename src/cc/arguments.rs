@@ -183,6 +183,12 @@ impl CommandLine {
         values.last()
     }
 
+    /// The value of the last option of this name, where it is an argument of its own.
+    pub fn value(&self, option: &str) -> Option<&OsStr> {
+        let given = self.options().filter(|words| words[0] == option);
+        given.last()?.get(1).map(OsString::as_os_str)
+    }
+
     /// Whether one of these is given.
     pub fn any(&self, options: &[&str]) -> bool {
         options.iter().any(|option| self.has(option))
@@ -278,17 +284,32 @@ impl CommandLine {
             .collect()
     }
 
-    /// Arguments for linking, with `object` in the place of each source.
+    /// Arguments for linking, with `object` in the place of each source. Inputs of other
+    /// languages keep theirs; an object has none.
     pub fn for_linking(&self, mut object: impl FnMut(&OsStr) -> OsString) -> Vec<OsString> {
-        let mut out = Vec::new();
+        let none = OsStr::new("none");
+        let (mut out, mut language, mut said) = (Vec::new(), none.to_owned(), none.to_owned());
+        let mut say = |out: &mut Vec<OsString>, wanted: &OsStr| {
+            if said != wanted {
+                out.extend(["-x".into(), wanted.to_owned()]);
+                wanted.clone_into(&mut said);
+            }
+        };
         for argument in &self.arguments {
             match argument {
-                Argument::Input { path, c: true } => out.push(object(path)),
-                Argument::Input { path, c: false } => out.push(path.clone()),
+                Argument::Input { path, c: true } => {
+                    say(&mut out, none);
+                    out.push(object(path));
+                }
+                Argument::Input { path, c: false } => {
+                    say(&mut out, &language);
+                    out.push(path.clone());
+                }
                 Argument::Option(words) if !is_dependency(words) => {
                     out.extend(words.iter().cloned());
                 }
-                Argument::Option(_) | Argument::Language(_) | Argument::Ours => {}
+                Argument::Language(words) => language = of_language(words),
+                Argument::Option(_) | Argument::Ours => {}
             }
         }
         if let Some(output) = &self.output {
@@ -342,6 +363,15 @@ impl CommandLine {
             out.extend(["-MQ".into(), target.into()]);
         }
         out
+    }
+}
+
+/// The language that `-x C` or `-xC` says.
+fn of_language(words: &[OsString]) -> OsString {
+    match words {
+        [_, language] => language.clone(),
+        [joined] => OsStr::from_bytes(&joined.as_bytes()[2..]).to_owned(),
+        _ => "none".into(),
     }
 }
 
@@ -429,6 +459,19 @@ mod tests {
         assert_eq!(
             strings(&link),
             "-O2 -Wl,-z,now -Wa,--noexecstack -gz -I i a.t.o b.t.o x.o -lz -o prog"
+        );
+    }
+
+    #[test]
+    fn languages_stay_with_their_inputs() {
+        let of = |line: &str| strings(&parse(line).for_linking(|_| "t.o".into()));
+        assert_eq!(
+            of("a.c -x assembler b.asm -o p"),
+            "t.o -x assembler b.asm -o p"
+        );
+        assert_eq!(
+            of("-x c a.txt -xassembler b.asm -x c c.txt -x none d.o"),
+            "t.o -x assembler b.asm -x none t.o d.o"
         );
     }
 

@@ -45,6 +45,8 @@ pub struct Auxiliary {
     family: Family,
     /// Of all of them, up to the suffix: `obj/x` of `obj/x.gcno`.
     pub stem: PathBuf,
+    /// Of the assembly, from which gcc derives the rest if it is told where (`-dumpdir`).
+    base: OsString,
     /// Of `-save-temps`: clang names them after the source.
     temporary: PathBuf,
 }
@@ -66,6 +68,17 @@ impl Auxiliary {
             Some(name) if here => name.into(),
             _ => stem,
         };
+        let prefix = line.value("-dumpdir").filter(|_| family == Family::Gcc);
+        let base = match (prefix, line.stage) {
+            (Some(_), Stage::Link) => own.as_os_str(),
+            _ => stem.file_name().unwrap_or(OsStr::new("original")),
+        };
+        let base = base.to_owned();
+        let stem = prefix.map_or(stem, |prefix| {
+            let mut name = prefix.to_owned();
+            name.push(&base);
+            name.into()
+        });
         let beside = output
             .filter(|_| line.has("-save-temps=obj"))
             .and_then(Path::parent)
@@ -77,6 +90,7 @@ impl Auxiliary {
         Auxiliary {
             family,
             stem,
+            base,
             temporary,
         }
     }
@@ -93,8 +107,7 @@ impl Auxiliary {
 
     /// The assembly to compile to, in a directory of its own.
     pub fn assembly(&self, scratch: &Path) -> PathBuf {
-        let name = self.stem.file_name().unwrap_or(OsStr::new("original"));
-        with_suffix(&scratch.join(name), ".s")
+        with_suffix(&scratch.join(&self.base), ".s")
     }
 
     /// Where to leave a file that clang wrote beside `assembly`; `None` if it is of no use.
@@ -205,5 +218,13 @@ mod tests {
         assert_eq!(of("s/x.c -o o/p.bin", "s/x.c"), Path::new("o/p.bin-x.gcno"));
         assert_eq!(of("x.c", "x.c"), Path::new("a-x.gcno"));
         assert_eq!(of("x.c -o x", "x.c"), Path::new("x.gcno"));
+        assert_eq!(
+            of("-dumpdir d/ -c x.c -o o/y.o", "x.c"),
+            Path::new("d/y.gcno")
+        );
+        assert_eq!(
+            of("-dumpdir d/p- x.c -o o/y", "x.c"),
+            Path::new("d/p-x.gcno")
+        );
     }
 }

@@ -89,11 +89,12 @@ impl Job<'_> {
     /// Every source to its own output.
     fn compile_all(&self, scratch: &ScratchDirectory) -> Result<Vec<Compiled>, Stop> {
         let sources: Vec<_> = self.line.sources().collect();
-        if sources.len() > 1 && self.line.output.is_some() {
+        let several = sources.len() > 1 || self.line.has_other_sources();
+        if several && self.line.output.is_some() {
             // The compiler has a message for this.
             self.execute(self.compiler.command().args(self.given))?;
         }
-        let mut compiled = Vec::new();
+        let (mut compiled, mut failed) = (Vec::new(), None);
         for (n, source) in sources.into_iter().enumerate() {
             let extension = match self.line.stage {
                 Stage::Assembly => "s",
@@ -104,12 +105,20 @@ impl Job<'_> {
                 Path::new(name).with_extension(extension)
             };
             let output = self.line.output.as_ref().map_or_else(own, PathBuf::from);
-            compiled.push(self.compile(scratch, (n, source), &output)?);
+            // As compilers do, the others are compiled all the same.
+            match self.compile(scratch, (n, source), &output) {
+                Ok(one) => compiled.push(one),
+                Err(stop @ Stop::Exit(_)) => failed = Some(stop),
+                Err(stop) => return Err(stop),
+            }
         }
         if self.line.has_other_sources() && self.line.output.is_none() {
             self.execute(self.compiler.command().args(self.line.for_others()))?;
         }
-        Ok(compiled)
+        match failed {
+            Some(stop) => Err(stop),
+            None => Ok(compiled),
+        }
     }
 
     /// Compiles every source to an object in the temporary directory, then links all.

@@ -347,7 +347,7 @@ fn a_thread_local_variable_by_descriptor() {
 
 /// Command lines, and the files that a compiler leaves when it is asked in this way, beside
 /// its output. `x.c` includes `h.h`; `m.c` is a program; `s.s` is assembly.
-const LEAVES: [&str; 38] = [
+const LEAVES: [&str; 44] = [
     "-c x.c",
     "-c x.c -o d/y.o",
     "-c x.c m.c",
@@ -386,6 +386,12 @@ const LEAVES: [&str; 38] = [
     "-save-temps m.c x.c -o p",
     "-fstack-usage -fdump-tree-optimized -c x.c -o d/y.o",
     "-Wa,-adhln=list -c x.c",
+    "-save-temps -dumpdir d/ -c x.c -o y.o",
+    "-fstack-usage -dumpdir d/p- m.c x.c -o p",
+    "m.c -x assembler t.asm -o p",
+    "-x c h.h -x none m.c -x assembler t.asm -o p",
+    "-c x.c s.s -o d/y.o",
+    "-c bad.c x.c",
 ];
 
 #[test]
@@ -407,6 +413,8 @@ fn what_a_compiler_leaves_behind_is_the_same() {
             );
             sandbox.write("h.h", "static int h;\n");
             sandbox.write("s.s", "\tnop\n");
+            sandbox.write("t.asm", "\tnop\n");
+            sandbox.write("bad.c", "int f( {\n");
             sandbox.write("words", "-c x.c -o d/y.o");
             let status = run(&sandbox, arguments).status;
             let mut files = std::collections::BTreeMap::new();
