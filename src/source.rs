@@ -122,7 +122,7 @@ where
             }
             Err(refusal) => return Ok(Err(vec![refusal])),
         }
-        Ok(Ok(printed))
+        Ok(source.check_macros(&printed.text).map(|()| printed))
     }
 
     fn read<'o>(&self, bytes: &'o [u8]) -> Result<Object<'o>, Failure> {
@@ -167,6 +167,15 @@ where
             }
         }
     }
+}
+
+/// Shows that an assembler takes the rewritten text of a program: what depends on the length
+/// of code, as `.if . - f > 8`, may not be assembled any more.
+///
+/// # Errors
+/// It does not.
+pub fn assembles(name: &str, printed: &Printed) -> Result<(), Failure> {
+    assembler::assemble(&format!("{name}, rewritten"), &printed.text).map(drop)
 }
 
 /// Proves that rewritten text for `linux`, assembled, is confined.

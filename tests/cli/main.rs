@@ -8,6 +8,7 @@ mod archives;
 mod bad_input;
 mod cc;
 mod first_bytes;
+mod hand_written;
 mod html;
 mod kbuild;
 mod macros;

@@ -120,8 +120,9 @@ impl Work<'_> {
             (false, _) => Some("the text of a program, mapped to itself"),
             (true, false) => None,
         };
-        if unverified.is_none() {
-            source::verify(file, &printed, options)?;
+        match unverified {
+            None => source::verify(file, &printed, options)?,
+            Some(_) => source::assembles(file, &printed)?,
         }
         // Both ways have the same plans, and the report is about the original.
         let sites = match &self.report {

@@ -202,7 +202,7 @@ impl Judge<'_> {
             let iced = &lifted.inst(i).iced;
             let mut survey = surveyor.of(iced);
             (self.rules.amend)(iced, &mut survey);
-            let exit = self.hidden.exit(lifted, i);
+            let exit = self.hidden.exit(lifted, i, self.rules.conventions);
             let effect = effects::effect(lifted, i, survey.effect, &exit, &context);
             let question = Question {
                 lifted,

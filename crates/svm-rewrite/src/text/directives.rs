@@ -57,6 +57,12 @@ pub fn is_data(name: &[u8]) -> bool {
             | b".set"
             | b".equ"
             | b".equiv"
+            | b".eqv"
+            | b".dc"
+            | b".dc.a"
+            | b".dc.b"
+            | b".dc.l"
+            | b".dc.w"
             | b".reloc"
     )
 }

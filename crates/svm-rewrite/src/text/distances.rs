@@ -6,6 +6,7 @@
 
 use super::directives::width;
 use super::marks::StatementIdx;
+use super::operand;
 use super::print::Obstacle;
 use super::statement::{Statement, StatementKind};
 use super::tie::Tie;
@@ -40,17 +41,25 @@ pub fn find(
 
 /// Whether a statement names a label and nothing else. `jmp .` goes to itself.
 fn is_named(statement: &Statement, text: &[u8]) -> bool {
-    let operand = statement.rest(text);
-    // Of `jne,pn x` and `bnd jmp x` the last word.
-    let name = operand.rsplit(|b| matches!(b, b' ' | b'\t')).next();
-    let name = name.unwrap_or_default();
-    statement.kind == StatementKind::Instruction && is_label(name)
+    let operand = operand::without_comments(statement.rest(text));
+    let operand = operand.trim_ascii();
+    // Of `jne,pn x` and `bnd jmp x` the last word. Before `4 + x` is no operator.
+    let blank = operand.iter().rposition(|b| matches!(b, b' ' | b'\t'));
+    let (before, name) = operand.split_at(blank.map_or(0, |blank| blank + 1));
+    let word =
+        |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b' ' | b'\t' | b'.' | b',' | b'{' | b'}');
+    statement.kind == StatementKind::Instruction && before.iter().all(word) && is_label(name)
 }
 
 /// Whether an expression is a label and nothing else.
 pub(super) fn is_label(name: &[u8]) -> bool {
-    let name = name.split(|b| *b == b'@').next().unwrap_or_default();
     let symbol = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'$') || *b >= 128;
+    // `f@PLT` is one, `f@PLT+4` is not.
+    let mut parts = name.split(|b| *b == b'@');
+    let name = parts.next().unwrap_or_default();
+    if !parts.all(|kind| kind.iter().all(symbol)) {
+        return false;
+    }
     let (local, direction) = name.split_at(name.len().saturating_sub(1));
     let numeric = matches!(direction, b"b" | b"f")
         && !local.is_empty()
@@ -96,12 +105,13 @@ mod tests {
         let is = |text: &str| is_named(&split(text.as_bytes())[0], text.as_bytes());
         for good in [
             "jmp .L5", "jne 1b", "call f@PLT", "jmp .", "jne,pn x", "loop 22f", "bnd jmp f",
-            "jmp \"ab\"",
+            "jmp \"ab\"", "jmp /* 1 + */ f",
         ] {
             assert!(is(good), "{good}");
         }
         for bad in [
             "jmp .+6", "jmp . + 6", "jmp .-2", "jmp 1f+3", "call f+4", "jmp 5", ".byte 1",
+            "call f@PLT+4", "jmp 4 + f", "jmp -4+ 1f",
         ] {
             assert!(!is(bad), "{bad}");
         }

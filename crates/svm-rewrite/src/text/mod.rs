@@ -25,9 +25,12 @@ mod marks;
 mod moved;
 mod number;
 mod operand;
+mod places;
 mod print;
+mod reached;
 mod runtime;
 mod sections;
+mod shadowed;
 mod statement;
 mod tables;
 mod taken;
@@ -122,6 +125,14 @@ impl<'t> Source<'t> {
         self.none(&moved::misread(self.text, &self.statements))
     }
 
+    /// Refuses macros that would change what was printed.
+    ///
+    /// # Errors
+    /// Every such macro.
+    pub fn check_macros(&self, printed: &[u8]) -> Result<(), Vec<Refusal>> {
+        self.none(&shadowed::find(self.text, &self.statements, printed))
+    }
+
     fn none(&self, obstacles: &[Obstacle]) -> Result<(), Vec<Refusal>> {
         match obstacles {
             [] => Ok(()),
@@ -140,8 +151,12 @@ impl<'t> Source<'t> {
         let lifted = lifted.map_err(|refusals| self.locate_unlifted(refusals, object))?;
         let tie = Tie::find(self.text, &statements, &lifted, &self.marks);
         let located = |refusals: Vec<Refusal>| self.locate(refusals, &lifted, &tie);
-        self.none(&distances::find(self.text, &statements, &tie, &lifted))?;
         let written_out = self.written_out;
+        self.none(&distances::find(self.text, &statements, &tie, &lifted))?;
+        self.none(&places::find(self.text, &statements))?;
+        if !written_out {
+            self.none(&moved::hidden_syntax(self.text, &self.statements))?;
+        }
         self.none(&moved::find(
             self.text, &statements, &tie, &lifted, written_out,
         ))?;
@@ -151,6 +166,7 @@ impl<'t> Source<'t> {
             reached = Hints {
                 by_unwinding: reached.by_unwinding,
                 replaceable: reached.replaceable,
+                entered: reached.entered,
                 ..Hints::of_object(&lifted)
             };
             codemap::entries(&lifted, &reached.switches)?;

@@ -24,16 +24,46 @@ use super::tie::Tie;
 use crate::lift::{Inst, InstIdx, Lifted, RelocatedValue};
 use crate::refusal::RefusalCode;
 
-/// Directives that are refused before the text is assembled: names are looked up in lower
-/// case by `as`, and as they are here.
+/// Statements that are refused before the text is assembled.
 pub fn misread(text: &[u8], statements: &[Statement]) -> Vec<Obstacle> {
-    let directives = statements.iter().enumerate();
-    let found = directives.filter(|(_, statement)| {
-        statement.kind == StatementKind::Directive
-            && statement.name(text).iter().any(u8::is_ascii_uppercase)
+    let found = statements.iter().enumerate().filter_map(|(k, statement)| {
+        let name = statement.name(text);
+        let reason = match statement.kind {
+            // `as` looks names up in lower case, and here they are taken as they are.
+            StatementKind::Directive if name.iter().any(u8::is_ascii_uppercase) => {
+                "directives are known here in lower case"
+            }
+            StatementKind::Directive if name == b".end" && k + 1 < statements.len() => {
+                "what follows is not assembled; leave it out"
+            }
+            StatementKind::Label if is_own_label(name) => {
+                "a label of rewritten text; a text is rewritten once"
+            }
+            _ => return None,
+        };
+        Some(obstacle(k, reason))
     });
-    let reason = "directives are known here in lower case";
-    found.map(|(k, _)| obstacle(k, reason)).collect()
+    found.collect()
+}
+
+/// `.Ltwin5`, `.Ltwin_over5`, `.twin.5`: labels that are printed, or that mark text.
+fn is_own_label(name: &[u8]) -> bool {
+    let number = |rest: &[u8]| rest.iter().all(u8::is_ascii_digit) || rest.starts_with(b"_");
+    name.strip_prefix(b".Ltwin").is_some_and(number)
+        || name.strip_prefix(b".twin.").is_some_and(number)
+}
+
+/// Changes of syntax in a macro or a repetition, which are not followed there. `statements`
+/// are all of the text.
+pub fn hidden_syntax(text: &[u8], statements: &[Statement]) -> Vec<Obstacle> {
+    let hidden = statements.iter().enumerate().filter(|(_, statement)| {
+        matches!(
+            statement.kind,
+            StatementKind::Opaque | StatementKind::Definition
+        ) && matches!(statement.name(text), b".intel_syntax" | b".att_syntax")
+    });
+    let reason = "the syntax changes in a macro or a repetition";
+    hidden.map(|(k, _)| obstacle(k, reason)).collect()
 }
 
 /// Statements that are refused wherever they are. `written_out` says that macros are.
@@ -125,10 +155,10 @@ fn names_code_by_distance(
     if !(resolved || relocated(inst.displacement) || relocated(inst.immediate)) {
         return false;
     }
-    let operands = operand::of(statement.name(text), statement.rest(text));
+    let operands = operand::of(statement.text(text));
     let named = |expression: Option<&[u8]>| expression.is_some_and(is_label);
-    (resolved || relocated(inst.displacement)) && !named(operand::displacement(operands))
-        || relocated(inst.immediate) && !named(operand::immediate(operands))
+    (resolved || relocated(inst.displacement)) && !named(operand::displacement(&operands))
+        || relocated(inst.immediate) && !named(operand::immediate(&operands))
 }
 
 /// The expressions in a text that change their value along it.
@@ -154,9 +184,9 @@ impl<'t> Expressions<'t> {
     pub fn obstacle(&self, k: StatementIdx, inst: &Inst) -> Option<&'static str> {
         inst.relocated_values().next()?;
         let statement = &self.statements[k.0 as usize];
-        let operands = operand::of(statement.name(self.text), statement.rest(self.text));
+        let operands = operand::of(statement.text(self.text));
         if inst.displacement.is_some() {
-            let Some(address) = operand::displacement(operands) else {
+            let Some(address) = operand::displacement(&operands) else {
                 return Some("an address that is not in the text");
             };
             if tokens(address).any(|t| t == b"." || is_numeric_label(t)) {
@@ -171,7 +201,7 @@ impl<'t> Expressions<'t> {
             }
         }
         if inst.immediate.is_some() {
-            match operand::immediate(operands) {
+            match operand::immediate(&operands) {
                 None => return Some("a number that is not in the text"),
                 Some(number) if tokens(number).any(|t| t == b".") => {
                     return Some("a number by its place in the text, which changes; name a label");

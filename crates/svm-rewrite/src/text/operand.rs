@@ -1,14 +1,58 @@
 //! The expressions in an instruction's text that the assembler left to the
 //! linker: printed again as they were written.
 
-/// The operands of a statement that begins with `name`. What follows a prefix is the
-/// mnemonic.
-pub fn of<'t>(name: &[u8], rest: &'t [u8]) -> &'t [u8] {
-    let rest = rest.trim_ascii_start();
-    match (name, rest.iter().position(u8::is_ascii_whitespace)) {
-        (b"notrack", Some(end)) => &rest[end..],
-        _ => rest,
+use std::borrow::Cow;
+
+use super::statement::is_prefix;
+
+/// The operands of an instruction's statement: what follows its mnemonic, which follows
+/// prefixes (`lock addl`, `rep/movsb`, `{vex} vaddps`). Comments are left out.
+pub fn of(statement: &[u8]) -> Cow<'_, [u8]> {
+    match without_comments(statement) {
+        Cow::Borrowed(text) => Cow::Borrowed(behind_mnemonic(text)),
+        Cow::Owned(text) => Cow::Owned(behind_mnemonic(&text).to_owned()),
     }
+}
+
+fn behind_mnemonic(mut rest: &[u8]) -> &[u8] {
+    loop {
+        rest = rest.trim_ascii_start();
+        if rest.starts_with(b"{") {
+            let close = rest.iter().position(|b| *b == b'}');
+            rest = close.map_or(&[][..], |close| &rest[close + 1..]);
+            continue;
+        }
+        let end = rest
+            .iter()
+            .position(|b| b.is_ascii_whitespace() || *b == b'/');
+        let (word, behind) = rest.split_at(end.unwrap_or(rest.len()));
+        rest = behind.trim_ascii_start();
+        if !is_prefix(word) {
+            return rest;
+        }
+        // `/` separates prefixes, too (as.info, "i386-Prefixes").
+        rest = rest.strip_prefix(b"/").unwrap_or(rest);
+    }
+}
+
+/// A statement with a blank for each comment in it. Strings may hold what looks like one.
+pub fn without_comments(statement: &[u8]) -> Cow<'_, [u8]> {
+    if !statement.windows(2).any(|two| two == b"/*") {
+        return Cow::Borrowed(statement);
+    }
+    let (mut out, mut at, mut quoted) = (Vec::with_capacity(statement.len()), 0, false);
+    while let Some(byte) = statement.get(at) {
+        if !quoted && statement[at..].starts_with(b"/*") {
+            let close = statement[at + 2..].windows(2).position(|two| two == b"*/");
+            at = close.map_or(statement.len(), |close| at + 2 + close + 2);
+            out.push(b' ');
+            continue;
+        }
+        quoted ^= *byte == b'"';
+        out.push(*byte);
+        at += 1;
+    }
+    Cow::Owned(out)
 }
 
 /// The displacement of the memory operand of an instruction's operands,
@@ -55,6 +99,35 @@ mod tests {
 
     fn disp(operands: &str) -> Option<String> {
         displacement(operands.as_bytes()).map(|d| String::from_utf8_lossy(d).into_owned())
+    }
+
+    #[test]
+    fn operands_follow_prefixes_and_comments() {
+        let operands = |text: &'static str| {
+            let operands = of(text.as_bytes()).into_owned();
+            String::from_utf8(operands).expect("ASCII")
+        };
+        for text in [
+            "lock addq $1, x(,%rdi,8)",
+            "lock/addq $1, x(,%rdi,8)",
+            "xacquire lock addq $1, x(,%rdi,8)",
+            "addq $1, x(,%rdi,8)",
+            "{disp32} addq $1, x(,%rdi,8)",
+            "{disp32}addq\t$1, x(,%rdi,8)",
+            "LOCK addq $1, x(,%rdi,8)",
+        ] {
+            assert_eq!(operands(text), "$1, x(,%rdi,8)", "{text}");
+        }
+        assert_eq!(
+            disp_of("mov /* a, b( */ x(%rdi), %rax").as_deref(),
+            Some("x")
+        );
+        assert_eq!(operands("ret"), "");
+        assert_eq!(operands("jne,pn x"), "x");
+    }
+
+    fn disp_of(statement: &str) -> Option<String> {
+        disp(&String::from_utf8_lossy(&of(statement.as_bytes())))
     }
 
     #[test]

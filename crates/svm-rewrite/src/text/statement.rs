@@ -83,6 +83,13 @@ const PREFIXES: [&[u8]; 24] = [
     b"notrack", b"bnd", b"xacquire", b"xrelease",
 ];
 
+/// Whether a word is a prefix of instructions; case does not matter.
+pub fn is_prefix(word: &[u8]) -> bool {
+    PREFIXES
+        .iter()
+        .any(|prefix| word.eq_ignore_ascii_case(prefix))
+}
+
 const SYMBOL: u8 = 1;
 const BLANK: u8 = 2;
 /// May end a statement or hide its end.
@@ -280,7 +287,7 @@ impl<'t> Splitter<'t> {
                 let alone = statement.end == statement.name_end;
                 if self.is_macro(name) {
                     StatementKind::Opaque
-                } else if alone && PREFIXES.contains(&name) {
+                } else if alone && is_prefix(name) {
                     StatementKind::Prefix
                 } else {
                     StatementKind::Instruction

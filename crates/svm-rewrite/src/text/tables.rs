@@ -72,7 +72,7 @@ fn names<'t>(
     let all = switches.iter().flat_map(|(_, switch)| &switch.cases);
     let cases: HashMap<InstIdx, u32> = all.map(|case| (case.to, case.number)).collect();
     let (mut names, mut twice) = (HashMap::default(), HashSet::default());
-    tie::labels(text, statements, tie, |name, i| {
+    tie::labels(text, statements, tie, |_, name, i| {
         // A numeric label may be there many times.
         if let (Some(number), true) = (cases.get(&i), twice.insert(name)) {
             names.insert(name, *number);

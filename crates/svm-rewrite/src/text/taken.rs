@@ -3,20 +3,22 @@
 //! A compiler's jump tables, computed gotos and exception tables name labels
 //! (`.L5`) in data, or in instructions other than direct branches. Text still has these
 //! names where objects have differences of numbers. An indirect jump is assumed to reach
-//! every label of its function that is named in this way.
+//! every label of its function that is named in this way, whatever the label is called:
+//! people write `case0` and `1`.
 
-use elf_loader::Symbol;
-use foldhash::HashSet;
+use elf_loader::consts::{STB_LOCAL, STT_SECTION};
+use elf_loader::{Place, Symbol};
+use foldhash::{HashMap, HashSet};
 
 use super::directives::is_data;
 use super::sections::{Section, Sections};
 use super::statement::{Statement, StatementKind};
 use super::tie::{self, Tie};
 use crate::analyse::flow::Hints;
-use crate::lift::Lifted;
+use crate::lift::{InstIdx, Lifted};
 
 /// Finds where indirect jumps and unwinding may go, by the labels that the text takes
-/// the address of.
+/// the address of, and where other objects may enter.
 pub fn find(
     text: &[u8],
     statements: &[Statement],
@@ -27,20 +29,45 @@ pub fn find(
     let names = Names::find(text, statements);
     let mut reached = Hints {
         replaceable: replaceable(lifted, is_replaceable),
+        entered: entered(lifted),
         ..Hints::default()
     };
-    if names.jumped.is_empty() && names.unwound.is_empty() {
+    if names.is_empty() {
         return reached;
     }
-    tie::labels(text, statements, tie, |name, i| {
-        reached
-            .by_jumps
-            .extend(Some(i).filter(|_| names.jumped.contains(name)));
-        reached
-            .by_unwinding
-            .extend(Some(i).filter(|_| names.unwound.contains(name)));
+    let numeric = names.numeric_labels(text, statements);
+    tie::labels(text, statements, tie, |k, name, i| {
+        let name = unquoted(name);
+        let jumped = names.jumped.contains(name) || numeric.contains(&k);
+        // A function's address is that of its calls.
+        if jumped && (name.starts_with(b".L") || !begins_function(lifted, i)) {
+            reached.by_jumps.push(i);
+        }
+        if names.unwound.contains(name) {
+            reached.by_unwinding.push(i);
+        }
     });
     reached
+}
+
+/// Instructions inside functions that symbols name to other objects: hand-written code has
+/// functions with several entries, and functions that no directive calls so.
+fn entered(lifted: &Lifted<'_>) -> Vec<InstIdx> {
+    let symbols = lifted.object.symbols();
+    let named = symbols.filter(|(_, symbol)| {
+        symbol.binding != STB_LOCAL
+            && symbol.kind != STT_SECTION
+            && matches!(symbol.place, Place::In(_))
+    });
+    let insts = named.filter_map(|(id, _)| {
+        let (code, offset) = lifted.code_place(id, 0)?;
+        lifted.inst_at(code, offset)
+    });
+    insts.filter(|i| !begins_function(lifted, *i)).collect()
+}
+
+fn begins_function(lifted: &Lifted<'_>, i: InstIdx) -> bool {
+    lifted.function(lifted.function_of(i)).insts.start == i.0
 }
 
 /// Entries of functions that another object may define as well: the linker decides where
@@ -56,10 +83,23 @@ fn replaceable(lifted: &Lifted<'_>, is_replaceable: fn(&Symbol<'_>) -> bool) -> 
         .collect()
 }
 
+/// A reference to a numeric label, `1f`.
+#[derive(Clone, Copy)]
+struct Numeric<'t> {
+    /// The statement that has it.
+    at: u32,
+    number: &'t [u8],
+    /// It is `f`, and the label comes later.
+    forward: bool,
+    /// The statement may stand for others, elsewhere.
+    anywhere: bool,
+}
+
 /// Names of labels that are referred to by more than branches.
 #[derive(Default)]
 struct Names<'t> {
     jumped: HashSet<&'t [u8]>,
+    numeric: Vec<Numeric<'t>>,
     unwound: HashSet<&'t [u8]>,
 }
 
@@ -67,7 +107,7 @@ impl<'t> Names<'t> {
     fn find(text: &'t [u8], statements: &[Statement]) -> Names<'t> {
         let mut names = Names::default();
         let mut sections = Sections::default();
-        for statement in statements {
+        for (k, statement) in (0..).zip(statements) {
             match statement.kind {
                 StatementKind::Directive => {
                     let name = statement.name(text);
@@ -88,34 +128,122 @@ impl<'t> Names<'t> {
                 | StatementKind::Definition => {}
                 StatementKind::Label | StatementKind::Prefix => continue,
             }
-            let into = match sections.current {
-                Section::Debug => continue,
-                Section::Unwinding => &mut names.unwound,
-                Section::Code | Section::Data => &mut names.jumped,
-            };
             let rest = statement.rest(text);
-            // Few have a label, and this test is cheap.
-            if rest.contains(&b'.') {
-                into.extend(local_labels(rest));
+            match sections.current {
+                Section::Debug => {}
+                Section::Unwinding => names.unwound.extend(symbols(rest)),
+                Section::Code | Section::Data => {
+                    let anywhere = matches!(
+                        statement.kind,
+                        StatementKind::Opaque | StatementKind::Definition
+                    );
+                    names.jumps(k, rest, anywhere);
+                }
             }
         }
         names
     }
+
+    /// Records what the operands of statement `at` name.
+    fn jumps(&mut self, at: u32, rest: &'t [u8], anywhere: bool) {
+        for name in symbols(rest) {
+            match name.split_last() {
+                Some((direction @ (b'b' | b'f'), number)) if is_number(number) => {
+                    self.numeric.push(Numeric {
+                        at,
+                        number,
+                        forward: *direction == b'f',
+                        anywhere,
+                    });
+                }
+                _ if name[0].is_ascii_digit() => {}
+                _ => _ = self.jumped.insert(name),
+            }
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.jumped.is_empty() && self.numeric.is_empty() && self.unwound.is_empty()
+    }
+
+    /// The numeric labels that are referred to, by their statements.
+    fn numeric_labels(&self, text: &'t [u8], statements: &[Statement]) -> HashSet<u32> {
+        let mut found = HashSet::default();
+        if self.numeric.is_empty() {
+            return found;
+        }
+        let mut labels: HashMap<&[u8], Vec<u32>> = HashMap::default();
+        for (k, statement) in (0..).zip(statements) {
+            let name = statement.name(text);
+            if statement.kind == StatementKind::Label && is_number(name) {
+                labels.entry(name).or_default().push(k);
+            }
+        }
+        for reference in &self.numeric {
+            let all = labels.get(reference.number).map_or(&[][..], Vec::as_slice);
+            let later = all.partition_point(|k| *k < reference.at);
+            if reference.anywhere {
+                found.extend(all);
+            } else if reference.forward {
+                found.extend(all.get(later));
+            } else {
+                found.extend(later.checked_sub(1).map(|n| all[n]));
+            }
+        }
+        found
+    }
 }
 
-/// The names in an expression that are compilers' labels.
-fn local_labels(expression: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let symbol = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'$');
-    expression
-        .split(move |b| !symbol(b))
-        .filter(|name| name.starts_with(b".L"))
+fn is_number(name: &[u8]) -> bool {
+    !name.is_empty() && name.iter().all(u8::is_ascii_digit)
+}
+
+/// The names and numbers in an expression or in operands, registers left out. A name may be
+/// in quotes.
+fn symbols(expression: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let symbol = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'$') || b >= 128;
+    let mut rest = expression;
+    std::iter::from_fn(move || {
+        loop {
+            let start = rest
+                .iter()
+                .position(|b| symbol(*b) || matches!(b, b'%' | b'"'))?;
+            let first = rest[start];
+            rest = &rest[start + usize::from(!symbol(first))..];
+            let end = match first {
+                b'"' => rest.iter().position(|b| *b == b'"'),
+                _ => rest.iter().position(|b| !symbol(*b)),
+            };
+            let (name, after) = rest.split_at(end.unwrap_or(rest.len()));
+            rest = after.strip_prefix(b"\"").unwrap_or(after);
+            // `$x` is an immediate.
+            let name = name.strip_prefix(b"$").unwrap_or(name);
+            if first != b'%' && !name.is_empty() {
+                return Some(name);
+            }
+        }
+    })
+}
+
+/// A label's name without quotes.
+fn unquoted(name: &[u8]) -> &[u8] {
+    let inner = name.strip_prefix(b"\"");
+    inner
+        .and_then(|name| name.strip_suffix(b"\""))
+        .unwrap_or(name)
 }
 
 fn is_direct_branch(text: &[u8], statement: &Statement) -> bool {
-    let branch = match text[statement.start as usize] {
+    let branch = match text[statement.start as usize].to_ascii_lowercase() {
         b'j' => true,
-        b'c' => statement.name(text).starts_with(b"call"),
-        b'l' => statement.name(text).starts_with(b"loop"),
+        b'c' => statement
+            .name(text)
+            .to_ascii_lowercase()
+            .starts_with(b"call"),
+        b'l' => statement
+            .name(text)
+            .to_ascii_lowercase()
+            .starts_with(b"loop"),
         _ => false,
     };
     branch && !statement.rest(text).starts_with(b"*")
@@ -143,5 +271,31 @@ mod tests {
         };
         assert_eq!(sorted(&names.jumped), ".L2 .L3 .L4 .L5");
         assert_eq!(sorted(&names.unwound), ".L7 .LFB0");
+    }
+
+    #[test]
+    fn names_that_people_give_to_labels() {
+        let all = |text: &'static str| -> Vec<&str> {
+            let names = symbols(text.as_bytes());
+            names
+                .map(|name| std::str::from_utf8(name).expect("ASCII"))
+                .collect()
+        };
+        assert_eq!(all("$case0+4, 8(%rdi,%rax)"), ["case0", "4", "8"]);
+        assert_eq!(all("1f-\"a b\"(,%r8)"), ["1f", "a b"]);
+        assert!(all("%st(1), %gs:(%rax)").contains(&"1"));
+    }
+
+    #[test]
+    fn numeric_labels_are_the_nearest() {
+        let text = b"1: nop\n lea 1b(%rip), %rax\n lea 1f(%rip), %rax\n1: nop\n1: jmp 1b\n";
+        let statements = split(text);
+        let names = Names::find(text, &statements);
+        let mut found: Vec<u32> = names
+            .numeric_labels(text, &statements)
+            .into_iter()
+            .collect();
+        found.sort_unstable();
+        assert_eq!(found, [0, 4]);
     }
 }

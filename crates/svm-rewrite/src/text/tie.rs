@@ -4,16 +4,18 @@
 //! its number of instructions. If this is the number of the run's statements, they
 //! correspond in order. If not (a macro, a statement that makes two instructions), the run
 //! stays untied, and a change of one of its instructions is refused. A directive that makes
-//! bytes is tied if it makes exactly one instruction.
+//! bytes is tied if it makes exactly one instruction. If control does not come there, it may
+//! be data, and is not changed.
 
 use std::ops::Range;
 
 use elf_loader::SectionId;
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 use iced_x86::{Decoder, DecoderOptions};
 
 use super::directives::switches;
 use super::marks::{Form, Marks, Run, StatementIdx};
+use super::reached::Reached;
 use super::statement::{Statement, StatementKind};
 use crate::lift::{CodeIdx, InstIdx, Lifted};
 
@@ -27,6 +29,8 @@ pub struct Tie {
     /// Runs that were assembled to code and could not be tied, in the order of their
     /// statements: their instructions, which may be none, and their statements.
     untied: Vec<(Range<u32>, Range<u32>)>,
+    /// Instructions that a directive makes and that may be data.
+    data: HashSet<u32>,
 }
 
 const NONE: u32 = u32::MAX;
@@ -37,6 +41,11 @@ impl Tie {
     pub fn statement(&self, i: InstIdx) -> Option<StatementIdx> {
         let k = self.statement_of[i.0 as usize];
         (k != NONE).then_some(StatementIdx(k))
+    }
+
+    /// Whether an instruction is made by a directive, and may be data.
+    pub fn may_be_data(&self, i: InstIdx) -> bool {
+        self.data.contains(&i.0)
     }
 
     /// The instruction that a statement made.
@@ -77,7 +86,9 @@ impl Tie {
             statement_of: vec![NONE; lifted.insts.len()],
             inst_of: vec![NONE; statements.len()],
             untied: Vec::new(),
+            data: HashSet::default(),
         };
+        let mut reached = None;
         for run in &marks.runs {
             // If a mark was not assembled, the text around it was not either.
             let ends = (places[run.from as usize], places[run.to as usize]);
@@ -91,7 +102,14 @@ impl Tie {
             };
             // What a symbol makes of its bytes is not known.
             let known = run.form != Form::Bytes || statements[run.first as usize].is_constant(text);
-            tie.run(lifted, statements, run, known, (*code, from, to));
+            tie.run(
+                lifted,
+                statements,
+                run,
+                known,
+                &mut reached,
+                (*code, from, to),
+            );
         }
         tie
     }
@@ -102,6 +120,7 @@ impl Tie {
         statements: &[Statement],
         run: &Run,
         known: bool,
+        reached: &mut Option<Reached>,
         (code, from, to): (CodeIdx, u64, u64),
     ) {
         let section = &lifted.sections[usize::from(code.0)].insts;
@@ -119,8 +138,14 @@ impl Tie {
         let exact = match run.form {
             Form::Instructions(made) => whole && made == end.saturating_sub(first),
             Form::Bytes => {
-                let one = lifted.inst_at(code, from).map(|i| lifted.inst(i));
-                known && one.is_some_and(|inst| inst.iced.next_ip() == to)
+                let one = lifted.inst_at(code, from);
+                let whole = one.filter(|i| known && lifted.inst(*i).iced.next_ip() == to);
+                if let Some(i) = whole {
+                    let reached = reached.get_or_insert_with(|| Reached::of(lifted));
+                    self.data
+                        .extend((!reached.is_run(lifted, i)).then_some(i.0));
+                }
+                whole.is_some()
             }
             Form::Opaque => false,
         };
@@ -166,23 +191,23 @@ fn prefixed(lifted: &Lifted<'_>, i: Option<u32>, from: u64) -> bool {
         && alone.position() == rest.len()
 }
 
-/// Each label of the code with the instruction that it is at.
+/// Each label of the code: its statement, its name, and the instruction that it is at.
 pub fn labels<'t>(
     text: &'t [u8],
     statements: &[Statement],
     tie: &Tie,
-    mut each: impl FnMut(&'t [u8], InstIdx),
+    mut each: impl FnMut(u32, &'t [u8], InstIdx),
 ) {
     let mut waiting = Vec::new();
     for (k, statement) in statements.iter().enumerate() {
         match statement.kind {
-            StatementKind::Label => waiting.push(statement.name(text)),
+            StatementKind::Label => waiting.push((k as u32, statement.name(text))),
             StatementKind::Definition => {}
             _ if waiting.is_empty() => {}
             StatementKind::Directive if switches(statement.name(text)) => waiting.clear(),
             _ => {
                 if let Some(i) = tie.begins(StatementIdx(k as u32)) {
-                    waiting.drain(..).for_each(|name| each(name, i));
+                    waiting.drain(..).for_each(|(k, name)| each(k, name, i));
                 }
             }
         }

@@ -75,8 +75,19 @@ pub fn effect(
             uses: alone.uses.union(set(&ARGUMENTS)).union(set(&CALLEE_SAVED)),
             ..alone
         },
+        Exit::Next if inst.iced.mnemonic() == Mnemonic::Int3 && conventions == Conventions::Any => {
+            Effect {
+                uses: everything(),
+                kills: LocSet::empty(),
+            }
+        }
         // A trap only passes its address to the runtime.
         Exit::Next | Exit::Stop if is_trap(&inst.iced) => Effect::NONE,
+        // That it goes to a label is not proved: it may be a tail call as well.
+        Exit::Table if conventions == Conventions::Any => Effect {
+            uses: alone.uses.union(everything()),
+            ..alone
+        },
         Exit::Table => Effect {
             uses: alone.uses.union(thunk_register(lifted, inst.target)),
             ..alone

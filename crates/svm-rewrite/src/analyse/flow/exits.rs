@@ -21,6 +21,8 @@ pub struct Hints {
     pub refuses_computed: bool,
     /// Where control continues when a call is unwound (landing pads).
     pub by_unwinding: Vec<InstIdx>,
+    /// Where code elsewhere may enter, beside the functions: it brings nothing along.
+    pub entered: Vec<InstIdx>,
     /// Functions that a linker may replace by others of their name, by the index of
     /// their first instruction.
     pub replaceable: HashSet<u32>,
@@ -122,12 +124,18 @@ impl HiddenFlow {
     }
 
     /// How an instruction continues.
-    pub fn exit(&self, lifted: &Lifted<'_>, i: InstIdx) -> Exit {
+    pub fn exit(&self, lifted: &Lifted<'_>, i: InstIdx, conventions: Conventions) -> Exit {
         match exit_of(lifted, i, &self.extra.warns) {
             Exit::TailOut if self.goes_by_table(i) => Exit::Table,
+            // A program's handler of SIGTRAP may return, and a debugger does.
+            Exit::Stop if is_breakpoint(lifted, i) && conventions == Conventions::Any => Exit::Next,
             exit => exit,
         }
     }
+}
+
+fn is_breakpoint(lifted: &Lifted<'_>, i: InstIdx) -> bool {
+    lifted.inst(i).iced.mnemonic() == Mnemonic::Int3
 }
 
 fn exit_of(lifted: &Lifted<'_>, i: InstIdx, warns: &HashSet<u32>) -> Exit {
@@ -193,6 +201,10 @@ impl Tables {
             tables
                 .places
                 .push(switch.cases.iter().map(|case| case.to).collect());
+        }
+        // Nothing in the object leads to these places.
+        if !hints.entered.is_empty() {
+            tables.places.push(hints.entered.clone());
         }
         if hints.by_jumps.is_empty() && hints.by_unwinding.is_empty() {
             return tables;

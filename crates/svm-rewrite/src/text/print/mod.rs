@@ -206,6 +206,13 @@ impl<'p, 'a> Printer<'p, 'a> {
                 );
                 continue;
             };
+            if self.input.tie.may_be_data(site.inst) {
+                self.obstacle(
+                    at,
+                    "these numbers look like an instruction, and nothing runs into them; put \
+                     constants into .rodata, or name a function (.type, .globl)",
+                );
+            }
             let inst = self.input.lifted.inst(site.inst);
             if let Some(reason) = self.expressions.obstacle(at, inst) {
                 self.obstacle(at, reason);
@@ -250,6 +257,10 @@ impl<'p, 'a> Printer<'p, 'a> {
             if let Err(reason) = self.cfi.directive(name, statement.rest(text)) {
                 self.obstacle(k, reason);
             }
+        } else if name == b".end" {
+            // The last statement; the runtime follows it.
+            self.copy_to(statement.start as usize);
+            self.out.extend_from_slice(b"# twin: ");
         } else if name == b".loc" {
             self.loc = self.loc.then(k, statement.rest(text));
         } else if name == b".intel_syntax" {
@@ -372,6 +383,14 @@ impl<'p, 'a> Printer<'p, 'a> {
         let name = String::from_utf8_lossy(statement.name(text));
         let target = String::from_utf8_lossy(statement.rest(text));
         let n = statement.start;
+        let target = match &*target {
+            // Itself.
+            "." => {
+                self.line(&format!(".Ltwin_self{n}:"));
+                format!(".Ltwin_self{n}").into()
+            }
+            _ => target,
+        };
         self.line(&format!("\t{name}\t.Ltwin_taken{n}"));
         self.line(&format!("\tjmp\t.Ltwin_on{n}"));
         self.line(&format!(".Ltwin_taken{n}:"));

@@ -61,8 +61,10 @@ pub fn runtime(import: Import, addend: i64, out: &mut Vec<u8>) -> bool {
 /// Branches that have no long form.
 pub fn is_short_only(name: &[u8]) -> bool {
     match name.first() {
-        Some(b'j') => matches!(name, b"jrcxz" | b"jecxz"),
-        Some(b'l') => name.starts_with(b"loop"),
+        Some(b'j' | b'J') => {
+            name.eq_ignore_ascii_case(b"jrcxz") || name.eq_ignore_ascii_case(b"jecxz")
+        }
+        Some(b'l' | b'L') => name[..name.len().min(4)].eq_ignore_ascii_case(b"loop"),
         _ => false,
     }
 }

@@ -135,10 +135,7 @@ impl<'p> Printer<'p, '_> {
             assembler,
             references: self.references_from(emitted.section, part.from),
             labels: Vec::new(),
-            operands: {
-                let statement = &input.statements[k.0 as usize];
-                operand::of(statement.name(input.text), statement.rest(input.text))
-            },
+            operands: operand::of(input.statements[k.0 as usize].text(input.text)),
             pending: 0,
             pushed: 0,
             counts: at.cfi.as_ref().is_some_and(Here::counts_pushes),

@@ -1,5 +1,7 @@
 //! Prints the sequences in line.
 
+use std::borrow::Cow;
+
 use super::super::cfi::Here;
 use super::super::format::{EncodingIdx, Filled, Gap};
 use super::super::marks::StatementIdx;
@@ -19,7 +21,7 @@ pub struct Walk<'w> {
     /// Labels still to come, the next one last.
     pub labels: Vec<(Position, Label)>,
     /// The original's operands.
-    pub operands: &'w [u8],
+    pub operands: Cow<'w, [u8]>,
     /// What the last instruction pushed, for which no directive is printed yet.
     pub pending: i64,
     /// What was pushed before.
@@ -97,10 +99,7 @@ impl<'p> Printer<'p, '_> {
             assembler,
             references: self.references_from(site.section, site.from),
             labels: self.labels_in(site),
-            operands: operand::of(
-                statement.name(self.input.text),
-                statement.rest(self.input.text),
-            ),
+            operands: operand::of(statement.text(self.input.text)),
             pending: 0,
             pushed: 0,
             counts: self.cfi.here().is_some_and(Here::counts_pushes),
@@ -251,7 +250,7 @@ impl<'p> Printer<'p, '_> {
             displacement: displacement.is_some(),
             immediate: immediate.is_some(),
         };
-        let operands = walk.operands;
+        let operands = &walk.operands;
         self.texts
             .write(k, code, filled, &mut self.out, |gap, out| {
                 let referent = match gap {

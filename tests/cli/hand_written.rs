@@ -1,0 +1,236 @@
+//! Assembly text as people write it: several entries, labels with names and numbers, prefixes
+//! and comments in odd places.
+
+use std::process::Command;
+
+use crate::sandbox::Sandbox;
+
+/// Functions of a pointer, each of which was once rewritten to something else.
+const FUNCTIONS: &str = "
+        .text
+        .globl  first, second
+first:  movq    (%rdi), %rax            # two entries, and no directive says so
+second: movq    8(%rdi), %rax
+        ret
+
+        .globl  by_number
+by_number:
+        leaq    1f(%rip), %rax
+        movq    %rdi, %rsi
+        xorl    %edi, %edi
+        jmp     *%rax
+into:   movq    (%rsi), %rax
+1:      movq    8(%rsi), %rax
+        ret
+
+        .globl  by_name
+by_name:
+        leaq    case(%rip), %rax
+        movl    $1, %edx
+        cmpq    $2, %rdx                # the flags are for the case
+        movq    (%rdi), %rcx
+        jmp     *%rax
+        movq    (%rcx), %rax
+case:   setc    %al
+        movzbl  %al, %eax
+        addq    %rcx, %rax
+        xorl    %edx, %edx
+        ret
+
+        .globl  by_table
+        .type   by_table, @function
+by_table:
+        xorl    %edx, %edx
+        leaq    table(%rip), %rax
+        jmp     *(%rax,%rdx,8)
+.Lzero: movl    $3, %ecx
+        movl    $5, %r8d
+        movq    (%rdi), %rax
+        leaq    three(%rip), %rax
+        movq    8(%rdi), %rdi
+        jmp     *%rax                   # a call at the end, in the convention of its own
+.Lone:  xorl    %eax, %eax
+        xorl    %ecx, %ecx
+        xorl    %r8d, %r8d
+        ret
+        .size   by_table, .-by_table
+        .type   three, @function
+three:  leaq    (%rdi,%rcx), %rax
+        addq    %r8, %rax
+        ret
+        .size   three, .-three
+
+        .globl  trapped
+        .type   trapped, @function
+trapped:
+        movl    $7, %ecx
+        movl    $9, %edx
+        movq    (%rdi), %rax
+        int3
+        addq    %rcx, %rax
+        addq    %rdx, %rax
+        ret
+        .size   trapped, .-trapped
+
+        .globl  looped
+looped: movl    $3, %ecx
+        loop    .
+        movq    (%rdi), %rax
+        ret
+
+        .globl  prefixed
+prefixed:
+        leaq    numbers(%rip), %rax
+        movabsq $numbers, %rdx
+        subq    %rdx, %rax
+        movl    $1, %esi
+        leaq    (%rax,%rsi,8), %rsi
+        lock addq $1, numbers(%rsi)
+        lock/addq $2, numbers(%rsi)
+        mov /* x, y ( */ numbers(%rsi), %rax
+        {disp32} addq numbers-8(%rsi), %rax
+        ds addq numbers(%rsi), %rax
+        ret
+
+        .section .data.rel.ro,\"aw\"
+table:  .quad   .Lzero, .Lone
+        .data
+numbers: .quad  100, 200
+        .section .note.GNU-stack,\"\",@progbits
+        .end
+";
+
+const MAIN: &str = "
+#include <signal.h>
+#include <stdio.h>
+long first(long *), second(long *), by_number(long *), by_name(long *), by_table(long *),
+    trapped(long *), looped(long *), prefixed(long *);
+static void go_on(int signal) { (void)signal; }
+int main(void)
+{
+    long (*all[])(long *) = { first, second, by_number, by_name, by_table, trapped, looped, prefixed };
+    signal(SIGTRAP, go_on);
+    for (int n = 0; n < 8; n++) {
+        long a[] = { 11 + n, 1000 + n };
+        printf(\"%ld\\n\", all[n](a));
+    }
+}
+";
+
+fn run(sandbox: &Sandbox, line: &str) -> String {
+    let mut words = line.split(' ');
+    let mut command = Command::new(words.next().expect("a program"));
+    let output = command.args(words).current_dir(sandbox.path("")).output();
+    let output = output.expect("it runs");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "{line}: {} {errors}",
+        output.status
+    );
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[test]
+fn hand_written_functions_do_the_same() {
+    let sandbox = Sandbox::new();
+    sandbox.write("f.s", FUNCTIONS);
+    sandbox.write("main.c", MAIN);
+    let outcome = sandbox.run(&["rewrite", "f.s", "-o", "f.twin.s"]);
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    run(&sandbox, "gcc -O1 -no-pie main.c f.s -o original");
+    run(&sandbox, "gcc -O1 -no-pie main.c f.twin.s -o twin");
+    let expected = run(&sandbox, "./original");
+    assert_eq!(expected.lines().count(), 8);
+    assert_eq!(run(&sandbox, "timeout 20 ./twin"), expected);
+}
+
+/// A breakpoint in C, with a handler or a debugger that goes on.
+#[test]
+fn registers_are_kept_across_a_breakpoint() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "trap.c",
+        "#include <signal.h>
+        static void go_on(int signal) { (void)signal; }
+        __attribute__((noinline)) int f(int *p, int a, int b, int c)
+        { int x = *p; __asm__ volatile(\"int3\"); return x + a * b - c; }
+        int main(void) { int v = 5; signal(SIGTRAP, go_on); return f(&v, 3, 7, 2); }\n",
+    );
+    let twin = env!("CARGO_BIN_EXE_twin");
+    run(&sandbox, &format!("{twin} cc -- gcc -O2 trap.c -o trap"));
+    let status = Command::new(sandbox.path("trap")).status();
+    assert_eq!(status.expect("it is a program").code(), Some(24));
+}
+
+/// What would mean something else in rewritten text is refused with its line.
+#[test]
+fn what_depends_on_the_length_of_code_is_refused() {
+    let cases = [
+        ("\tcall f@PLT+3", 5),
+        ("\tjmp 3 + f", 5),
+        ("x = f+3\n\tjmp x", 5),
+        ("\t.set x, 1b + 3\n\tleaq x(%rip), %rax", 5),
+        ("x = . + 2\n\tnop\n\tnop\n\tjmp x", 5),
+        ("\t.data\n\t.quad f+3", 6),
+        // A constant that looks like an instruction.
+        (
+            "\tmovq .Lk(%rip), %rax\n\tret\n.Lk:\t.byte 0x48, 0x8b, 0x07",
+            7,
+        ),
+        (
+            "\tret\n.Lk:\t.byte 0x48, 0x8b, 0x07\n\tleaq .Lk(%rip), %rax",
+            6,
+        ),
+        ("\t.macro leaq a, b\n\tnop\n\t.endm\n\tmovq (%rdi), %rax", 5),
+        (".Ltwin3:\tnop", 5),
+        ("\t.end\n\tnop", 5),
+    ];
+    let sandbox = Sandbox::new();
+    for (body, line) in cases {
+        let text = format!("\t.text\n\t.globl f\nf:\tmovq (%rdi), %rax\n1:\tret\n{body}\n\tret\n");
+        sandbox.write("f.s", text);
+        let outcome = sandbox.run(&["rewrite", "f.s", "-o", "out.s"]);
+        assert_eq!(outcome.status, 1, "{body}: {}", outcome.stderr);
+        let place = format!("f.s: line {line}:");
+        assert!(
+            outcome.stderr.contains(&place),
+            "{body}: {}",
+            outcome.stderr
+        );
+        assert!(outcome.stderr.contains("[statement]"), "{}", outcome.stderr);
+        assert!(!sandbox.path("out.s").exists());
+    }
+}
+
+#[test]
+fn text_that_an_assembler_does_not_take_is_not_left() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "f.s",
+        "\t.text\nf:\tmovq (%rdi), %rax\n\t.if . - f > 8\n\tud2\n\t.endif\n\tret\n",
+    );
+    let outcome = sandbox.run(&["rewrite", "f.s", "-o", "out.s"]);
+    assert_eq!(outcome.status, 1, "{}", outcome.stderr);
+    for part in ["f.s, rewritten", "line ", "non-constant expression"] {
+        assert!(outcome.stderr.contains(part), "{part}: {}", outcome.stderr);
+    }
+    assert!(!sandbox.path("out.s").exists());
+}
+
+/// A text that was rewritten is told from others.
+#[test]
+fn a_text_is_rewritten_once() {
+    let sandbox = Sandbox::new();
+    sandbox.write("f.s", "\t.text\nf:\tmovq (%rdi), %rax\n\tret\n");
+    let once = sandbox.run(&["rewrite", "f.s", "-o", "once.s"]);
+    assert_eq!(once.status, 0, "{}", once.stderr);
+    let outcome = sandbox.run(&["rewrite", "once.s", "-o", "twice.s"]);
+    assert_eq!(outcome.status, 1, "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("rewritten once"),
+        "{}",
+        outcome.stderr
+    );
+    assert!(!sandbox.path("twice.s").exists());
+}
