@@ -39,9 +39,10 @@ pub const STLB_SIZE: u64 = twin_abi::stlb::ENTRIES << twin_abi::stlb::ENTRY_SHIF
 /// Where the mask of a window of 42 bits is, `twin_window_mask`: a scheme that has one has no
 /// table. Not where a tag or a translation is, which instructions are counted by.
 pub const WINDOW_MASK: u64 = STLB + 0x400;
-/// Where the window is, `twin_window`: a multiple of its size, so that an address in it
-/// has the low half of dom0's.
-pub const WINDOW: u64 = 0x6000_0000_0000;
+/// Where the window is, `twin_window`: 2 MiB after a multiple of its size, so that the control
+/// stack and the data stack are not in each other's way in the caches of AMD's processors
+/// (`docs/spec/window.md`, where a window should be).
+pub const WINDOW: u64 = 0x6000_0020_0000;
 /// How far above the driver's stack dom0 has the data stack: `twin_stack_view`.
 pub const STACK_VIEW: u64 = 0x4000_0000_0000;
 /// [`STACK_VIEW`] where no code of dom0's runs: addresses on the data stack are those of the
@@ -66,6 +67,9 @@ pub struct Variant {
 }
 
 const _: () = assert!(STACK_VIEW.is_multiple_of(twin_abi::window::SIZE));
+// Of the bits 12 to 27 that the ways of a cache are predicted by, one differs between an address
+// of a block and its place, whatever the block's address: nothing is carried into bit 21.
+const _: () = assert!(WINDOW.is_multiple_of(1 << 21) && WINDOW >> 21 & 0x7f == 1);
 
 impl Variant {
     /// A scheme as it is used on the processors that it is fastest on.
