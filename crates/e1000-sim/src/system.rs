@@ -33,11 +33,11 @@ use crate::memory::view::View;
 use crate::packets::card::OpenCard;
 use crate::packets::guard::Guard;
 use crate::packets::outgoing::Outgoing;
-use crate::packets::packet_loop::Stop;
+use crate::packets::packet_loop::{Engine, Stop};
 use crate::packets::rings::Rings;
 use crate::packets::round::{Runner, sources};
 use crate::stages::Stages;
-use crate::traffic::source::Shape;
+use crate::traffic::source::{Shape, TrafficSource};
 use crate::transport::mailbox::{InterruptOwner, Mailbox, UpcallSlot};
 use crate::transport::rendezvous::Limits;
 
@@ -293,33 +293,37 @@ impl<'s> System<'s> {
     /// A runner of that, with guests attached.
     pub fn staged_runner(
         &self,
-        mut engine: Staged<'s>,
+        engine: Staged<'s>,
         guests: u32,
         shape: Shape,
     ) -> Result<Runner<'s, Staged<'s>>, SystemError> {
-        let sources = sources(self.machine, guests, shape);
-        for source in &sources {
-            engine.attach(source);
-        }
-        self.mailbox.set_interrupt_owner(InterruptOwner::Hypervisor);
-        let card = self.card(guests)?;
-        Ok(Runner::new(engine, card, sources, shape))
+        self.runner(engine, Staged::attach, guests, shape)
     }
 
     /// A runner of the hypervisor instance with guests attached.
     pub fn twin_runner(
         &self,
-        mut engine: TwinEngine<'s>,
+        engine: TwinEngine<'s>,
         guests: u32,
         shape: Shape,
     ) -> Result<Runner<'s, TwinEngine<'s>>, SystemError> {
+        self.runner(engine, TwinEngine::attach, guests, shape)
+    }
+
+    fn runner<E: Engine>(
+        &self,
+        mut engine: E,
+        attach: impl Fn(&mut E, &TrafficSource<'_>) -> bool,
+        guests: u32,
+        shape: Shape,
+    ) -> Result<Runner<'s, E>, SystemError> {
         let sources = sources(self.machine, guests, shape);
-        for source in &sources {
-            engine.attach(source);
+        if !sources.iter().all(|source| attach(&mut engine, source)) {
+            let what = format!("the switch has no place for {guests} guests");
+            return Err(SystemError::Lacking(what));
         }
-        self.mailbox.set_interrupt_owner(InterruptOwner::Hypervisor);
-        let card = self.card(guests)?;
-        Ok(Runner::new(engine, card, sources, shape))
+        self.take_interrupts();
+        Ok(Runner::new(engine, self.card(guests)?, sources, shape))
     }
 
     /// The card with open registers, for the hypervisor instance: its rings are checked.

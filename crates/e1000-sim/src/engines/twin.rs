@@ -408,21 +408,27 @@ impl Engine for TwinEngine<'_> {
     }
 }
 
-/// The service: `u32 host_receive(void *data, u32 length, struct sk_buff *skb, u32 flags, u32 vlan)`
-pub(crate) extern "C" fn host_receive(_: *mut Cpu, frame: *mut Frame) -> c_int {
-    // SAFETY: the runtime gives a frame.
-    let frame = unsafe { &mut *frame };
+/// The arguments of the service.
+#[inline(always)]
+fn arrival(frame: &Frame) -> Arrival {
     let [data, length, buffer, flags, vlan, _] = frame.registers;
-    if flags as u32 & (RX_FRAGMENTS | RX_PIECES) != 0 {
-        return host_receive_pieces(frame);
-    }
-    let arrival = Arrival {
+    Arrival {
         buffer,
         data,
         length: length as u32,
         flags: flags as u32,
         vlan: vlan as u32,
-    };
+    }
+}
+
+/// The service: `u32 host_receive(void *data, u32 length, struct sk_buff *skb, u32 flags, u32 vlan)`
+pub(crate) extern "C" fn host_receive(_: *mut Cpu, frame: *mut Frame) -> c_int {
+    // SAFETY: the runtime gives a frame.
+    let frame = unsafe { &mut *frame };
+    let arrival = arrival(frame);
+    if arrival.flags & (RX_FRAGMENTS | RX_PIECES) != 0 {
+        return host_receive_pieces(frame, &arrival);
+    }
     // SAFETY: set before the driver runs; this is inside an import.
     let verdict = unsafe {
         runtime::twin_switch_receive(
@@ -447,25 +453,17 @@ fn answer(frame: &mut Frame, verdict: c_int) -> c_int {
 
 /// `host_receive` of a packet that is not in one piece.
 #[cold]
-fn host_receive_pieces(frame: &mut Frame) -> c_int {
-    let [data, length, buffer, flags, vlan, _] = frame.registers;
-    if flags as u32 & RX_FRAGMENTS != 0 {
+fn host_receive_pieces(frame: &mut Frame, arrival: &Arrival) -> c_int {
+    if arrival.flags & RX_FRAGMENTS != 0 {
         // Frames longer than a page are not supported: the MTU is Ethernet's.
         return answer(frame, runtime::SWITCH_UNWANTED);
     }
-    let arrival = Arrival {
-        buffer,
-        data,
-        length: length as u32,
-        flags: flags as u32,
-        vlan: vlan as u32,
-    };
     // SAFETY: set before the driver runs; this is inside an import.
     let verdict = unsafe {
         runtime::twin_switch_receive_aggregate(
             SWITCH.load(Ordering::Relaxed),
             INSTANCE.load(Ordering::Relaxed),
-            &arrival,
+            arrival,
         )
     };
     answer(frame, verdict)
