@@ -51,6 +51,9 @@ void hot_unregister(const struct twin_hot *hot);
  * has none. Never sleeps. 0 or a negative errno; -ENOSYS also if no payload is there.
  */
 int twin_xen_call(enum twin_xen_command command, void *argument, u32 size);
+/* The same until it is done: another command is in Xen, or the driver runs, or waits for
+ * dom0, for half a minute at most. Sleeps. */
+int twin_xen_call_patiently(enum twin_xen_command command, void *argument, u32 size);
 
 /* ---- percpu.c ---- */
 

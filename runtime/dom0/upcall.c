@@ -12,28 +12,15 @@
  */
 #include "dom0.h"
 #include <linux/bottom_half.h>
-#include <linux/delay.h>
 #include <linux/interrupt.h>
 #include <linux/workqueue.h>
 #include <xen/events.h>
 #include <xen/interface/xen.h>
 
-/* Another command of this module's is in Xen: it ends. */
-#define TWIN_RETRY_MS 1
-
 typedef u64 routine(u64 a, u64 b, u64 c, u64 d, u64 e, u64 f, ...);
 
 static int irq;
 static atomic64_t answered;
-
-static int patiently(enum twin_xen_command command, void *argument, u32 size)
-{
-	int error;
-
-	while ((error = twin_xen_call(command, argument, size)) == -EAGAIN)
-		msleep(TWIN_RETRY_MS);
-	return error;
-}
 
 /* Zeroes for a routine that has more arguments. */
 static u64 call(const struct twin_xen_upcall *upcall)
@@ -53,12 +40,12 @@ static void answer(struct work_struct *unused)
 {
 	struct twin_xen_upcall upcall = {};
 
-	while (!patiently(TWIN_XEN_UPCALL, &upcall, sizeof(upcall))) {
+	while (!twin_xen_call_patiently(TWIN_XEN_UPCALL, &upcall, sizeof(upcall))) {
 		struct twin_xen_answer answer = { .number = upcall.number, .rax = call(&upcall) };
 
 		atomic64_inc(&answered);
 		/* Refused if it comes too late: the driver was aborted. */
-		if (patiently(TWIN_XEN_ANSWER, &answer, sizeof(answer)))
+		if (twin_xen_call_patiently(TWIN_XEN_ANSWER, &answer, sizeof(answer)))
 			TWIN_LOG(warn, "the answer to %pS came too late", (void *)upcall.function);
 	}
 }

@@ -77,7 +77,7 @@ static struct twin_xen_vif description(const struct twin_vif *vif)
 static void connect_in_xen(struct twin_vif *vif)
 {
 	struct twin_xen_vif told = description(vif);
-	int error = twin_xen_call(TWIN_XEN_CONNECT, &told, sizeof(told));
+	int error = twin_xen_call_patiently(TWIN_XEN_CONNECT, &told, sizeof(told));
 
 	vif->in_xen = !error;
 	if (error)
@@ -174,7 +174,7 @@ static int open_vif(struct twin_vif *vif)
 	return 0;
 }
 
-/* Xen first: after that it uses neither rings nor port. */
+/* Xen first, however long that takes: after that it uses neither rings nor port. */
 static void close_vif(struct twin_vif *vif)
 {
 	struct twin_xen_vif told = description(vif);
@@ -182,7 +182,7 @@ static void close_vif(struct twin_vif *vif)
 	if (!vif->open)
 		return;
 	if (vif->in_xen && twin_attached())
-		twin_xen_call(TWIN_XEN_DISCONNECT, &told, sizeof(told));
+		twin_xen_call_patiently(TWIN_XEN_DISCONNECT, &told, sizeof(told));
 	vif->in_xen = false;
 	vif->open = false;
 	unbind_from_irqhandler(vif->irq, vif);

@@ -40,13 +40,20 @@ fi
 
 # ---- A dom0 that does not answer ----------------------------------------------------
 
+# One that goes away while the driver waits: not before Xen has let go of its rings.
+start_guest 3 forever && connected 3
 if start_guest 2; then
     connected 2
     pinged 2
     await_traffic guest2/moving
     tell 20 deaf deaf 1
+    before=$(status_of upcalls) domain=$(xl domid guest3)
     tell 20 deaf/link link 1
+    await 60 deaf/asked asked_more_than "$before"
+    try 120 guest3/destroy xl destroy guest3
+    gone 3
     await 120 deaf/aborted is state 2
+    await 60 deaf/let-go sh -c "! grep -q '^vif$domain\.' $twin/status"
     is abort-import queue_delayed_work_on
     step deaf/named $? "$(status_of abort-what): $(status_of abort-import), at $(status_of abort-at)"
     tell 20 hears deaf 0
