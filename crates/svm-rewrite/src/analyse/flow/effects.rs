@@ -71,10 +71,15 @@ pub fn effect(
             uses: LocSet::reg(Reg::RSP),
             kills: LocSet::empty(),
         },
-        Exit::TailOut => Effect {
-            uses: alone.uses.union(set(&ARGUMENTS)).union(set(&CALLEE_SAVED)),
-            ..alone
-        },
+        // The destination takes what a call of it would: a thunk, its register.
+        Exit::TailOut => {
+            let called = call_effect(lifted, inst.target, &inst.iced, alone);
+            let own = alone.uses.union(called.uses);
+            Effect {
+                uses: own.union(set(&ARGUMENTS)).union(set(&CALLEE_SAVED)),
+                ..alone
+            }
+        }
         Exit::Next if inst.iced.mnemonic() == Mnemonic::Int3 && conventions == Conventions::Any => {
             Effect {
                 uses: everything(),
