@@ -194,7 +194,7 @@ impl Judge<'_> {
         let lifted = self.lifted;
         let function = lifted.function(f);
         let context = effects::Context {
-            faulting: &self.hidden.extra.faulting,
+            skipped: &self.hidden.extra.skipped,
             hints: self.hints,
             conventions: self.rules.conventions,
         };

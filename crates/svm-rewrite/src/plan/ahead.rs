@@ -5,6 +5,7 @@ use liveness::LocSet;
 
 use super::Planner;
 use crate::analyse::class::Class;
+use crate::analyse::flow::Flow;
 use crate::analyse::survey::Survey;
 use crate::lift::{Destination, Inst, InstIdx, Lifted};
 use crate::plan::numbering::Motion;
@@ -37,16 +38,19 @@ pub fn look_ahead(
     surveys: &[Survey],
     classes: &[Class],
     live_before: &[LocSet],
+    flow: &Flow,
     scheme: &Row,
 ) -> Vec<Lookahead> {
     let judged = surveys.iter().zip(classes).zip(live_before);
-    let all = lifted.insts.iter().zip(judged);
-    all.map(|(inst, ((survey, class), live))| Lookahead {
+    let all = (0..).map(InstIdx).zip(&lifted.insts).zip(judged);
+    all.map(|((i, inst), ((survey, class), live))| Lookahead {
         operand: Access::of(inst, *class, scheme),
         motion: Motion::of(inst, survey),
         writes: survey.written,
         live: *live,
-        survives: survives(inst, *class),
+        // Where it is skipped, registers do not hold what it writes, and a handler of its
+        // fault may have written others.
+        survives: survives(inst, *class) && !flow.may_be_skipped(i),
         jumps: straight_to(inst).is_some(),
     })
     .collect()

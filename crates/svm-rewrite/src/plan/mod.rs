@@ -130,7 +130,7 @@ impl<'a> Planner<'a> {
     ) -> Planner<'a> {
         let mut ids = Ids::default();
         let known = match scheme.reuses {
-            true => ahead::look_ahead(lifted, surveys, classes, live_before, scheme),
+            true => ahead::look_ahead(lifted, surveys, classes, live_before, flow, scheme),
             false => Vec::new(),
         };
         let needed = match scheme.cut {

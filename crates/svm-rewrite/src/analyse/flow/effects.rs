@@ -40,8 +40,8 @@ fn set(regs: &[Reg]) -> LocSet {
 
 /// What the effect of an instruction depends on, beside the instruction.
 pub struct Context<'c> {
-    /// Indices of the instructions that may fault.
-    pub faulting: &'c HashSet<u32>,
+    /// Indices of the instructions that may not take effect before control leaves them.
+    pub skipped: &'c HashSet<u32>,
     /// Functions that may be replaced.
     pub hints: &'c Hints,
     /// What functions and calls may do to registers.
@@ -107,7 +107,7 @@ pub fn effect(
             Conventions::Any => everything(),
         });
     }
-    if context.faulting.contains(&i.0) {
+    if context.skipped.contains(&i.0) {
         effect.kills = LocSet::empty();
     }
     effect

@@ -6,7 +6,7 @@ use iced_x86::FlowControl;
 
 use elf_loader::special::{self, SpecialKind};
 
-use crate::lift::{InstIdx, Lifted};
+use crate::lift::{InstIdx, Lifted, is_filler};
 use crate::refusal::{Refusal, RefusalCode};
 
 /// Edges that only metadata shows.
@@ -14,9 +14,11 @@ use crate::refusal::{Refusal, RefusalCode};
 pub struct ExtraEdges {
     /// From the block that ends with the first to the second.
     pub edges: Vec<(InstIdx, InstIdx)>,
-    /// Instructions that control may leave before they take effect (exception fixups).
-    /// This and the next two fields hold indices of instructions.
-    pub faulting: HashSet<u32>,
+    /// Instructions that control may leave before they take effect: those with exception
+    /// fixups, whose handler may also write registers, and the first ones of ranges that a
+    /// replacement takes the place of. This and the next two fields hold indices of
+    /// instructions.
+    pub skipped: HashSet<u32>,
     /// Last instructions of replacements: the next instruction in the section is not
     /// the one that runs next.
     pub ends: HashSet<u32>,
@@ -57,7 +59,7 @@ impl ExtraEdges {
                             (inst(entry.site()), inst(entry.target()))
                         {
                             extra.edges.push((site, fixup));
-                            extra.faulting.insert(site.0);
+                            extra.skipped.insert(site.0);
                         }
                     }
                     SpecialKind::AltInstructions => extra.alternative(lifted, &entry, &inst),
@@ -74,7 +76,7 @@ impl ExtraEdges {
     }
 
     /// The replacement may run instead of the site: in at its start, back after
-    /// the site's end.
+    /// the site's end. An empty one is `nop`s.
     fn alternative(
         &mut self,
         lifted: &Lifted<'_>,
@@ -88,15 +90,23 @@ impl ExtraEdges {
             u64::from(entry.site_len()),
             u64::from(entry.replacement_len()),
         );
-        let (Some(from), Some(to)) = (inst(Some(site)), inst(Some(replacement))) else {
+        let Some(from) = inst(Some(site)) else {
             return;
         };
-        if new == 0 {
+        let back = inst(Some((site.0, site.1 + old)));
+        let to = match new {
+            0 => back,
+            _ => inst(Some(replacement)),
+        };
+        let Some(to) = to else {
             return;
-        }
+        };
         self.edges.push((from, to));
+        if !is_filler(&lifted.inst(from).iced) {
+            self.skipped.insert(from.0);
+        }
         let last = last_before(lifted, replacement, new);
-        if let (Some(last), Some(back)) = (last, inst(Some((site.0, site.1 + old)))) {
+        if let (Some(last), Some(back)) = (last, back) {
             self.edges.push((last, back));
             self.ends.insert(last.0);
         }

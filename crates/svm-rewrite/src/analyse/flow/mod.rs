@@ -49,6 +49,8 @@ pub struct Flow {
     effects: Vec<Effect>,
     /// Calls of local functions that never return, by instruction.
     stops: HashSet<u32>,
+    /// Instructions that may not take effect before control leaves them, by index.
+    skipped: HashSet<u32>,
     /// Blocks without instructions that stand for the places in tables.
     tables: std::ops::Range<u32>,
     /// Calls and returns where the direction flag may be set.
@@ -94,6 +96,11 @@ impl Flow {
         self.tables
             .contains(&block.0)
             .then(|| self.successors.of(block))
+    }
+
+    /// Whether control may leave this instruction before it takes effect.
+    pub fn may_be_skipped(&self, i: InstIdx) -> bool {
+        self.skipped.contains(&i.0)
     }
 
     /// Whether this is a call of a local function that never returns.
@@ -148,6 +155,7 @@ pub fn analyse(
         blocks,
         block_of,
         stops: HashSet::default(),
+        skipped: extra.skipped.clone(),
         tables: 0..0,
         backward: Vec::new(),
         unbalanced: Vec::new(),
