@@ -76,6 +76,7 @@ pub(crate) fn analyse<'a>(
         rules,
         accesses,
         kept: &kept,
+        hypercalls: routines::has_hypercalls(lifted),
     };
     let mut references = (rules.references)(lifted);
     let refused = std::mem::take(&mut references.refusals);
@@ -125,6 +126,8 @@ struct Judge<'q> {
     rules: &'q classify::Rules,
     accesses: Accesses,
     kept: &'q HashMap<u32, Kept>,
+    /// Whether an indirect call may be one of Xen.
+    hypercalls: bool,
 }
 
 /// The results for each instruction, by index.
@@ -197,6 +200,7 @@ impl Judge<'_> {
             skipped: &self.hidden.extra.skipped,
             hints: self.hints,
             conventions: self.rules.conventions,
+            hypercalls: self.hypercalls,
         };
         for i in function.insts.clone().map(InstIdx) {
             let iced = &lifted.inst(i).iced;

@@ -69,6 +69,13 @@ pub fn convention(name: &str) -> Convention {
     }
 }
 
+/// Whether an object has the address of the page of Xen's calls, of older kernels. A call
+/// there has its fourth argument in r10 (arch/x86/include/asm/xen/hypercall.h).
+pub fn has_hypercalls(lifted: &Lifted<'_>) -> bool {
+    let mut symbols = lifted.object.symbols.iter();
+    symbols.any(|symbol| symbol.name == "hypercall_page")
+}
+
 /// The register of `__x86_indirect_thunk_<reg>` and its variants.
 pub fn indirect_thunk(name: &str) -> Option<Reg> {
     let rest = name.strip_prefix("__x86_indirect_")?;

@@ -46,6 +46,8 @@ pub struct Context<'c> {
     pub hints: &'c Hints,
     /// What functions and calls may do to registers.
     pub conventions: Conventions,
+    /// Whether an indirect call may be one of Xen.
+    pub hypercalls: bool,
 }
 
 /// The effect of an instruction that continues as `exit` says, given its effect `alone`.
@@ -107,10 +109,21 @@ pub fn effect(
             Conventions::Any => everything(),
         });
     }
+    if context.hypercalls && *exit == Exit::CallOut && is_indirect(lifted, i) {
+        effect.uses = effect.uses.union(LocSet::reg(Reg::R10));
+        effect.kills = LocSet::empty();
+    }
     if context.skipped.contains(&i.0) {
         effect.kills = LocSet::empty();
     }
     effect
+}
+
+/// Whether a call goes where a register or a word says, perhaps through a thunk.
+fn is_indirect(lifted: &Lifted<'_>, i: InstIdx) -> bool {
+    let inst = lifted.inst(i);
+    inst.iced.flow_control() == FlowControl::IndirectCall
+        || !thunk_register(lifted, inst.target).is_empty()
 }
 
 /// The register that a jump through a thunk reads.
