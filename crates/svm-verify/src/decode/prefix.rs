@@ -133,7 +133,9 @@ pub fn check(
         Some("a prefix is repeated, or contradicts another")
     } else if instruction.code() == Code::Pause && bytes.len() != 2 {
         Some("pause is f3 90 and nothing else")
-    } else if (transfer && (p.opsize != 0 || p.rex)) || (p.opsize != 0 && moves_rsp(instruction)) {
+    } else if (transfer && p.rex)
+        || (p.opsize != 0 && (goes(instruction) || moves_rsp(instruction)))
+    {
         Some("processors disagree about this prefix on a branch, push or pop")
     } else if instruction.has_xacquire_prefix() || instruction.has_xrelease_prefix() {
         Some("lock elision is not verified")
@@ -195,6 +197,12 @@ fn moves_rsp(instruction: &Instruction) -> bool {
         instruction.mnemonic(),
         Mnemonic::Push | Mnemonic::Pop | Mnemonic::Leave
     )
+}
+
+/// Branches, indirect ones too: the register of such a one may need a REX prefix.
+fn goes(instruction: &Instruction) -> bool {
+    use iced_x86::FlowControl::*;
+    is_transfer(instruction) || matches!(instruction.flow_control(), IndirectBranch | IndirectCall)
 }
 
 /// Branches: none needs a REX prefix.
