@@ -966,3 +966,92 @@ d: .quad 0
 .long 2b - ., 9b - .
 .quad key - .
 .popsection
+
+### padding that a kernel may write over, where the site ends
+# accept
+# from: Linux 5.10 arch/x86/kernel/alternative.c, optimize_nops
+1: mov %rdi, %rax
+nop; nop; nop
+9: ret
+.pushsection .altinstr_replacement,"ax"
+2: lea 1(%rdi), %rax
+nop
+nop
+3:
+.popsection
+.pushsection .altinstructions,"a"
+.long 1b - ., 2b - .
+.short 20
+.byte 9b-1b, 3b-2b, 3
+.popsection
+
+### padding that is none, where the site begins with as many nops
+# refuse: P2-metadata
+# from: Linux 5.10 arch/x86/kernel/alternative.c, optimize_nops: looks at the first bytes, writes the last
+mov %edx, %ecx
+1: nop; nop; nop
+and $63, %ecx
+9: bts %rcx, -8(%rsp)
+ret
+.pushsection .altinstr_replacement,"ax"
+2: and $63, %ecx
+3:
+.popsection
+.pushsection .altinstructions,"a"
+.long 1b - ., 2b - .
+.short 20
+.byte 9b-1b, 3b-2b, 3
+.popsection
+
+### padding that is longer than the site, and so begins before it
+# refuse: P2-metadata
+# from: Linux 5.10 arch/x86/kernel/alternative.c, optimize_nops: writes before the site
+mov %edx, %ecx
+and $63, %ecx
+1: nop
+9: nop; nop; nop
+bts %rcx, -8(%rsp)
+ret
+.pushsection .altinstructions,"a"
+.long 1b - ., 1b - .
+.short 20
+.byte 9b-1b, 0, 4
+.popsection
+
+### padding of the site that an earlier replacement is not
+# refuse: P2-metadata
+# from: Linux 5.10 arch/x86/kernel/alternative.c, optimize_nops: after another entry was applied
+mov %edx, %ecx
+1: and $63, %ecx
+nop; nop; nop
+9: bts %rcx, -8(%rsp)
+ret
+.pushsection .altinstr_replacement,"ax"
+2: nop; nop; nop
+and $63, %ecx
+3: and $63, %ecx
+4:
+.popsection
+.pushsection .altinstructions,"a"
+.long 1b - ., 2b - .
+.short 20
+.byte 9b-1b, 3b-2b, 3
+.long 1b - ., 3b - .
+.short 21
+.byte 9b-1b, 4b-3b, 3
+.popsection
+
+### two paddings of one site, the second of which cuts the nop of the first
+# refuse: P2-metadata
+# from: Linux 5.10 arch/x86/kernel/alternative.c, optimize_nops: 0f 66 90 is no nop
+1: nop; nop; nop; nop; nop; nop
+9: mov %rdi, %rax
+ret
+.pushsection .altinstructions,"a"
+.long 1b - ., 1b - .
+.short 20
+.byte 9b-1b, 0, 3
+.long 1b - ., 1b - .
+.short 21
+.byte 9b-1b, 0, 2
+.popsection

@@ -104,6 +104,9 @@ pub struct Entry {
     pub references: Vec<Reference>,
     /// Its other fields.
     pub data: EntryData,
+    /// Bytes at the site's end that the kernel may write other nops over (`padlen` of
+    /// `struct alt_instr` in Linux 5.12 and before); 0 if the layout does not say.
+    pub padding: u8,
 }
 
 /// A field that refers to something.
@@ -343,11 +346,17 @@ impl Decoder<'_> {
         }
         let key_bits = key_bits(&mut references);
         let data = self.data(bytes, key_bits);
+        // The last byte of the layout that has it.
+        let padding = match (self.kind, self.layout.size) {
+            (SpecialKind::AltInstructions, 13) => bytes.get(12).copied().unwrap_or(0),
+            _ => 0,
+        };
         Ok(Entry {
             kind: self.kind,
             offset: start,
             references,
             data,
+            padding,
         })
     }
 

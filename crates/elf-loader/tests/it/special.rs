@@ -313,3 +313,17 @@ fn targets_with_and_without_bias() {
         .expect("the second is outside");
     assert!(error.to_string().contains("`.data` offset 0x8"), "{error}");
 }
+
+#[test]
+fn the_padding_of_an_alternative_is_in_the_layout_of_13_bytes_alone() {
+    for (last, padding) in [("3, 0, 2", 2), ("3, 0", 0)] {
+        let source = format!(
+            "f: nop; nop; nop; ret\n .section .altinstructions,\"a\"\n \
+             .long f - ., f - .\n .short 1\n .byte {last}\n"
+        );
+        let bytes = assemble(&[], &source);
+        let object = read(&bytes).expect("readable");
+        let entry = &all(&object, ".altinstructions").expect("entries")[0];
+        assert_eq!((entry.site_len(), entry.padding), (3, padding));
+    }
+}

@@ -12,6 +12,11 @@
 //! and the kernel takes the longest for all. Here the difference must be nops, so that it
 //! does not matter which one is taken.
 //!
+//! Linux 5.12 and before have the length of a site's padding in the entry. If they do not replace
+//! the site and its first bytes are as many `nop`s, they write other nops over as many of its
+//! *last* bytes (`optimize_nops`). So these have to be nops in the site, and entries for one
+//! site have to agree, or a nop that was written would be cut in two.
+//!
 //! A site that is `call *pointer(%rip)` may be replaced by a direct call of what the pointer
 //! holds (`alt_replace_call`, Linux 6.8 and later). The kernel reads the pointer from the
 //! site's own bytes and stops if the site is anything else.
@@ -35,7 +40,7 @@ use elf_loader::SectionId;
 use elf_loader::special::{Entry, EntryData, SpecialKind};
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Mnemonic};
 
-use super::reader::Reader;
+use super::reader::{Reader, SectionPlace};
 use super::{Patches, prefixes};
 use crate::findings::{Findings, ViolationCode};
 use crate::insn::{CodeAt, Insn, Op};
@@ -47,6 +52,8 @@ const LONGEST: u8 = 254;
 const FEATURES: u16 = (23 + 2) * 32;
 /// Most entries for one site. The kernel's macros make three.
 const MOST: usize = 8;
+/// Fewest bytes of padding that a kernel writes over (`apply_alternatives` of Linux 5.10).
+const WRITTEN: u8 = 2;
 
 /// One entry: instructions of the site, of its replacement, and the one after the site.
 struct Alternative {
@@ -55,6 +62,8 @@ struct Alternative {
     site: Range<u32>,
     replacement: Range<u32>,
     back: u32,
+    /// Bytes at the site's end that the kernel may write nops over.
+    padding: u8,
 }
 
 /// What the kernel does with a range.
@@ -112,6 +121,10 @@ impl Ranges {
             .checked_add(u64::from(site_len))
             .and_then(|end| reader.insn((site.0, end)))
             .ok_or("nothing follows the replaced range")?;
+        let padding = entry.padding;
+        if padding >= WRITTEN && !pads(reader, site, site_len, padding) {
+            return Err("the padding that the kernel may write over is not nops of the site");
+        }
         let site = reader.range(site, u64::from(site_len))?;
         let replacement = match replacement_len {
             0 => 0..0,
@@ -132,6 +145,7 @@ impl Ranges {
             site,
             replacement,
             back,
+            padding,
         });
         Ok(())
     }
@@ -149,6 +163,7 @@ impl Ranges {
     /// Judges the entries against each other: ranges that are written over or copied do not
     /// overlap, except that a site may have several replacements.
     pub(super) fn finish(&mut self, reader: &Reader<'_, '_>, findings: &mut Findings<'_>) {
+        self.paddings(reader, findings);
         let mut all = Vec::new();
         for (n, a) in self.list.iter().enumerate() {
             let (site, copy) = (&a.site, &a.replacement);
@@ -187,6 +202,26 @@ impl Ranges {
             .map(|(a, b, what, _)| (a, b, what))
             .collect();
         self.sorted.dedup();
+    }
+
+    /// Judges the paddings of entries for one site against each other. Each is judged with the
+    /// site as it is in the file ([`pads`]). What an entry before it makes of the site must not
+    /// begin with nops, or the kernel would take that for the padding.
+    fn paddings(&self, reader: &Reader<'_, '_>, findings: &mut Findings<'_>) {
+        let mut first: HashMap<u32, &Alternative> = HashMap::new();
+        for a in self.list.iter().filter(|a| !a.site.is_empty()) {
+            let one = *first.entry(a.site.start).or_insert(a);
+            let alike = (a.padding, a.site.end) == (one.padding, one.site.end);
+            let reason = match () {
+                () if a.padding.max(one.padding) < WRITTEN => continue,
+                () if !alike => "another entry for the site has another length or padding",
+                () if begins_with_nops(reader, a.replacement.clone()) => {
+                    "the replacement begins as the site's padding does"
+                }
+                () => continue,
+            };
+            findings.at(a.table, a.offset, ViolationCode::Metadata, reason);
+        }
     }
 
     /// Whether an entry of another table may name instruction `n`.
@@ -257,6 +292,23 @@ fn report_prefix(
 ) {
     let id = reader.image.code[usize::from(function.section)];
     findings.at(id, function.offset as u64, ViolationCode::Metadata, reason);
+}
+
+/// Whether the last `padding` bytes of a site are nops of it.
+fn pads(reader: &Reader<'_, '_>, (id, start): SectionPlace, site_len: u8, padding: u8) -> bool {
+    let before = site_len.checked_sub(padding).map(u64::from);
+    let tail = before.and_then(|before| start.checked_add(before));
+    let range = tail.and_then(|tail| reader.range((id, tail), padding.into()).ok());
+    range.is_some_and(|range| only_nops(reader, range))
+}
+
+/// Whether a replacement begins with two `nop`s of one byte.
+fn begins_with_nops(reader: &Reader<'_, '_>, range: Range<u32>) -> bool {
+    let insns = &reader.disassembly.insns[range.start as usize..range.end as usize];
+    let is_nop = |insn: &Insn| reader.image.bytes(insn) == Some(&[0x90][..]);
+    insns
+        .first_chunk::<2>()
+        .is_some_and(|both| both.iter().all(is_nop))
 }
 
 /// Whether instructions do nothing; backwards, there are none.
