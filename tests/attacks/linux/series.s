@@ -352,3 +352,161 @@ __SCT__own: .byte 0xe9
 .balign 16
 k: .quad 0, 0
 .text
+
+### a warning in the layout of its kernel
+# accept
+# from: Linux 6.1 arch/x86/include/asm/bug.h
+1: ud2
+ret
+.pushsection __bug_table,"aw"
+.long 1b - ., d - .
+.short 1, 0
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=6.1.0-56-amd64 SMP preempt mod_unload "
+.popsection
+.data
+d: .quad 0
+.text
+
+### a BUG that an older kernel reads as a warning: its flags are half of a distance
+# refuse: P2-metadata
+# from: Linux 6.1 lib/bug.c, report_bug: an entry has 12 bytes, not 16
+1: ud2
+mov %rax, (%rdi)
+ret
+.pushsection __bug_table,"aw"
+.long 1b - ., d - ., d - .
+.short 1, 0
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=6.1.0-56-amd64 SMP preempt mod_unload "
+.popsection
+.data
+d: .quad 0
+.text
+
+### a warning of an older kernel, which a newer one reads otherwise
+# refuse: P2-metadata
+# from: Linux 7.3 arch/x86/include/asm/bug.h, HAVE_ARCH_BUG_FORMAT: 16 bytes, not 12
+1: ud2
+2: ud2
+3: ud2
+4: ud2
+ret
+.pushsection __bug_table,"aw"
+.long 1b - ., d - .
+.short 1, 0
+.long 2b - ., d - .
+.short 1, 0
+.long 3b - ., d - .
+.short 1, 0
+.long 4b - ., d - .
+.short 1, 0
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=7.3.4+deb13-amd64 SMP preempt mod_unload "
+.popsection
+.data
+d: .quad 0
+.text
+
+### an alternative of a newer kernel, whose flags an older one reads as lengths
+# refuse: P2-metadata
+# from: Linux 6.1 arch/x86/include/asm/alternative.h, struct alt_instr: flags 1 is a site of one byte
+mov %edx, %r9d
+1: and $63, %r9d
+9: bts %r9, -8(%rsp)
+ret
+.pushsection .altinstr_replacement,"ax"
+2: and $63, %r9d
+3:
+.popsection
+.pushsection .altinstructions,"a"
+.long 1b - ., 2b - .
+.short 20, 1
+.byte 9b-1b, 3b-2b
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=6.1.0-56-amd64 SMP preempt mod_unload "
+.popsection
+
+### an alternative in the layout of its kernel
+# accept
+# from: Linux 6.12 arch/x86/include/asm/alternative.h, struct alt_instr
+1: nop; nop; nop
+9: ret
+.pushsection .altinstr_replacement,"ax"
+2: clac
+3:
+.popsection
+.pushsection .altinstructions,"a"
+.long 1b - ., 2b - .
+.short 20, 0
+.byte 9b-1b, 3b-2b
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=6.12.38+deb13-amd64 SMP preempt mod_unload "
+.popsection
+
+### a type of handler that an older kernel takes for the distance to a routine
+# refuse: P2-metadata
+# from: Linux 5.10 arch/x86/mm/extable.c, ex_fixup_handler: calls what it is the distance to
+1: mov (%rdi), %rax
+2: movabs $0xcc0000000000c3, %rax
+ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - ., 0xfff23001
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=5.10.0-46-amd64 SMP mod_unload "
+.popsection
+
+### a routine of an older kernel, the distance to which a newer one takes for a type
+# refuse: P2-metadata
+# from: Linux 6.1 arch/x86/mm/extable.c, fixup_exception
+1: mov (%rdi), %rax
+2: ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - ., ex_handler_uaccess - .
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=6.1.0-56-amd64 SMP preempt mod_unload "
+.popsection
+
+### a description of the module that is not loaded
+# refuse: P2-metadata
+# from: Linux 6.1 kernel/module/main.c, find_sec: takes the first that is loaded
+ret
+.pushsection .modinfo,"",@progbits
+.asciz "vermagic=6.1.0-56-amd64 SMP preempt mod_unload "
+.popsection
+
+### a description in which two kernels are named
+# refuse: P2-metadata
+# from: Linux 6.1 kernel/module/main.c, get_next_modinfo
+ret
+.pushsection .modinfo,"a"
+.asciz "vermagic=6.1.0-56-amd64 SMP preempt mod_unload "
+.asciz "vermagic=7.3.4 SMP preempt mod_unload "
+.popsection
+
+### a module that names no kernel, which a kernel may load by force
+# refuse: P2-metadata
+# from: Linux 6.1 kernel/module/main.c, check_modinfo; CONFIG_MODULE_FORCE_LOAD
+ret
+.pushsection .modinfo,"a"
+.asciz "license=GPL"
+.popsection
+.pushsection .gnu.linkonce.this_module,"aw"
+.skip 312
+.popsection
+
+### a kernel that is named by no text
+# refuse: P2-metadata
+# from: Linux 6.1 kernel/module/main.c, get_next_modinfo: compares bytes
+ret
+.pushsection .modinfo,"a"
+.asciz "vermagic=5.10.0-46-amd64 \377 mod_unload "
+.asciz "vermagic=6.1.0-56-amd64 SMP preempt mod_unload "
+.popsection

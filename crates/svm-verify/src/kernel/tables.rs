@@ -6,12 +6,15 @@
 //! (arch/x86/kernel/module.c) the last and `module_bug_finalize` (lib/bug.c) the first,
 //! loaded or not. Relocations are applied only to loaded sections. So a table must be
 //! the only one of its name, must be loaded, and must have its bytes in the file.
+//!
+//! The kernel reads entries by its own layout, whatever the table shows: with another one the
+//! same bytes are other entries. So a table has a layout of the kernel that the module names.
 
 use std::collections::HashSet;
 
 use elf_loader::consts::{SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, SHT_PROGBITS};
-use elf_loader::special::{self, Entry, FieldRole, Referent, SpecialKind};
-use elf_loader::{Place, Section, SectionId, SymbolId, modinfo};
+use elf_loader::special::{self, Entry, EntryLayout, FieldRole, Referent, SpecialKind};
+use elf_loader::{Place, Section, SectionId, SymbolId};
 use twin_abi::sections;
 
 use crate::findings::{Findings, ViolationCode};
@@ -19,24 +22,41 @@ use crate::kernel::references::KERNEL_SYMBOL;
 use crate::object::Image;
 use crate::object::module::RUNTIME;
 
+/// The first two numbers of a kernel's release.
+type Series = (u32, u32);
+
+/// The section in which a module says what it is, and the key of its kernel.
+const MODINFO: &str = ".modinfo";
+const THIS_MODULE: &str = ".gnu.linkonce.this_module";
+const VERMAGIC: &[u8] = b"vermagic=";
+
 /// Tables about code that only kernels of other configurations use: traps of kCFI
 /// (kernel/cfi.c).
 const OTHERS: [&str; 1] = ["__kcfi_traps"];
 /// The kernels whose changes to code the rules here are about: the first two numbers of a
 /// release, first and last.
-const KERNELS: [(u32, u32); 2] = [(5, 10), (7, 3)];
+const KERNELS: [Series; 2] = [(5, 10), (7, 3)];
 /// Bytes of `struct static_key` and of `struct static_call_key`, which the kernel
 /// writes (include/linux/jump_label_types.h, static_call_types.h).
 const KEY: u64 = 16;
 
 /// Judges the sections that hold tables.
 pub(super) fn judge<'o>(image: &Image<'o>, findings: &mut Findings<'o>) {
-    if let Some(release) = modinfo::release(image.object)
-        && !is_known(release)
-    {
-        let reason = format!("it is for Linux {release}, whose changes to code are not known");
-        findings.object(ViolationCode::Metadata, reason);
-    }
+    let series = match release(image) {
+        Ok(release) => {
+            let series = release.as_deref().and_then(series);
+            if let (Some(release), None) = (release, series) {
+                let reason =
+                    format!("it is for Linux {release}, whose changes to code are not known");
+                findings.object(ViolationCode::Metadata, reason);
+            }
+            series
+        }
+        Err(reason) => {
+            findings.object(ViolationCode::Metadata, reason);
+            None
+        }
+    };
     if let Err(error) = special::orc::encoding(image.object) {
         findings.object(ViolationCode::Metadata, error.to_string());
     }
@@ -57,6 +77,13 @@ pub(super) fn judge<'o>(image: &Image<'o>, findings: &mut Findings<'o>) {
             // That one the kernel reads as little as what names it (`site`).
             findings.at(id, 0, ViolationCode::Metadata, "a second one of this name");
         }
+        if let (Some(series), Ok(layout)) = (series, special::layout_of(image.object, id))
+            && section.size != 0
+            && !has(series, kind, &layout)
+        {
+            let reason = "the kernel that the module is for has another layout of this table";
+            findings.at(id, 0, ViolationCode::Metadata, reason);
+        }
         match kind {
             SpecialKind::OrcUnwind => unwinding[0] = section.size / 6,
             SpecialKind::OrcUnwindIp => unwinding[1] = section.size / 4,
@@ -70,12 +97,63 @@ pub(super) fn judge<'o>(image: &Image<'o>, findings: &mut Findings<'o>) {
     }
 }
 
-/// Whether a release, `6.1.0-56-amd64`, is of a kernel that the rules are about.
-fn is_known(release: &str) -> bool {
+/// The release that a module is for: the first word of its `vermagic`; `None` if it does not
+/// say, as an object that is linked into a module. The kernel takes the first section of that
+/// name that is loaded, and in it the first `vermagic`, as bytes (`get_next_modinfo`,
+/// kernel/module/main.c).
+///
+/// # Errors
+/// Why the kernel might read another release, or none.
+fn release(image: &Image<'_>) -> Result<Option<String>, &'static str> {
+    let all = image.object.sections();
+    let mut named = all.filter(|(_, section)| section.name == MODINFO);
+    // What the kernel takes for a module; anything else is to be linked into one.
+    let whole = image.object.section_named(THIS_MODULE).is_some();
+    let unsaid = match whole {
+        true => Err("it does not say for which kernel it is (vermagic)"),
+        false => Ok(None),
+    };
+    let Some((_, section)) = named.next() else {
+        return unsaid;
+    };
+    let loaded = section.flags & SHF_ALLOC != 0 && section.kind == SHT_PROGBITS;
+    if named.next().is_some() || !loaded {
+        return Err("its .modinfo is not the only one, or not loaded");
+    }
+    let entries = section.data.split(|byte| *byte == 0);
+    let mut kernels = entries.filter_map(|entry| entry.strip_prefix(VERMAGIC));
+    match (kernels.next().map(std::str::from_utf8), kernels.next()) {
+        (None, _) => unsaid,
+        (Some(Ok(text)), None) => Ok(Some(text.split(' ').next().unwrap_or("").to_owned())),
+        _ => Err("its .modinfo names more than one kernel, or one in no text"),
+    }
+}
+
+/// The series of a release, `6.1.0-56-amd64`, if the rules are about it.
+fn series(release: &str) -> Option<Series> {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit());
     let mut number = || numbers.next().and_then(|n| n.parse::<u32>().ok());
-    let series = number().zip(number());
-    series.is_some_and(|series| (KERNELS[0]..=KERNELS[1]).contains(&series))
+    let series = number().zip(number())?;
+    (KERNELS[0]..=KERNELS[1])
+        .contains(&series)
+        .then_some(series)
+}
+
+/// Whether the kernels of a series have this layout of a table's entries. Others than these
+/// tables have had one layout in all [`KERNELS`].
+fn has(series: Series, kind: SpecialKind, layout: &EntryLayout) -> bool {
+    let routine = layout.fields.iter().any(|f| f.role == FieldRole::Handler);
+    match kind {
+        // Later releases of 5.10 have the one of 5.13 (their retpolines are those of 5.17).
+        SpecialKind::AltInstructions => match layout.size {
+            12 => series <= (6, 2),
+            13 => series <= (5, 12),
+            _ => series >= (6, 3),
+        },
+        SpecialKind::BugTable => (layout.size == 16) == (series >= (6, 19)),
+        SpecialKind::ExTable => routine == (series <= (5, 15)),
+        _ => true,
+    }
 }
 
 fn table(kind: SpecialKind, section: &Section<'_>) -> Result<(), &'static str> {
