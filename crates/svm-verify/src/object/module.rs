@@ -204,6 +204,9 @@ const THUNKS: [&str; 3] = [
     "__x86_indirect_jump_thunk_",
 ];
 
+/// How names of others of them begin (`__x86_indirect_its_thunk_rax`, arch/x86/lib/retpoline.S).
+const ANY_THUNK: &str = "__x86_indirect_";
+
 /// What the kernel puts in the place of an undefined symbol (`simplify_symbols`,
 /// kernel/module/main.c): an exported symbol of that name, else zero if it is weak.
 fn undefined(symbol: &Symbol<'_>) -> Meaning {
@@ -216,6 +219,9 @@ fn undefined(symbol: &Symbol<'_>) -> Meaning {
             Meaning::Unusable("a thunk of no register that may hold an address of code")
         }
         Some(Ok(r)) => Meaning::Routine(Routine::Thunk(r)),
+        None if symbol.name.starts_with(ANY_THUNK) => {
+            Meaning::Unusable("a thunk that is not known: it may continue at any address")
+        }
         None => Meaning::Routine(Routine::Imported),
     }
 }
