@@ -340,11 +340,15 @@ fn same_places(reader: &Reader<'_, '_>, a: &Alternative) -> Vec<(u32, u32)> {
         let insn = |n| reader.disassembly.get(n).map(|insn| insn.at);
         Some(insn(n)? - insn(range.start)?)
     };
-    let copies = a.replacement.clone();
+    // Both ascend, so each is gone through once.
+    let mut copies = a.replacement.clone().peekable();
     let pairs = a.site.clone().filter_map(|old| {
         let distance = from(&a.site, old)?;
-        let mut same = copies.clone();
-        let new = same.find(|&new| from(&a.replacement, new) == Some(distance))?;
+        while copies
+            .next_if(|&new| from(&a.replacement, new) < Some(distance))
+            .is_some()
+        {}
+        let new = copies.next_if(|&new| from(&a.replacement, new) == Some(distance))?;
         Some((old, new))
     });
     pairs.collect()
