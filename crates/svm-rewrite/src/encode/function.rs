@@ -11,7 +11,7 @@ use crate::encode::window::FrameHere;
 use crate::frame::FramePlace;
 use crate::frame::facts::Facts;
 use crate::frame::variants::Variant;
-use crate::frame::words::loads_return_address;
+use crate::frame::words::copies_return_address;
 use crate::lift::{FuncIdx, InstIdx};
 
 /// Writes one variant of a function.
@@ -96,7 +96,7 @@ impl FunctionWriter<'_, '_> {
                 direction: before.and_then(Facts::direction),
                 return_address: before.and_then(|f| {
                     let FramePlace(rsp) = f.stack_pointer()?;
-                    loads_return_address(&e.lifted.inst(i).iced, f).then_some(-rsp)
+                    copies_return_address(&e.lifted.inst(i).iced, f).then_some(-rsp)
                 }),
             };
             if e.through_window(i, plan, &here) {

@@ -1,5 +1,7 @@
 //! Changes of classes that depend on stack facts. After this, classes are final.
 
+use iced_x86::{Instruction, Mnemonic};
+
 use super::dependents::through_frame_pointer;
 use super::facts::FactsBefore;
 use crate::analyse::Analysis;
@@ -23,8 +25,17 @@ pub fn translate_callers_frame(
         if *class == Class::Stack
             && facts.leaves_frame(&lifted.inst(*i).iced, surveys[i.0 as usize].memory)
         {
-            *class = Class::Memory(Space::Heap);
+            *class = translated(&lifted.inst(*i).iced);
         }
+    }
+}
+
+/// The class of an instruction with an operand `disp(%rsp)` that is translated. `push` moves
+/// `rsp`, too; `pop` has its own class from the beginning.
+fn translated(iced: &Instruction) -> Class {
+    match iced.mnemonic() {
+        Mnemonic::Push => Class::PushMemory(Space::Heap),
+        _ => Class::Memory(Space::Heap),
     }
 }
 
@@ -36,7 +47,7 @@ pub fn translate_beyond_arguments(lifted: &Lifted<'_>, facts: &FactsBefore, clas
         let class = &mut classes[i.0 as usize];
         if *class == Class::Stack {
             *class = match facts.is_beyond_arguments(&lifted.inst(*i).iced) {
-                true => Class::Memory(Space::Heap),
+                true => translated(&lifted.inst(*i).iced),
                 false => Class::Keep(Some(SiteClass::Stack)),
             };
         }

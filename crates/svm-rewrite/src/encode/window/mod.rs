@@ -34,7 +34,7 @@ pub struct FrameHere {
     pub distance: Option<i64>,
     /// The direction of string instructions.
     pub direction: Option<Direction>,
-    /// How far above `rsp` the return address is that it loads.
+    /// How far above `rsp` the return address is that it loads or pushes.
     pub return_address: Option<i64>,
 }
 
@@ -49,7 +49,7 @@ impl Emitter<'_> {
             Class::Plain => self.stack_word(i, plan, here.is_data),
             // `push d(%rsp)` among them.
             Class::Stack | Class::PushMemory(_) if here.is_data => {
-                self.push_memory_to_data(i, plan)
+                self.push_memory_to_data(i, plan, here.return_address);
             }
             Class::Memory(Space::PerCpu(_))
             | Class::Prefetch(Space::PerCpu(_))

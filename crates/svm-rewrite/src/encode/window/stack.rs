@@ -192,10 +192,23 @@ impl Emitter<'_> {
     ///     pop   %t
     ///     lea   -8(%rsp), %rsp
     /// ```
-    pub(super) fn push_memory_to_data(&mut self, i: InstIdx, plan: &InstPlan) {
+    ///
+    /// The function's own return address is on the control stack: `mov distance(%rsp), %t`.
+    pub(super) fn push_memory_to_data(
+        &mut self,
+        i: InstIdx,
+        plan: &InstPlan,
+        return_address: Option<i64>,
+    ) {
         let [t, _] = Self::borrowed(plan);
         self.push(t);
-        self.load_operand(i, plan, self.words, t);
+        match return_address {
+            Some(distance) => {
+                let word = Operand::at(Reg::RSP, distance + 8 * self.words);
+                self.emit(&rm(Code::Mov_r64_rm64, reg64(t), word));
+            }
+            None => self.load_operand(i, plan, self.words, t),
+        }
         self.emit(&mr(Code::Mov_rm64_r64, TOP, reg64(t)));
         self.pop(t);
         self.lea(&Operand::at(Reg::RSP, -8), Reg::RSP);

@@ -76,20 +76,8 @@ pub fn find(
             if let Err((code, reason)) = each_use(iced, class, facts, variant, uses) {
                 refusal::add(&mut refusals, lifted.refusal(code, *i, reason));
             }
-            if let (true, Some(FramePlace(rsp))) = (
-                copies_return_address(iced, class, facts),
-                facts.stack_pointer(),
-            ) {
-                found.copies.push((*i, (family, rsp - WORD)));
-            }
         }
         let uses = Uses::of(found, analysis);
-        for i in uses.read_copies() {
-            refusal::add(
-                &mut refusals,
-                lifted.refusal(RETURN_ADDRESS.0, i, RETURN_ADDRESS.1),
-            );
-        }
         words.data.extend(uses.on_data().map(|i| (i, variant)));
     }
     match refusals.is_empty() {
@@ -106,15 +94,11 @@ const RETURN_ADDRESS: Refused = (
     "it reaches the return address, which no operand can under this scheme",
 );
 
-/// Whether it loads the function's own return address, which code records.
-pub fn loads_return_address(iced: &Instruction, facts: &Facts) -> bool {
-    iced.code() == Op::Mov_r64_rm64 && facts.place(iced) == Some(FramePlace(0))
-}
-
-/// Whether it pushes the function's return address again, as compilers do above a
-/// realigned frame.
-fn copies_return_address(iced: &Instruction, class: Class, facts: &Facts) -> bool {
-    matches!(class, Class::PushMemory(_)) && facts.place(iced) == Some(FramePlace(0))
+/// Whether it loads the function's own return address, which code records, or pushes it again,
+/// as compilers do above a realigned frame and for an argument.
+pub fn copies_return_address(iced: &Instruction, facts: &Facts) -> bool {
+    let copies = iced.code() == Op::Mov_r64_rm64 || iced.code() == Op::Push_rm64;
+    copies && facts.place(iced) == Some(FramePlace(0)) && facts.points_to_frame(iced)
 }
 
 /// Refuses instructions that two stacks or a window cannot serve, wherever `rsp` points.
@@ -204,8 +188,7 @@ fn each_use(
             iced.memory_size().size() as i64
         };
         let is_return_address = at < WORD && at + size > 0 && !address;
-        let is_copied =
-            loads_return_address(iced, facts) || copies_return_address(iced, class, facts);
+        let is_copied = copies_return_address(iced, facts);
         if is_return_address && !is_gone && !is_copied {
             return Err(RETURN_ADDRESS);
         }
@@ -229,7 +212,14 @@ fn each_use(
     };
     match (class, iced.mnemonic()) {
         (Class::Plain | Class::Stack | Class::PushMemory(_), Mnemonic::Push) => {
-            uses(Use::Push(rsp()? - WORD));
+            let at = rsp()? - WORD;
+            uses(Use::Push(at));
+            // These are made by `mov`: an address on the data stack, and the return address.
+            let is_address =
+                iced.op0_kind() == OpKind::Register && iced.op0_register() == Register::RSP;
+            if is_address || copies_return_address(iced, facts) {
+                uses(Use::Reach(at..at + WORD));
+            }
         }
         (Class::Plain | Class::PopMemory(_), Mnemonic::Pop) => uses(Use::Pop(rsp()?)),
         (Class::FramePointerToStack, _) => {

@@ -104,8 +104,6 @@ fn word(byte: i64) -> i64 {
 pub(super) struct Found {
     touches: Vec<(Key, Touch)>,
     moves: Vec<Move>,
-    /// Pushes of a copy of the return address, which only unwinders read, with its word.
-    pub copies: Vec<(InstIdx, Key)>,
 }
 
 impl Found {
@@ -180,13 +178,12 @@ pub(super) struct Uses<'u> {
     moves: Vec<Move>,
     /// Those of block `b` are `moves[starts[b]..starts[b + 1]]`.
     starts: Vec<u32>,
-    copies: Vec<(InstIdx, Key)>,
 }
 
 impl<'u> Uses<'u> {
     pub fn of(mut found: Found, analysis: &'u Analysis<'u>) -> Uses<'u> {
         let words = found.words();
-        let Found { moves, copies, .. } = found;
+        let Found { moves, .. } = found;
         let mut before = 0;
         let blocks = analysis.flow.blocks().iter();
         let ends = blocks.map(|insts| {
@@ -200,18 +197,7 @@ impl<'u> Uses<'u> {
             words,
             moves,
             starts,
-            copies,
         }
-    }
-
-    /// Copies of the return address that an operand may read.
-    pub fn read_copies(&self) -> impl Iterator<Item = InstIdx> {
-        let read = |key: &Key| {
-            let found = self.words.binary_search_by_key(key, |(key, _)| *key);
-            found.is_ok_and(|n| self.words[n].1.is_data)
-        };
-        let copies = self.copies.iter();
-        copies.filter(move |(_, key)| read(key)).map(|(i, _)| *i)
     }
 
     /// The pushes and pops of words on the data stack.
