@@ -101,6 +101,13 @@ pub fn copies_return_address(iced: &Instruction, facts: &Facts) -> bool {
     copies && facts.place(iced) == Some(FramePlace(0)) && facts.points_to_frame(iced)
 }
 
+/// Whether an operand with a place in the frame surely is there. A pointer that was kept in
+/// memory may be another one by now: the next element of a list whose head is in the frame. In
+/// r10 compilers keep the address of what is above a realigned frame.
+fn leads_to_frame(iced: &Instruction, facts: &Facts) -> bool {
+    facts.points_to_frame(iced) || iced.memory_base() == Register::R10
+}
+
 /// Refuses instructions that two stacks or a window cannot serve, wherever `rsp` points.
 fn fits(lifted: &Lifted<'_>, i: InstIdx, class: Class) -> Result<(), Refused> {
     /// The prefixes 65 and 67, and a SIB byte where the operand was relative to `rip`.
@@ -187,7 +194,8 @@ fn each_use(
         } else {
             iced.memory_size().size() as i64
         };
-        let is_return_address = at < WORD && at + size > 0 && !address;
+        let is_return_address =
+            at < WORD && at + size > 0 && !address && leads_to_frame(iced, facts);
         let is_copied = copies_return_address(iced, facts);
         if is_return_address && !is_gone && !is_copied {
             return Err(RETURN_ADDRESS);
