@@ -207,7 +207,8 @@ impl<'u> Uses<'u> {
         let mut moves = Vec::new();
         for (key, word) in &self.words {
             // Taken by a `pop`, and dropped on no path. Compilers drop a few arguments by `pop`.
-            let is_register = word.saves_register(self.analysis.lifted);
+            let is_register =
+                word.saves_register(self.analysis.lifted) && !self.is_saved_above(*key, word);
             let mut is_saved = |push: &InstIdx| {
                 let next = search.next(*push, key.1);
                 next.popped && !next.dropped && (is_register || !next.called)
@@ -219,6 +220,19 @@ impl<'u> Uses<'u> {
             }
         }
         moves.into_iter()
+    }
+
+    /// Whether a word of the same frame, above this one, has the same register pushed. Then that
+    /// one keeps what the caller had in it, and this may be an argument.
+    fn is_saved_above(&self, (family, at): Key, word: &Word) -> bool {
+        let register = |i: &InstIdx| self.analysis.lifted.inst(*i).iced.op0_register();
+        let Some(saved) = word.pushes.first().map(register) else {
+            return false;
+        };
+        let above = self.words.partition_point(|(key, _)| *key <= (family, at));
+        let above = self.words[above..].iter();
+        let mut above = above.take_while(|(key, _)| key.0 == family);
+        above.any(|(_, word)| word.pushes.iter().any(|i| register(i) == saved))
     }
 
     /// The words that a `pop` takes on a path on which they were made without `push`.
