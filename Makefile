@@ -125,11 +125,14 @@ xen: setup build ## guests' packets through Debian's stock Xen, 12's and 13's, u
 	@TWIN_XEN_GUEST=trixie sh scripts/xen.sh sample
 
 programs: setup ## every compiler; programs, DKMS packages and gcc's torture programs through `twin cc`, against the unrewritten builds (two hours)
-	@sh scripts/setup.sh $(foreach c,gcc-11 gcc-13 gcc-14 $(patsubst %,clang-%,13 14 15 16 17 18 19 22),$(c):$(c):optional)
+	@sh scripts/setup.sh $(foreach c,gcc-11 gcc-13 gcc-14 $(patsubst %,clang-%,13 14 15 16 17 18 19 22),$(c):$(c):optional) \
+		csmith:csmith:optional csmith:libcsmith-dev:optional
 	$(CARGO) build --release -p twin
 	TWIN=$(CURDIR)/$(TWIN) sh scripts/compilers.sh all
 	TWIN=$(CURDIR)/$(TWIN) sh scripts/options.sh all
 	TWIN=$(CURDIR)/$(TWIN) sh scripts/snippets.sh
+	TWIN=$(CURDIR)/$(TWIN) sh scripts/features.sh
+	TWIN=$(CURDIR)/$(TWIN) sh scripts/random.sh
 	TWIN=$(CURDIR)/$(TWIN) sh scripts/programs.sh all
 	TWIN=$(CURDIR)/$(TWIN) sh scripts/suites.sh
 	$(MAKE) stock

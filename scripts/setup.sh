@@ -113,6 +113,7 @@ rust_problems() {
 without() {
     case $1 in
     gcc-* | clang-*) echo "the tests of \`twin cc\` with $1" ;;
+    csmith | libcsmith-dev) echo "random programs through \`twin cc\` (scripts/random.sh)" ;;
     *) echo "what needs $1" ;;
     esac
 }

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* flags: -msse4.2 -maes -mpclmul */
+#include "feature.h"
+#include <immintrin.h>
+static NOINLINE __m128i all(const unsigned char *p, unsigned char *q, long n) { __m128i s = _mm_setzero_si128(); for (long i = 0; i < n; i++) { __m128i a = _mm_loadu_si128((const __m128i *)(p + i)), b = _mm_loadl_epi64((const __m128i *)(p + i + 3)); s = _mm_add_epi32(_mm_shuffle_epi8(s, a), _mm_sad_epu8(a, b)); s = _mm_xor_si128(s, _mm_mullo_epi32(a, _mm_loadu_si128((const __m128i *)(q + i)))); s = _mm_insert_epi16(s, *(const short *)(p + 2 * i), 3); s = _mm_insert_epi32(s, *(const int *)(p + 4), 1); s = _mm_insert_epi8(s, p[i], 7); s = _mm_insert_epi64(s, *(const long long *)(p + 8), 1); _mm_storeu_si128((__m128i *)(q + i), s); _mm_storel_epi64((__m128i *)(q + i + 20), a); *(short *)(q + 5) = (short)_mm_extract_epi16(s, 2); *(int *)(q + 9) = _mm_extract_epi32(s, 2); q[1] = (unsigned char)_mm_extract_epi8(s, 9); s = _mm_aesenc_si128(s, _mm_loadu_si128((const __m128i *)(p + 32))); s = _mm_clmulepi64_si128(s, _mm_loadu_si128((const __m128i *)(p + 48)), 0x10); s = _mm_add_epi64(s, _mm_cvtepu8_epi16(_mm_loadl_epi64((const __m128i *)p))); s = _mm_add_epi64(s, _mm_cvtepi32_epi64(_mm_loadl_epi64((const __m128i *)(p + 8)))); } return s; }
+static NOINLINE float fl(const float *p, float *q) { __m128 a = _mm_loadu_ps(p), b = _mm_load_ss(p + 1); b = _mm_loadh_pi(b, (const __m64 *)(p + 2)); b = _mm_loadl_pi(b, (const __m64 *)(p + 4)); a = _mm_add_ss(_mm_mul_ps(a, b), _mm_load1_ps(p + 3)); a = _mm_blend_ps(a, _mm_loadu_ps(q), 5); a = _mm_insert_ps(a, _mm_load_ss(q), 0x9c); a = _mm_dp_ps(a, _mm_loadu_ps(p + 1), 0xf3); _mm_storeh_pi((__m64 *)q, a); _mm_storel_pi((__m64 *)(q + 2), b); _mm_store_ss(q + 4, a); *(int *)(q + 5) = _mm_extract_ps(b, 2); q[6] = (float)_mm_cvttss_si32(_mm_load_ss(p)); return (float)(_mm_ucomilt_ss(_mm_load_ss(p), b) + _mm_movemask_ps(b)); }
+static NOINLINE double db(const double *p, double *q, const int *k) { __m128d a = _mm_loadu_pd(p), b = _mm_load_sd(p + 2); b = _mm_loadh_pd(b, p + 1); a = _mm_div_pd(a, _mm_sqrt_pd(b)); a = _mm_add_pd(a, _mm_cvtepi32_pd(_mm_loadl_epi64((const __m128i *)k))); a = _mm_addsub_pd(a, _mm_movedup_pd(_mm_load_sd(q))); _mm_storeh_pd(q, a); _mm_storel_pd(q + 1, b); a = _mm_cvtsi32_sd(a, k[2]); a = _mm_cvtsi64_sd(a, *(const long *)k); q[2] = _mm_cvtsd_f64(_mm_round_sd(a, _mm_load_sd(p), 1)); return q[2]; }
+static NOINLINE long text(const char *a, const char *b) { __m128i x = _mm_loadu_si128((const __m128i *)a); return _mm_cmpistri(x, _mm_loadu_si128((const __m128i *)b), 0x0c) + 100 * _mm_cmpestri(x, 4, _mm_loadu_si128((const __m128i *)b), 12, 0) + 10000 * _mm_cmpistrc(x, _mm_loadu_si128((const __m128i *)b), 0x18) + (long)_mm_crc32_u64(_mm_crc32_u8(5, (unsigned char)a[3]), *(const unsigned long long *)b); }
+static NOINLINE void streams(long *q, const long *p) { _mm_stream_si64((long long *)q, *p); _mm_stream_si32((int *)(q + 1), (int)p[1]); __m128i v = _mm_stream_load_si128((__m128i *)(p + 2)); _mm_stream_si128((__m128i *)(q + 2), v); _mm_stream_pd((double *)(q + 4), _mm_castsi128_pd(v)); _mm_sfence(); _mm_prefetch((const char *)p + 4096, _MM_HINT_T0); _mm_prefetch((const char *)16, _MM_HINT_NTA); _mm_clflush(q); _mm_mfence(); }
+int main(void)
+{
+	static unsigned char p[200], q[200] __attribute__((aligned(64))); static float f[16], g[16]; static double d[8], e[8]; static int k[4] = { 5, -6, 7, 8 }; static long l[8] __attribute__((aligned(64))) = { 1, 2, 3, 4, 5, 6, 7, 8 };
+	for (int i = 0; i < 200; i++) { p[i] = (unsigned char)(i * 13 + 5); q[i] = (unsigned char)(i * 3); }
+	for (int i = 0; i < 16; i++) { f[i] = (float)i * 1.5f - 3; g[i] = 20 - (float)i; d[i & 7] = i + .25; e[i & 7] = 3 - i; }
+	__m128i s = all(HIDE(&p[0]), HIDE(&q[0]), 60); mix(&s, 16); mix(q, 200); SHOW(q[1]);
+	SHOW(fl(HIDE(&f[0]), HIDE(&g[0]))); mix(g, sizeof g); SHOW(db(HIDE(&d[0]), HIDE(&e[0]), HIDE(&k[0]))); mix(e, sizeof e);
+	SHOW(text("aeiou and some more", "the words of a text"));
+	streams((long *)HIDE(&q[64]), HIDE(&l[0])); mix(q, 200); SHOW(q[0]);
+	return 0;
+}
