@@ -90,10 +90,11 @@ seed=$first
 while [ "$seed" -le "$last" ]; do
     file=$work/random-$seed.c
     options=$(kinds "$seed")
-    # A kind that this csmith does not know is the plain one. Word splitting is wanted.
+    # A kind that this csmith does not know is the plain one. It leaves a file where it runs.
+    # Word splitting is wanted.
     # shellcheck disable=SC2086
-    timeout 20 csmith --seed "$seed" $options >"$file" 2>/dev/null ||
-        timeout 20 csmith --seed "$seed" >"$file" 2>/dev/null
+    (cd "$work" && timeout 20 csmith --seed "$seed" $options) >"$file" 2>/dev/null ||
+        (cd "$work" && timeout 20 csmith --seed "$seed") >"$file" 2>/dev/null
     if ends "$file"; then
         for compiler in $compilers; do
             command -v "$compiler" >/dev/null || continue
