@@ -22,6 +22,8 @@
 #include <asm/xen/page.h>
 
 #define TWIN_DETACH_TRIES	500	/* of 10 ms */
+/* For longer than a driver waits for an upcall: then it has its answer, or was aborted. */
+#define TWIN_CLOSED_TRIES	4000
 #define TWIN_WATCHDOG		(24 * 3600 * HZ)
 
 static const struct twin_hot *hot;
@@ -263,17 +265,14 @@ static bool is_dead(void)
 	return !twin_xen_call(TWIN_XEN_INFO, &info, sizeof(info)) && info.state == TWIN_XEN_DEAD;
 }
 
-/* Xen drops the guests' interfaces at once, and the driver when it has nothing to do. */
-static int tell_xen_detach(void)
+/* Xen lets go of driver and guests when the driver has nothing to do. Until then it keeps both:
+ * guests stay connected if this gives up. */
+static int tell_xen_detach(u32 tries)
 {
-	u32 tries;
-	int error = -EAGAIN;
+	int error;
 
-	for (tries = 0; tries < TWIN_DETACH_TRIES && error == -EAGAIN; tries++) {
-		if (tries)
-			msleep(10);
-		error = twin_xen_call(TWIN_XEN_DETACH, NULL, 0);
-	}
+	while ((error = twin_xen_call(TWIN_XEN_DETACH, NULL, 0)) == -EAGAIN && tries--)
+		msleep(10);
 	return error;
 }
 
@@ -282,7 +281,7 @@ static int tell_xen_detach(void)
  * held: Xen frees packets, so the card must not send them any more, and the first recovery
  * frees the rest, so that dom0 can close the interface.
  */
-static int take_back(void)
+static int take_back(u32 tries)
 {
 	int error;
 
@@ -290,7 +289,7 @@ static int take_back(void)
 		twin_card_stop(&card);
 	else
 		twin_card_receive(&card, false);
-	error = tell_xen_detach();
+	error = tell_xen_detach(tries);
 	if (error) {
 		TWIN_LOG(err, "Xen does not give %s back: %d", card.netdev->name, error);
 		twin_card_receive(&card, true);
@@ -318,7 +317,7 @@ static int detach(char *name)
 	if (!attached)
 		return -ENOTCONN;
 	strscpy(name, dev->name, IFNAMSIZ);
-	error = take_back();
+	error = take_back(TWIN_DETACH_TRIES);
 	if (error)
 		return error;
 	dev_hold(dev);
@@ -358,7 +357,7 @@ static int notified(struct notifier_block *block, unsigned long event, void *dat
 	if (closing || dev != card.netdev)
 		return NOTIFY_DONE;
 	if (event == NETDEV_GOING_DOWN && attached)
-		taken = !take_back();
+		taken = !take_back(TWIN_CLOSED_TRIES);
 	if (event == NETDEV_DOWN && taken) {
 		taken = false;
 		TWIN_LOG(info, "%s was closed, and is detached", dev->name);

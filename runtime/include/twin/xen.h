@@ -76,8 +76,9 @@ struct twin_xen_info {
  * virtual addresses of its kernel half.
  *
  * TWIN_XEN_DETACH undoes it, also after an abort. While the device may still read packets
- * of guests it is -EAGAIN: nothing new is sent from then on, and dom0 tries again later. A
- * dead driver's packets are not waited for: dom0 resets the device before it detaches.
+ * of guests it is -EAGAIN: nothing is taken from guests for a second from then on, they stay
+ * connected, and dom0 tries again. A dead driver's packets are not waited for: dom0 resets the
+ * device before it detaches.
  */
 struct twin_xen_attach {
 	struct twin_xen_header header;

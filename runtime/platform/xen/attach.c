@@ -6,8 +6,9 @@
  *
  *   attach                            detach
  *   -----------------------------     ------------------------------------------
- *                                     guests are disconnected: nothing new is sent
- *                                     packets on their way are waited for
+ *                                     packets on their way are waited for, and nothing is
+ *                                     taken from guests meanwhile: dom0 tries again
+ *                                     guests are disconnected
  *   (6) attached = 1                  attached = 0: faults, events, interrupts go by
  *   (5) tasklet, pace, clock          pace, tasklet killed, a swallowed interrupt ended; clock off
  *   (4) transmit buffers              freed
@@ -172,10 +173,13 @@ long xen_detach_begin(void)
 		return -XEN_ENOENT;
 	if (!xen_lock_patiently())
 		return -XEN_EAGAIN;
-	xen_vif_disconnect_all();
 	quiet = is_quiet();
-	if (quiet)
+	if (quiet) {
+		xen_vif_disconnect_all();
 		__atomic_store_n(&xen_device.attached, 0, __ATOMIC_RELEASE);
+	} else {
+		xen_vif_hold();
+	}
 	xen_unlock();
 	if (!quiet) {
 		xen_service_request();

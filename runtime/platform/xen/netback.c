@@ -383,14 +383,25 @@ static void attend(struct vif *vif, bool over)
 		vif->window = 0;
 }
 
+/* Those that do not notify for each packet are looked at afterwards as if they had. */
+void xen_vif_hold(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < TWIN_XEN_VIFS; i++)
+		__atomic_store_n(&xen_vifs[i].kicked, 1, __ATOMIC_RELEASE);
+	xen_pace_hold();
+}
+
 void xen_vif_service(void)
 {
 	const bool over = xen_pace_over();
 	uint32_t i;
 
-	for (i = 0; i < TWIN_XEN_VIFS; i++)
-		if (xen_vifs[i].domain)
-			attend(&xen_vifs[i], over);
+	if (!xen_pace_holds())
+		for (i = 0; i < TWIN_XEN_VIFS; i++)
+			if (xen_vifs[i].domain)
+				attend(&xen_vifs[i], over);
 	xen_vif_answer(over);
 }
 

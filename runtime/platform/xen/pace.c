@@ -18,6 +18,10 @@
  * where the lock is given up (xen_vif_answer), if anyone is paced, has sent something, or
  * was shown answers without an event; and what the timer says is a flag, which whoever
  * serves next takes: this processor, or the tasklet if somebody else has the lock.
+ *
+ * dom0 wants the driver back while the card still has packets: guests are held then. Nothing
+ * is taken from them for HOLD, or until they are disconnected, and they stay connected. dom0
+ * tries again, which begins HOLD anew; if it gives up, the end of HOLD is a window's.
  */
 #include "vif.h"
 
@@ -25,10 +29,12 @@
 #define BUSY 4u		/* packets in it */
 /* A quarter of the ring: the guest is never stopped by it. */
 #define AHEAD (NETIF_RING / 4)
+#define HOLD 1000000000ll	/* ns */
 
 static struct xen_timer timer;
 static bool is_set;		/* written served */
 static uint32_t ended;		/* atomically: a window has ended */
+static int64_t held_until;	/* written served; 0: guests are not held */
 
 static void end_window(void *unused)
 {
@@ -41,6 +47,7 @@ void xen_pace_start(uint32_t home)
 {
 	is_set = false;
 	ended = 0;
+	held_until = 0;
 	init_timer(&timer, end_window, NULL, home);
 }
 
@@ -54,7 +61,20 @@ void xen_pace_set(void)
 	if (is_set)
 		return;
 	is_set = true;
-	set_timer(&timer, get_s_time() + WINDOW);
+	set_timer(&timer, held_until ? held_until : get_s_time() + WINDOW);
+}
+
+void xen_pace_hold(void)
+{
+	held_until = get_s_time() + HOLD;
+	xen_pace_set();
+}
+
+bool xen_pace_holds(void)
+{
+	if (held_until && get_s_time() >= held_until)
+		held_until = 0;
+	return held_until;
 }
 
 bool xen_pace_over(void)

@@ -303,6 +303,9 @@ bool xen_grant_write(struct domain *guest, uint32_t reference, const struct xen_
 long xen_vif_connect(const struct twin_xen_vif *vif);			/* [dom0], served */
 long xen_vif_disconnect(uint32_t domain, uint32_t handle);		/* [dom0], served */
 void xen_vif_disconnect_all(void);					/* [dom0], served */
+/* Take nothing from guests for a second, and then all that waits; they stay connected. [dom0],
+ * served */
+void xen_vif_hold(void);
 /* A domain sends an event by its port. Whether it was for here. [any] */
 bool xen_vif_kick(const struct domain *domain, uint32_t port);
 /* Serve those that were kicked, whose packets had to wait or whose time it is; show answers,

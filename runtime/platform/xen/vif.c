@@ -67,6 +67,8 @@ void xen_vif_answer(bool over)
 		if (waits_for_window(vif))
 			xen_pace_set();
 	}
+	if (xen_pace_holds())
+		xen_pace_set();
 }
 
 void xen_vif_publish(void)

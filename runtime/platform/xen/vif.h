@@ -68,6 +68,9 @@ bool xen_ring_owes(struct vif_ring *ring);
 void xen_pace_set(void);
 /* Whether a window has ended since this was asked last. */
 bool xen_pace_over(void);
+/* Guests are held from now on (xen_vif_hold); whether they are. */
+void xen_pace_hold(void);
+bool xen_pace_holds(void);
 /* How many requests the guest is to have there when it notifies next. `over`: a window has
  * ended, and what the guest had was served. */
 uint32_t xen_pace_ahead(struct vif *vif, bool over);

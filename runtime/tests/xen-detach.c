@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * What guests have of a detachment that Xen refuses, because the card has packets: platform/
+ * xen/attach.c and pace.c. They stay connected, and nothing of theirs waits for ever.
+ */
+#include "xen.h"
+
+/* ---- What else detaching asks and ends ------------------------------------------------- */
+
+static uint32_t in_flight, ends;
+static bool is_idle, is_dead;
+static struct twin_abort_report report;
+
+const uint64_t twin_value_cpu_info_processor_id = 8;
+struct twin_instance xen_instance;
+uint64_t cpu_online_map[1] = { 1 };
+unsigned long max_page;
+const uint32_t twin_payload_abi_version = TWIN_ABI_VERSION;
+const uint32_t twin_payload_scheme = TWIN_SCHEME_WINDOW;
+const uint32_t twin_payload_vector_free = 1;
+const struct twin_text_range twin_payload_text[1];
+
+const struct twin_abort_report *twin_instance_report(const struct twin_instance *instance)
+{
+	(void)instance;
+	return is_dead ? &report : NULL;
+}
+
+uint64_t twin_call_lookup(struct twin_instance *instance, uint64_t target)
+{
+	(void)instance;
+	return target;
+}
+
+uint32_t xen_transmit_in_flight(void)
+{
+	return in_flight;
+}
+
+bool xen_interrupt_idle(void)
+{
+	return is_idle;
+}
+
+int xen_alias_plan(const struct twin_xen_attach *attach)
+{
+	(void)attach;
+	return 0;
+}
+
+int xen_alias_install(void)
+{
+	return 0;
+}
+
+int xen_instance_create(void)
+{
+	return 0;
+}
+
+int xen_transmit_create(void)
+{
+	return 0;
+}
+
+void xen_interrupt_start(uint32_t home)
+{
+	(void)home;
+}
+
+void xen_upcall_start(uint32_t home)
+{
+	(void)home;
+}
+
+void xen_clock_start(void)
+{
+}
+
+void xen_transmit_destroy(void)
+{
+}
+
+void xen_alias_remove(void)
+{
+}
+
+void xen_interrupt_stop(void)
+{
+	ends++;
+}
+
+void xen_upcall_stop(void)
+{
+	ends++;
+}
+
+void xen_clock_stop(void)
+{
+	ends++;
+}
+
+/* ---- Guests of a driver that dom0 wants back ---------------------------------------------- */
+
+static void begin(void)
+{
+	start();
+	fill_frame(60);
+	in_flight = ends = 0;
+	is_idle = true;
+	is_dead = false;
+}
+
+static void put_frames(uint32_t guest, uint32_t count)
+{
+	for (; count; count--)
+		put_tx(guest, (struct netif_tx_request){ .reference = 0, .size = 60 });
+}
+
+static void is_detached(void)
+{
+	uint32_t i;
+
+	CHECK_EQUAL(xen_detach_begin(), 0);
+	CHECK_EQUAL(ends, 3);
+	CHECK(!xen_attached());
+	CHECK(!timer_set);
+	for (i = 0; i < GUESTS; i++)
+		CHECK(!vif_status(i).connected);
+	CHECK_EQUAL(xen_detach_begin(), -XEN_ENOENT);
+}
+
+/* The card has packets, or a poll is due. */
+static void is_refused(void)
+{
+	uint32_t i;
+
+	requested = 0;
+	CHECK_EQUAL(xen_detach_begin(), -XEN_EAGAIN);
+	CHECK_EQUAL(requested, 1);
+	CHECK_EQUAL(ends, 0);
+	CHECK(xen_attached());
+	for (i = 0; i < GUESTS; i++)
+		CHECK(vif_status(i).connected);
+	xen_vif_service();	/* the tasklet */
+}
+
+static void a_quiet_driver_is_given_back(void)
+{
+	begin();
+	is_detached();
+}
+
+static void a_dead_driver_is_not_waited_for(void)
+{
+	begin();
+	in_flight = 3;
+	is_idle = false;
+	is_dead = true;
+	is_detached();
+}
+
+static void guests_outlive_a_refusal(void)
+{
+	begin();
+	put_frames(0, 1);
+	kick(0);
+	CHECK_EQUAL(sent_count, 1);
+	in_flight = 1;
+	is_refused();
+	/* dom0 gives up, the card goes on, and so does the guest. */
+	put_frames(0, 1);
+	kick(0);
+	CHECK_EQUAL(sent_count, 1);
+	while (end_window())
+		;
+	CHECK_EQUAL(sent_count, 2);
+	CHECK_EQUAL(get(0, 0, NETIF_RESPONSE_PRODUCE), 2);
+	CHECK_EQUAL(notified, 1);
+	put_frames(0, 1);
+	kick(0);
+	CHECK_EQUAL(sent_count, 3);
+	in_flight = 0;
+	is_idle = false;
+	is_refused();
+	is_idle = true;
+	is_detached();
+}
+
+/* So that the card's packets come to their end while a guest sends for ever. */
+static void nothing_is_taken_until_dom0_tries_again(void)
+{
+	uint32_t i;
+
+	begin();
+	in_flight = 1;
+	for (i = 0; i < 50; i++) {
+		is_refused();
+		put_frames(0, 1);
+		kick(0);
+		now += 10000000;
+		xen_vif_service();
+	}
+	CHECK_EQUAL(sent_count, 0);
+	in_flight = 0;
+	is_detached();
+	/* What it has put there is the next attachment's. */
+	xen_device.attached = 1;
+	xen_pace_start(0);
+	CHECK_EQUAL(connect_guest(0), 0);
+	xen_vif_service();
+	CHECK_EQUAL(sent_count, 50);
+}
+
+/* Each refusal begins the second anew, also when its timer runs. */
+static void a_hold_lasts_from_the_last_refusal(void)
+{
+	begin();
+	in_flight = 1;
+	is_refused();
+	put_frames(0, 1);
+	now += 900000000;
+	is_refused();
+	CHECK(end_window());
+	CHECK_EQUAL(sent_count, 0);
+	CHECK(end_window());
+	CHECK_EQUAL(sent_count, 1);
+}
+
+/* It does not notify for each packet: it is looked at all the same. */
+static void a_paced_guest_is_looked_at_afterwards(void)
+{
+	begin();
+	put_frames(0, 8);
+	kick(0);
+	CHECK(get(0, 0, NETIF_REQUEST_EVENT) > 9);
+	in_flight = 1;
+	is_refused();
+	put_frames(0, 1);
+	while (end_window())
+		;
+	CHECK_EQUAL(sent_count, 9);
+	CHECK_EQUAL(get(0, 0, NETIF_REQUEST_EVENT), 10);
+}
+
+/* Answers from before are told of as ever, frames are still delivered. */
+static void guests_hear_during_a_hold(void)
+{
+	const int64_t before = now;
+
+	begin();
+	put_frames(0, 1);
+	kick(0);
+	in_flight = 1;
+	is_refused();
+	CHECK_EQUAL(notified, 0);
+	CHECK(end_window());
+	CHECK(now - before < 1000000);
+	CHECK_EQUAL(notified, 1);
+	memcpy(&rings[0][1][3000], (uint8_t[]){ 0, 0x16, 0x3e, 0, 0, 1 }, 6);
+	put_rx(1, 0, 1);
+	CHECK(xen_vif_receive(ring_of(0, 1) + 3000, 100, 0));
+	xen_vif_service();
+	CHECK_EQUAL(notified, 2);
+}
+
+/* Somebody runs the driver, or it waits for dom0. */
+static void nothing_changes_without_the_lock(void)
+{
+	begin();
+	CHECK(xen_trylock());
+	CHECK_EQUAL(xen_detach_begin(), -XEN_EAGAIN);
+	xen_unlock();
+	CHECK(!timer_set);
+	CHECK(vif_status(0).connected);
+	put_frames(0, 1);
+	kick(0);
+	CHECK_EQUAL(sent_count, 1);
+}
+
+int main(void)
+{
+	RUN(a_quiet_driver_is_given_back);
+	RUN(a_dead_driver_is_not_waited_for);
+	RUN(guests_outlive_a_refusal);
+	RUN(nothing_is_taken_until_dom0_tries_again);
+	RUN(a_hold_lasts_from_the_last_refusal);
+	RUN(a_paced_guest_is_looked_at_afterwards);
+	RUN(guests_hear_during_a_hold);
+	RUN(nothing_changes_without_the_lock);
+	return test_summary();
+}
