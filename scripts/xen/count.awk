@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# From the payload's functions (count-functions.awk) and what the plugin wrote: what a packet
-# cost, as lines for judge() of xen.sh, as a table in the file `table`, and by function in the
-# file `table-by-function`. A window is between a mark with an even number and the next.
+# From the functions of payload and Xen (count-functions.awk, count-symbols.awk) in the order of
+# their addresses, and what the plugin wrote: what a packet cost, as lines for judge() of xen.sh,
+# as a table in the file `table`, and by function, the largest first, in the file
+# `table-by-function`. A window is between a mark with an even number and the next.
 BEGIN {
     split("sent 1514,received 1514,sent 60,received 60", kind, ",")
     split("xen payload dom0-kernel dom0-other guest-kernel guest-other", class, " ")
@@ -24,13 +25,18 @@ $1 == "at" && $4 == "" {
             calls[window, f] += $3
     }
 }
-function function_at(offset,    i) {
+function function_at(offset,    low, high, middle) {
     if (offset in known)
         return known[offset]
-    for (i = 1; i <= functions; i++)
-        if (offset >= start[i] && offset < stop[i])
-            return known[offset] = i
-    return known[offset] = 0
+    low = 1; high = functions + 1
+    while (high - low > 1) {
+        middle = int((low + high) / 2)
+        if (start[middle] <= offset)
+            low = middle
+        else
+            high = middle
+    }
+    return known[offset] = functions && offset >= start[low] && offset < stop[low] ? low : 0
 }
 function whole(w,    sum, i) {
     for (i in class)
@@ -89,15 +95,20 @@ function compare(k,    words, ours, theirs) {
     printf "@ok counted/%s-%s %d instructions a packet by dom0, %d by the driver inside Xen\n",
         size, direction, whole(k) / frames, whole(4 + k) / frames
 }
-function by_function(w,    f) {
+function by_function(path, k, w,    f, sorted) {
+    sorted = "sort -k 4,4nr >>" table "-by-function"
     for (f = 1; f <= functions; f++)
-        if (each[w, f])
-            printf "%s: %.1f instructions, %.2f calls, %s %s\n", kind[w - 3], each[w, f] / frames,
-                calls[w, f] / frames, part[f], name[f] >(table "-by-function")
+        if (each[w, f] >= frames)
+            printf "%s %s: %.1f instructions, %.2f calls, %s %s\n", path, kind[k + 1],
+                each[w, f] / frames, calls[w, f] / frames, part[f], name[f] | sorted
+    close(sorted)
 }
 END {
+    printf "" >(table "-by-function")
+    close(table "-by-function")
     for (k = 0; k < 4; k++) {
         compare(k)
-        by_function(4 + k)
+        by_function("dom0", k, k)
+        by_function("twin", k, 4 + k)
     }
 }

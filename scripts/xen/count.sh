@@ -34,8 +34,13 @@ payload_functions() {
     } | awk -v "at=$at" -f "$parts/count-functions.awk"
 }
 
+# Xen's own functions, the same.
+xen_functions() {
+    grep '^symbol 0xffff82d0' "$xen/payload/xen.table" | sort -k 2,2 | awk -f "$parts/count-symbols.awk"
+}
+
 # report_counts RUN: lines for judge(), and the files `table` and `table-by-function`.
 report_counts() {
-    payload_functions "$1" >"$1/functions"
+    { payload_functions "$1"; xen_functions; } | sort -n >"$1/functions"
     awk -v "frames=$frames" -v "table=$1/table" -f "$parts/count.awk" "$1/functions" "$1/counts"
 }
