@@ -78,6 +78,60 @@ static void answers_are_shown_at_once(void)
 	CHECK_EQUAL(notified, 2);
 }
 
+/* More than are kept, and the ring's end between them: each answer is in its place, and no other
+ * place is written to. */
+static void answers_are_in_their_places(void)
+{
+	uint32_t i, at = 0, number;
+
+	start();
+	fill_frame(60);
+	memcpy(&rings[2][1][3000], (uint8_t[]){ 0, 0x16, 0x3e, 0, 0, 1 }, 6);
+	memset(&rings[1][1][3000], 0x5a, 1096);
+	memset(&rings[0][0][NETIF_RING_HEADER + NETIF_RING * 12], 0x5a, 960);
+	for (number = 1; number < 64; at += number++) {
+		for (i = 0; i < number; i++) {
+			put_rx(1, at + i, 1);
+			put_tx(0, (struct netif_tx_request){ .size = 60, .id = at + i });
+		}
+		for (i = 0; i < number; i++)
+			CHECK(xen_vif_receive(ring_of(2, 1) + 3000, 60 + number, 0));
+		kick(0);
+		xen_vif_publish();
+		CHECK_EQUAL(get(0, 0, NETIF_RESPONSE_PRODUCE), at + number);
+		CHECK_EQUAL(get(1, 1, NETIF_RESPONSE_PRODUCE), at + number);
+		for (i = 0; i < number; i++) {
+			CHECK_EQUAL(rx_answer(1, at + i).id, at + i);
+			CHECK_EQUAL(rx_answer(1, at + i).status, 60 + number);
+			CHECK_EQUAL(tx_answer(0, at + i).id, at + i);
+			CHECK_EQUAL(tx_answer(0, at + i).status, NETIF_RSP_OKAY);
+		}
+	}
+	for (i = 3000; i < 4096; i++)
+		CHECK_EQUAL(rings[1][1][i], 0x5a);
+	for (i = NETIF_RING_HEADER + NETIF_RING * 12; i < 4096; i++)
+		CHECK_EQUAL(rings[0][0][i], 0x5a);
+}
+
+/* A guest that changes requests which it has shown: each is read once. */
+static void a_request_is_read_once(void)
+{
+	uint32_t i;
+
+	start();
+	memcpy(&rings[2][1][3000], (uint8_t[]){ 0, 0x16, 0x3e, 0, 0, 1 }, 6);
+	for (i = 0; i < 8; i++)
+		put_rx(1, i, 1);
+	CHECK(xen_vif_receive(ring_of(2, 1) + 3000, 60, 0));
+	memset(&rings[1][1][NETIF_RING_HEADER], 0xff, 8 * 8);
+	for (i = 1; i < 8; i++)
+		CHECK(xen_vif_receive(ring_of(2, 1) + 3000, 60, 0));
+	xen_vif_publish();
+	for (i = 0; i < 8; i++)
+		CHECK_EQUAL(rx_answer(1, i).id, i);
+	CHECK_EQUAL(vif_status(1).received, 8);
+}
+
 static void a_frontend_that_looks_itself_gets_no_event(void)
 {
 	uint32_t i;
@@ -331,6 +385,10 @@ static void a_broken_guest_has_no_window(void)
  * what is taken and one more: no service is endless. */
 static void flip(void)
 {
+	const struct netif_tx_request request = { .reference = 0, .size = 60 };
+
+	memcpy(&rings[0][0][NETIF_RING_HEADER + sent_count % NETIF_RING * sizeof(request)], &request,
+	       sizeof(request));
 	set(0, 0, NETIF_REQUEST_PRODUCE, sent_count + chance(2));
 	set(0, 0, NETIF_RESPONSE_EVENT, sent_count + chance(3));
 }
@@ -528,6 +586,8 @@ static void no_wake_up_is_lost(void)
 int main(void)
 {
 	RUN(answers_are_shown_at_once);
+	RUN(answers_are_in_their_places);
+	RUN(a_request_is_read_once);
 	RUN(a_frontend_that_looks_itself_gets_no_event);
 	RUN(a_frontend_that_waits_gets_one_event);
 	RUN(many_answers_are_an_event_at_once);

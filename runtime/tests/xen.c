@@ -243,6 +243,7 @@ static void a_received_frame_reaches_its_guest(void)
 	put_rx(2, 8, 3);
 	CHECK(xen_vif_receive(ring_of(0, 1) + 3000, 200, HOT_RX_CHECKSUM_OK));
 	CHECK(!memcmp(grants[3], frame, 200));
+	xen_vif_publish();
 	CHECK_EQUAL(rx_answer(2, 0).flags, NETRXF_DATA_VALIDATED);
 	CHECK(xen_vif_receive(ring_of(0, 1) + 3000, 200, 0));	/* no request: dropped */
 	CHECK_EQUAL(vif_status(2).full, 1);
@@ -254,6 +255,7 @@ static void a_received_frame_reaches_its_guest(void)
 	put_rx(2, 9, 1000);
 	frame[5] = 2;
 	xen_vif_receive(ring_of(0, 1) + 3000, 200, 0);	/* a bad grant is answered */
+	xen_vif_publish();
 	CHECK_EQUAL(rx_answer(2, 1).status, NETIF_RSP_ERROR);
 }
 

@@ -98,6 +98,11 @@ bool xen_dom0_write(uint64_t to, const void *from, uint32_t bytes)
 	return at;
 }
 
+bool xen_dom0_read_ready(void *to, uint64_t from, uint32_t bytes)
+{
+	return xen_dom0_read(to, from, bytes);
+}
+
 bool xen_grant_read(struct domain *guest, uint32_t reference, uint32_t offset,
 		    const struct xen_part *parts, uint32_t count)
 {

@@ -27,33 +27,66 @@ static bool has_requests(struct vif *vif, uint32_t count)
 	return produced - ring->taken >= count;
 }
 
-static uint64_t next_entry(struct vif *vif)
+/* Copy requests from the first on that has no answer: up to those that were seen, or the ring's
+ * end, or as many as there is place for. */
+static bool copy_requests(struct vif *vif)
 {
-	return xen_ring_entry(vif->receive.at, vif->receive.taken++,
-			      sizeof(struct netif_rx_request));
+	const struct vif_ring *ring = &vif->receive;
+	struct vif_requests *frames = &vif->frames;
+	uint32_t count = ring->seen - ring->taken;
+
+	if (count > VIF_REQUESTS)
+		count = VIF_REQUESTS;
+	if (count > NETIF_RING - ring->taken % NETIF_RING)
+		count = NETIF_RING - ring->taken % NETIF_RING;
+	frames->from = ring->taken;
+	frames->count = 0;
+	if (!xen_dom0_read(frames->request, xen_ring_entry(ring->at, ring->taken, ring->size),
+			   count * ring->size))
+		return false;
+	frames->count = count;
+	return count;
+}
+
+/* The next one, of those that were seen; NULL: the ring is not there. Each was copied once. */
+static const struct netif_rx_request *next_request(struct vif *vif)
+{
+	const struct vif_requests *frames = &vif->frames;
+
+	if (vif->receive.taken - frames->from >= frames->count && !copy_requests(vif))
+		return NULL;
+	return &frames->request[vif->receive.taken - frames->from];
+}
+
+/* An entry of 8 bytes. */
+static void answer(struct vif *vif, const void *response)
+{
+	uint64_t bytes;
+
+	__builtin_memcpy(&bytes, response, sizeof(bytes));
+	if (!xen_ring_answer(&vif->receive, bytes))
+		xen_vif_break(vif, "its ring is gone");
 }
 
 /* One request answered with the bytes from `from` on. Whether they could be copied. */
 static bool give(struct vif *vif, const struct xen_bytes *bytes, uint32_t from, uint32_t count,
 		 uint16_t flags)
 {
-	const uint64_t entry = next_entry(vif);
-	struct netif_rx_request request;
+	const struct netif_rx_request *request = next_request(vif);
 	struct netif_rx_response response;
 	bool copied;
 
-	if (!xen_dom0_read(&request, entry, sizeof(request))) {
+	if (!request) {
 		xen_vif_break(vif, "its ring is gone");
 		return false;
 	}
-	copied = xen_grant_write(vif->domain, request.reference, bytes, from, count);
+	copied = xen_grant_write(vif->domain, request->reference, bytes, from, count);
 	response = (struct netif_rx_response){
-		.id = request.id,
+		.id = request->id,
 		.flags = flags,
 		.status = copied ? (int16_t)count : NETIF_RSP_ERROR,
 	};
-	if (!xen_dom0_write(entry, &response, sizeof(response)))
-		xen_vif_break(vif, "its ring is gone");
+	answer(vif, &response);
 	return copied;
 }
 
@@ -66,8 +99,7 @@ static void give_extra(struct vif *vif, const struct vif_marks *marks)
 		.gso_type = marks->gso_type,
 	};
 
-	if (!xen_dom0_write(next_entry(vif), &extra, sizeof(extra)))
-		xen_vif_break(vif, "its ring is gone");
+	answer(vif, &extra);
 }
 
 /* Requests that a packet takes; 0 if this guest's frontend does not know such. */
@@ -114,11 +146,14 @@ static bool deliver(struct vif *vif, const struct xen_bytes *bytes, const struct
 
 static bool is_same(const uint8_t *a, const uint8_t *b)
 {
-	uint32_t i, differs = 0;
+	uint32_t first[2];
+	uint16_t last[2];
 
-	for (i = 0; i < ETHERNET_ADDRESS; i++)
-		differs |= a[i] ^ b[i];
-	return !differs;
+	__builtin_memcpy(&first[0], a, 4);
+	__builtin_memcpy(&first[1], b, 4);
+	__builtin_memcpy(&last[0], a + 4, 2);
+	__builtin_memcpy(&last[1], b + 4, 2);
+	return !((first[0] ^ first[1]) | (uint32_t)(last[0] ^ last[1]));
 }
 
 bool xen_vif_switch(const struct vif *from, const uint8_t *destination,
@@ -128,7 +163,7 @@ bool xen_vif_switch(const struct vif *from, const uint8_t *destination,
 	bool known = false;
 	uint32_t i;
 
-	for (i = 0; i < TWIN_XEN_VIFS; i++) {
+	for (i = 0; i < xen_vif_count; i++) {
 		struct vif *vif = &xen_vifs[i];
 
 		if (!vif->domain || vif == from || !(group || is_same(vif->mac, destination)))
@@ -148,7 +183,7 @@ bool xen_vif_receive(uint64_t data, uint32_t length, uint32_t flags)
 	uint8_t destination[ETHERNET_ADDRESS];
 
 	if (length < NETIF_SMALLEST || length > NETIF_GRANT_SIZE ||
-	    !xen_dom0_read(destination, data, sizeof(destination)))
+	    !xen_dom0_read_ready(destination, data, sizeof(destination)))
 		return false;
 	return xen_vif_switch(NULL, destination, &bytes, &marks);
 }

@@ -15,7 +15,7 @@ struct page {
 	uint32_t reference;
 	bool readonly;
 	struct page_info *info;
-	uint8_t *bytes;		/* mapped */
+	uint8_t *bytes;
 };
 
 static void give_back(const struct page *page)
@@ -42,13 +42,13 @@ static bool take(struct page *page, struct domain *guest, uint32_t reference, bo
 		give_back(page);
 		return false;
 	}
-	page->bytes = map_domain_page(frame);
+	/* All memory of a machine without any above 4 GiB is there (attach.c). */
+	page->bytes = xen_at((uint64_t)frame << TWIN_PAGE_SHIFT);
 	return true;
 }
 
 static void release(const struct page *page)
 {
-	unmap_domain_page(page->bytes);
 	if (!page->readonly)
 		put_page_type(page->info);
 	give_back(page);
@@ -90,7 +90,7 @@ static bool copy_part(uint8_t *to, const struct xen_bytes *bytes, uint32_t at, u
 
 	*done = most < room ? most : room;
 	if (first && !bytes->first)
-		return xen_dom0_read(to, bytes->dom0 + at, *done);
+		return xen_dom0_read_ready(to, bytes->dom0 + at, *done);
 	if (first)
 		memcpy(to, (const uint8_t *)bytes->first + at, *done);
 	else

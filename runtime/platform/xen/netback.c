@@ -88,34 +88,30 @@ static bool copy_in(struct vif *vif, struct taken *taken)
 	return true;
 }
 
-/* Of entry i. The extra one, which is the second, was no request. */
-static struct netif_tx_response response_to(const struct netif_packet *packet, uint32_t i,
-					    int16_t status)
+/* A struct netif_tx_response, for entry i. The extra one, which is the second, was no request. */
+static uint64_t response_to(const struct netif_packet *packet, uint32_t i, int16_t status)
 {
 	const uint32_t extra = packet->entries - packet->pieces;
+	struct netif_tx_response response = { .status = NETIF_RSP_NULL };
+	uint32_t bytes;
 
-	if (extra && i == 1)
-		return (struct netif_tx_response){ .status = NETIF_RSP_NULL };
-	return (struct netif_tx_response){
-		.id = packet->piece[i ? i - extra : 0].id, .status = status,
-	};
+	if (!extra || i != 1)
+		response = (struct netif_tx_response){
+			.id = packet->piece[i ? i - extra : 0].id, .status = status,
+		};
+	__builtin_memcpy(&bytes, &response, sizeof(bytes));
+	return bytes;
 }
 
 static void respond(struct vif *vif, const struct taken *taken, int16_t status)
 {
 	uint32_t i;
 
-	for (i = 0; i < taken->packet.entries; i++) {
-		const struct netif_tx_response response = response_to(&taken->packet, i, status);
-
-		if (!xen_dom0_write(xen_ring_entry(vif->transmit.at, vif->transmit.taken + i,
-					     sizeof(struct netif_tx_request)),
-				    &response, sizeof(response))) {
+	for (i = 0; i < taken->packet.entries; i++)
+		if (!xen_ring_answer(&vif->transmit, response_to(&taken->packet, i, status))) {
 			xen_vif_break(vif, "its ring is gone");
 			return;
 		}
-	}
-	vif->transmit.taken += taken->packet.entries;
 }
 
 /* Whether the packet goes on after entry i of those. */
@@ -399,7 +395,7 @@ void xen_vif_service(void)
 	uint32_t i;
 
 	if (!xen_pace_holds())
-		for (i = 0; i < TWIN_XEN_VIFS; i++)
+		for (i = 0; i < xen_vif_count; i++)
 			if (xen_vifs[i].domain)
 				attend(&xen_vifs[i], over);
 	xen_vif_answer(over);

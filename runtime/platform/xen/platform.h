@@ -288,7 +288,8 @@ bool xen_grant_read(struct domain *guest, uint32_t reference, uint32_t offset,
 		    const struct xen_part *parts, uint32_t count);
 /* The first part is in Xen's memory, what is in buffers follows it. */
 struct xen_bytes {
-	const void *first;		/* NULL: the first part is dom0's, at `dom0` */
+	const void *first;		/* NULL: the first part is dom0's, at `dom0`, and the
+					 * window is there (xen_alias_ready) */
 	uint64_t dom0;
 	uint32_t first_length;
 	uint32_t buffer;		/* the first one */
@@ -311,7 +312,8 @@ bool xen_vif_kick(const struct domain *domain, uint32_t port);
 /* Serve those that were kicked, whose packets had to wait or whose time it is; show answers,
  * send events. Served, interrupts on */
 void xen_vif_service(void);
-/* A frame of the card's, in dom0's memory. Whether a guest got it. Served, [off] */
+/* A frame of the card's, in dom0's memory. Whether a guest got it. Served, [off], and the window
+ * is there: driver code gives it */
 bool xen_vif_receive(uint64_t data, uint32_t length, uint32_t flags);
 /* The same without serving anybody. Served, interrupts on */
 void xen_vif_publish(void);

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The answers in a guest's rings: showing them, and whether the guest waits for an event
- * (io/ring.h). An answer is written when its request is served, and shown with all others
- * when the service ends.
+ * (io/ring.h). Answers are kept when their requests are served, written some at a time, and
+ * shown with all others when the service ends.
  *
- *      told            published          taken
- *   ----|-----------------|-----------------|----->
- *       | shown, perhaps  | written, not    | requests
- *       | not seen        | shown           |
+ *      told            published         written           taken
+ *   ----|-----------------|-----------------|-----------------|----->
+ *       | shown, perhaps  | in the ring,    | kept in         | requests
+ *       | not seen        | not shown       | answers[]       |
+ *
+ * Places up to `taken` are the backend's until the answers are shown: nobody else writes there,
+ * and what an answer leaves of its place is zero.
  *
  * io/ring.h asks after each publication whether the guest's event index lies in what was
  * published. Here the question may come later, for several publications at once. No wake-up
@@ -25,7 +28,7 @@
  */
 #include "vif.h"
 
-bool xen_ring_open(struct vif_ring *ring, uint64_t at)
+bool xen_ring_open(struct vif_ring *ring, uint64_t at, uint32_t size)
 {
 	uint32_t answered;
 
@@ -33,6 +36,8 @@ bool xen_ring_open(struct vif_ring *ring, uint64_t at)
 		return false;
 	*ring = (struct vif_ring){
 		.at = at,
+		.size = size,
+		.written = answered,
 		.taken = answered,
 		.seen = answered,
 		.published = answered,
@@ -44,11 +49,29 @@ bool xen_ring_open(struct vif_ring *ring, uint64_t at)
 	return true;
 }
 
+/* The end of the ring may be between. */
+bool xen_ring_write(struct vif_ring *ring)
+{
+	const uint32_t count = ring->taken - ring->written;
+	const uint32_t before_end = NETIF_RING - ring->written % NETIF_RING;
+	const uint32_t first = count < before_end ? count : before_end;
+
+	if (!xen_dom0_write(xen_ring_entry(ring->at, ring->written, ring->size), ring->answers,
+			    first * ring->size) ||
+	    (count > first &&
+	     !xen_dom0_write(xen_ring_entry(ring->at, 0, ring->size),
+			     ring->answers + first * ring->size, (count - first) * ring->size)))
+		return false;
+	ring->written = ring->taken;
+	return true;
+}
+
 bool xen_ring_publish(struct vif_ring *ring)
 {
 	if (ring->published == ring->taken)
 		return true;
-	if (!xen_dom0_write(ring->at + NETIF_RESPONSE_PRODUCE, &ring->taken, sizeof(ring->taken)))
+	if (!xen_ring_write(ring) ||
+	    !xen_dom0_write(ring->at + NETIF_RESPONSE_PRODUCE, &ring->taken, sizeof(ring->taken)))
 		return false;
 	ring->published = ring->taken;
 	/* The other side writes its event index, then looks for responses. */

@@ -147,7 +147,9 @@ static void fill_fragments(struct hot_tx_request *request, const struct xen_pack
 
 static void fill(struct hot_tx_request *request, const struct xen_packet *packet)
 {
-	memset(request, 0, offsetof(struct hot_tx_request, fragment));
+	__builtin_memset(request, 0, offsetof(struct hot_tx_request, header));
+	if (packet->header_length < HOT_HEADER)
+		memset(request->header, 0, HOT_HEADER);
 	request->cookie = packet->rest ? packet->buffer + 1 : 0;
 	request->header_length = packet->header_length;
 	request->checksum_start = packet->checksum_start;
@@ -282,7 +284,9 @@ uint32_t xen_transmit_complete(void)
 {
 	uint32_t i, taken = 0;
 
-	for (i = 0; i < HOT_CPUS; i++)
+	/* Most frames that come find nothing on its way. Whose completion it is, driver code says:
+	 * all are looked at while there is one. */
+	for (i = 0; transmit.in_flight && i < HOT_CPUS; i++)
 		taken += drain(&transmit.channel[i]);
 	return taken;
 }

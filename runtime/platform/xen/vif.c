@@ -8,6 +8,7 @@
 #include "vif.h"
 
 struct vif xen_vifs[TWIN_XEN_VIFS];
+uint32_t xen_vif_count;
 
 void xen_vif_break(struct vif *vif, const char *why)
 {
@@ -57,7 +58,7 @@ void xen_vif_answer(bool over)
 {
 	uint32_t i;
 
-	for (i = 0; i < TWIN_XEN_VIFS; i++) {
+	for (i = 0; i < xen_vif_count; i++) {
 		struct vif *vif = &xen_vifs[i];
 
 		if (!vif->domain)
@@ -107,6 +108,8 @@ static void disconnect(struct vif *vif)
 	if (is_event_due(vif, true))
 		send_event(vif);
 	__atomic_store_n(&vif->domain, NULL, __ATOMIC_RELEASE);
+	while (xen_vif_count && !xen_vifs[xen_vif_count - 1].domain)
+		xen_vif_count--;
 	xen_put_domain(domain);
 }
 
@@ -130,12 +133,14 @@ long xen_vif_connect(const struct twin_xen_vif *given)
 		.kicked = 1,
 	};
 	memcpy(vif->mac, given->mac, sizeof(vif->mac));
-	if (domain == hardware_domain || !xen_ring_open(&vif->transmit, given->transmit_ring) ||
-	    !xen_ring_open(&vif->receive, given->receive_ring)) {
+	if (domain == hardware_domain || !xen_ring_open(&vif->transmit, given->transmit_ring, sizeof(struct netif_tx_request)) ||
+	    !xen_ring_open(&vif->receive, given->receive_ring, sizeof(struct netif_rx_request))) {
 		xen_put_domain(domain);
 		return -XEN_EFAULT;
 	}
 	__atomic_store_n(&vif->domain, domain, __ATOMIC_RELEASE);
+	if (xen_vif_count <= (uint32_t)(vif - xen_vifs))
+		xen_vif_count = vif - xen_vifs + 1;
 	xen_service_request();
 	return 0;
 }

@@ -14,19 +14,33 @@
 
 #define ETHERNET_ADDRESS 6u
 
+/* Answers that are written at once, at most. */
+#define VIF_ANSWERS 16u
+
 /* A ring; its numbers run freely. */
 struct vif_ring {
 	uint64_t at;		/* dom0 address */
-	uint32_t taken;		/* requests: the answer to each is in the ring */
+	uint32_t size;		/* bytes of an entry */
+	uint32_t written;	/* answers that are in the ring; later ones are in answers[] */
+	uint32_t taken;		/* requests, which have their answers */
 	uint32_t seen;		/* requests that were there, at least */
 	uint32_t published;	/* answers that the guest is shown */
 	uint32_t told;		/* ... of which those up to here are no longer news */
+	uint8_t answers[VIF_ANSWERS * sizeof(struct netif_tx_request)];	/* from `written` on */
+};
+
+/* Requests for frames, copied; those from `taken` on are not used yet. */
+#define VIF_REQUESTS 16u
+struct vif_requests {
+	struct netif_rx_request request[VIF_REQUESTS];
+	uint32_t from, count;	/* numbers of the ring */
 };
 
 struct vif {
 	struct domain *domain;		/* NULL: free */
 	struct twin_xen_vif_status status;
 	struct vif_ring transmit, receive;
+	struct vif_requests frames;
 	uint32_t local_port, remote_port;
 	uint8_t mac[ETHERNET_ADDRESS];
 	uint32_t kicked;		/* atomically: it is to be served */
@@ -38,6 +52,8 @@ struct vif {
 
 /* Kicks look at domain and port of any entry without the lock. */
 extern struct vif xen_vifs[TWIN_XEN_VIFS];
+/* Entries from here on are free. */
+extern uint32_t xen_vif_count;
 
 /* Serve it no more; why is for the console. */
 void xen_vif_break(struct vif *vif, const char *why);
@@ -55,8 +71,27 @@ static inline uint64_t xen_ring_entry(uint64_t ring, uint32_t index, uint32_t si
 
 /* ---- ring.c ---- */
 
-/* Go on where it was answered before. False if the ring is not there. */
-bool xen_ring_open(struct vif_ring *ring, uint64_t at);
+/* Go on where it was answered before. `size` is that of an entry. False if the ring is not
+ * there. */
+bool xen_ring_open(struct vif_ring *ring, uint64_t at, uint32_t size);
+/* Write what is kept. False if the ring is not there. */
+bool xen_ring_write(struct vif_ring *ring);
+
+/* The answer to the next request: the first 8 bytes of an entry, and zeroes. False if the ring is
+ * not there. */
+static inline bool xen_ring_answer(struct vif_ring *ring, uint64_t answer)
+{
+	const uint32_t none = 0;
+	uint8_t *place;
+
+	if (ring->taken - ring->written == VIF_ANSWERS && !xen_ring_write(ring))
+		return false;
+	place = ring->answers + (ring->taken++ - ring->written) * ring->size;
+	__builtin_memcpy(place + ring->size - sizeof(none), &none, sizeof(none));
+	__builtin_memcpy(place, &answer, sizeof(answer));
+	return true;
+}
+
 /* Show all answers. False if the ring is not there. */
 bool xen_ring_publish(struct vif_ring *ring);
 /* Whether the guest waits for an event about answers that it was shown. */
