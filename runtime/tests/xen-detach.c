@@ -231,16 +231,16 @@ static void a_hold_lasts_from_the_last_refusal(void)
 static void a_paced_guest_is_looked_at_afterwards(void)
 {
 	begin();
-	put_frames(0, 8);
+	put_frames(0, 20);
 	kick(0);
-	CHECK(get(0, 0, NETIF_REQUEST_EVENT) > 9);
+	CHECK(get(0, 0, NETIF_REQUEST_EVENT) > 21);
 	in_flight = 1;
 	is_refused();
 	put_frames(0, 1);
 	while (end_window())
 		;
-	CHECK_EQUAL(sent_count, 9);
-	CHECK_EQUAL(get(0, 0, NETIF_REQUEST_EVENT), 10);
+	CHECK_EQUAL(sent_count, 21);
+	CHECK_EQUAL(get(0, 0, NETIF_REQUEST_EVENT), 22);
 }
 
 /* Answers from before are told of as ever, frames are still delivered. */

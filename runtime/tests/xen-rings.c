@@ -7,7 +7,7 @@
  */
 #include "xen.h"
 
-enum { BUSY = 4, AHEAD = NETIF_RING / 4 };
+enum { BUSY = 10, AHEAD = NETIF_RING / 4 };
 
 static void put_frames(uint32_t guest, uint32_t count)
 {
