@@ -113,9 +113,31 @@ static uint32_t slots_of(const struct vif *vif, uint32_t length, const struct vi
 	return pages + !!marks->gso_size;
 }
 
-static bool deliver(struct vif *vif, const struct xen_bytes *bytes, const struct vif_marks *marks)
+static bool count_delivery(struct vif *vif, uint32_t length, bool copied)
 {
-	const uint32_t length = bytes->first_length + bytes->buffer_length;
+	if (!copied) {
+		vif->status.refused++;
+		return false;
+	}
+	vif->status.received++;
+	vif->status.received_bytes += length;
+	return true;
+}
+
+/* In one page, as most are. */
+static bool deliver_page(struct vif *vif, const struct xen_bytes *bytes, uint32_t length,
+			 uint16_t flags)
+{
+	if (vif->broken || !has_requests(vif, 1)) {
+		vif->status.full++;
+		return false;
+	}
+	return count_delivery(vif, length, give(vif, bytes, 0, length, flags));
+}
+
+static bool deliver_pages(struct vif *vif, const struct xen_bytes *bytes, uint32_t length,
+			  const struct vif_marks *marks)
+{
 	const uint32_t slots = slots_of(vif, length, marks);
 	uint16_t flags = marks->flags | (marks->gso_size ? NETRXF_EXTRA_INFO : 0);
 	uint32_t at, count;
@@ -133,13 +155,16 @@ static bool deliver(struct vif *vif, const struct xen_bytes *bytes, const struct
 			give_extra(vif, marks);
 		flags = 0;
 	}
-	if (!copied) {
-		vif->status.refused++;
-		return false;
-	}
-	vif->status.received++;
-	vif->status.received_bytes += length;
-	return true;
+	return count_delivery(vif, length, copied);
+}
+
+static bool deliver(struct vif *vif, const struct xen_bytes *bytes, const struct vif_marks *marks)
+{
+	const uint32_t length = bytes->first_length + bytes->buffer_length;
+
+	if (length <= NETIF_GRANT_SIZE && !marks->gso_size)
+		return deliver_page(vif, bytes, length, marks->flags);
+	return deliver_pages(vif, bytes, length, marks);
 }
 
 /* ---- The switch ------------------------------------------------------------------ */
@@ -154,6 +179,16 @@ static bool is_same(const uint8_t *a, const uint8_t *b)
 	__builtin_memcpy(&last[0], a + 4, 2);
 	__builtin_memcpy(&last[1], b + 4, 2);
 	return !((first[0] ^ first[1]) | (uint32_t)(last[0] ^ last[1]));
+}
+
+bool xen_vif_knows(const struct vif *from, const uint8_t *address)
+{
+	const struct vif *vif;
+
+	for (vif = xen_vifs; vif < xen_vifs + xen_vif_count; vif++)
+		if (vif->domain && vif != from && is_same(vif->mac, address))
+			return true;
+	return false;
 }
 
 bool xen_vif_switch(const struct vif *from, const uint8_t *destination,

@@ -24,8 +24,11 @@ static void give_back(const struct page *page)
 	release_grant_for_copy(page->guest, page->reference, page->readonly);
 }
 
+/* For each packet: part of its two callers, which know what `readonly` is. */
+#define INLINE static inline __attribute__((always_inline))
+
 /* `end` is how far the copy goes. */
-static bool take(struct page *page, struct domain *guest, uint32_t reference, bool readonly,
+INLINE bool take(struct page *page, struct domain *guest, uint32_t reference, bool readonly,
 		 uint32_t end)
 {
 	uint16_t offset, length;
@@ -47,7 +50,7 @@ static bool take(struct page *page, struct domain *guest, uint32_t reference, bo
 	return true;
 }
 
-static void release(const struct page *page)
+INLINE void release(const struct page *page)
 {
 	if (!page->readonly)
 		put_page_type(page->info);

@@ -75,11 +75,27 @@ static bool copy_piece(struct vif *vif, struct taken *taken, const struct netif_
 	return xen_grant_read(vif->domain, piece->reference, piece->offset, parts, count);
 }
 
+/* The only piece: what follows the header has room in one buffer. */
+static bool copy_only_piece(struct vif *vif, struct taken *taken)
+{
+	const struct netif_piece *piece = &taken->packet.piece[0];
+	struct xen_part parts[XEN_GRANT_PARTS] = { { .to = taken->header, .bytes = piece->size } };
+
+	if (piece->size <= HOT_HEADER)
+		return xen_grant_read(vif->domain, piece->reference, piece->offset, parts, 1);
+	parts[0].bytes = HOT_HEADER;
+	parts[1].to = xen_buffer_page(taken->buffer, 0);
+	parts[1].bytes = piece->size - HOT_HEADER;
+	return xen_grant_read(vif->domain, piece->reference, piece->offset, parts, 2);
+}
+
 /* Copy the packet's pieces: the header, then the buffers. */
 static bool copy_in(struct vif *vif, struct taken *taken)
 {
 	uint32_t i, at = 0;
 
+	if (taken->packet.pieces == 1)
+		return copy_only_piece(vif, taken);
 	for (i = 0; i < taken->packet.pieces; i++) {
 		if (!copy_piece(vif, taken, &taken->packet.piece[i], at))
 			return false;
@@ -105,9 +121,10 @@ static uint64_t response_to(const struct netif_packet *packet, uint32_t i, int16
 
 static void respond(struct vif *vif, const struct taken *taken, int16_t status)
 {
+	const uint32_t entries = taken->packet.entries;
 	uint32_t i;
 
-	for (i = 0; i < taken->packet.entries; i++)
+	for (i = 0; i < entries; i++)
 		if (!xen_ring_answer(&vif->transmit, response_to(&taken->packet, i, status))) {
 			xen_vif_break(vif, "its ring is gone");
 			return;
@@ -119,8 +136,10 @@ static bool goes_on(const struct netif_tx_request *entries, uint32_t i)
 {
 	const bool extra = entries[0].flags & NETTXF_EXTRA_INFO;
 
-	if (extra && i < 2)
-		return !i || entries[0].flags & NETTXF_MORE_DATA;
+	if (!i)
+		return entries[0].flags & (NETTXF_EXTRA_INFO | NETTXF_MORE_DATA);
+	if (extra && i == 1)
+		return entries[0].flags & NETTXF_MORE_DATA;
 	return entries[i].flags & NETTXF_MORE_DATA;
 }
 
@@ -156,7 +175,7 @@ static bool has_copied(uint32_t at, uint32_t count)
 	return judged <= copied_count && copied_count - judged >= count;
 }
 
-/* Those of the packet at `at`, of which so many are in the ring; *count is how many it has, if
+/* Those of the packet at `at`, of which so many are in the ring, one at least; *count is how many it has, if
  * they are all there. NULL: the ring is not there. */
 static const struct netif_tx_request *entries_at(const struct vif *vif, uint32_t at,
 						 uint32_t available, uint32_t *count)
@@ -167,7 +186,7 @@ static const struct netif_tx_request *entries_at(const struct vif *vif, uint32_t
 	if (!has_copied(at, most) && !copy_entries(vif, at, available))
 		return NULL;
 	entries = copied + (at - copied_from);
-	for (*count = 0; *count < most && (!*count || goes_on(entries, *count - 1)); ++*count)
+	for (*count = 1; *count < most && goes_on(entries, *count - 1); ++*count)
 		;
 	return entries;
 }
@@ -238,6 +257,8 @@ static bool switch_out(struct vif *vif, const struct taken *taken, const struct 
 		.gso_size = packet->gso_size, .gso_type = packet->gso_type,
 	};
 
+	if (!xen_is_group(taken->header) && !xen_vif_knows(vif, taken->header))
+		return true;
 	if (flags & (NETTXF_CSUM_BLANK | NETTXF_DATA_VALIDATED))
 		marks.flags |= NETRXF_DATA_VALIDATED;
 	if (flags & NETTXF_CSUM_BLANK)

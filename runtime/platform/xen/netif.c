@@ -50,6 +50,21 @@ static bool settle_sizes(struct netif_packet *packet)
 	return true;
 }
 
+/* A packet in one entry, as most are. */
+static enum netif_verdict parse_only(const struct netif_tx_request *entry,
+				     struct netif_packet *packet)
+{
+	packet->size = entry->size;
+	packet->flags = entry->flags;
+	packet->pieces = 0;
+	packet->entries = 1;
+	packet->gso_size = 0;
+	packet->gso_type = 0;
+	take(packet, entry);
+	return packet->size >= NETIF_SMALLEST && is_piece(&packet->piece[0]) ? NETIF_PACKET :
+									       NETIF_MALFORMED;
+}
+
 enum netif_verdict netif_parse(const struct netif_tx_request *entries, uint32_t available,
 			       struct netif_packet *packet)
 {
@@ -57,6 +72,8 @@ enum netif_verdict netif_parse(const struct netif_tx_request *entries, uint32_t 
 
 	if (!available)
 		return NETIF_INCOMPLETE;
+	if (!(entries[0].flags & (NETTXF_EXTRA_INFO | NETTXF_MORE_DATA)))
+		return parse_only(&entries[0], packet);
 	*packet = (struct netif_packet){
 		.size = entries[0].size, .flags = entries[0].flags, .entries = 1,
 	};

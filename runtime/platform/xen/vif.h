@@ -124,6 +124,8 @@ struct vif_marks {
 	uint8_t gso_type;
 };
 
+/* Whether that is the address of a guest, but `from` (or NULL). */
+bool xen_vif_knows(const struct vif *from, const uint8_t *address);
 /*
  * Give a packet to the guests that its destination names, but `from` (or NULL). Whether
  * there is one; it may have had no room.
