@@ -38,6 +38,7 @@
 #   TWIN_XEN_FAULTS faults of `campaign` (default 500)
 #   TWIN_XEN_LIMIT  seconds that a scenario may take (default 1800)
 #   TWIN_XEN_FRAMES frames that `count` sends and receives of each size (default 2000)
+#   TWIN_XEN_GUESTS guests that are connected while `count` counts one's frames (default 1, at most 8)
 #   TWIN_XEN_PATIENCE  how many times longer every wait inside may take (default 1)
 set -eu
 
@@ -48,6 +49,7 @@ guest=${TWIN_XEN_GUEST:-$xen_release}
 limit=${TWIN_XEN_LIMIT:-1800}
 patience=${TWIN_XEN_PATIENCE:-1}
 frames=${TWIN_XEN_FRAMES:-2000}
+guests=${TWIN_XEN_GUESTS:-1}
 
 die() {
     printf 'xen.sh: %s\n' "$*" >&2
@@ -206,10 +208,10 @@ boot() (
     cd "$1"
     mkfifo monitor.in monitor.out
     sum=$(sha256sum <data | cut -d ' ' -f 1)
-    words="twin.sum=$sum twin.rounds=$rounds twin.faults=${TWIN_XEN_FAULTS:-500} twin.patience=$patience twin.guest_memory=256 twin.guest_cpus=$(($2 - 1)) twin.frames=$frames"
+    words="twin.sum=$sum twin.rounds=$rounds twin.faults=${TWIN_XEN_FAULTS:-500} twin.patience=$patience twin.guest_memory=$((guests > 3 ? 224 : 256)) twin.guest_cpus=$(($2 - 1)) twin.frames=$frames twin.guests=$guests"
     # shellcheck disable=SC2046
     timeout -k 5 "$limit" qemu-system-x86_64 -accel tcg -cpu qemu64,+bmi1,+bmi2 -smp "$2" \
-        -m 2048 -nodefaults -no-reboot -display none \
+        -m $((guests > 3 ? 3072 : 2048)) -nodefaults -no-reboot -display none \
         -chardev pipe,id=monitor,path=monitor -mon chardev=monitor,mode=readline \
         -serial file:console.log -serial file:results.log \
         -netdev "user,id=network,guestfwd=tcp:10.0.2.100:7001-cmd:sh peer.sh down,guestfwd=tcp:10.0.2.100:7002-cmd:sh peer.sh up,guestfwd=tcp:10.0.2.100:7003-cmd:sh peer.sh payload,guestfwd=tcp:10.0.2.100:7004-cmd:sh peer.sh frames,guestfwd=tcp:10.0.2.100:7006-cmd:sh peer.sh link" \

@@ -48,8 +48,9 @@ static int die(const char *what)
 
 static struct sockaddr_ll address_of(const char *interface)
 {
-	/* Locally administered: nobody's. */
-	static const uint8_t nobody[6] = { 2, 0, 0, 0, 0, 0x99 };
+	/* Of 10.0.2.2 in QEMU's network, which drops them: a bridge knows where it is, and
+	 * does not flood. */
+	static const uint8_t host[6] = { 0x52, 0x55, 10, 0, 2, 2 };
 	struct sockaddr_ll address = {
 		.sll_family = AF_PACKET, .sll_protocol = htons(PROTOCOL), .sll_halen = 6,
 		.sll_ifindex = (int)if_nametoindex(interface),
@@ -57,7 +58,7 @@ static struct sockaddr_ll address_of(const char *interface)
 
 	if (!address.sll_ifindex)
 		die(interface);
-	memcpy(address.sll_addr, nobody, sizeof(nobody));
+	memcpy(address.sll_addr, host, sizeof(host));
 	return address;
 }
 

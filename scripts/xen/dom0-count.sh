@@ -2,7 +2,8 @@
 # What a packet costs in instructions: a guest's frames through stock netback, bridge and e1000
 # of dom0; then, in the same boot, another guest's through the driver inside Xen. The guest's
 # program marks where counting begins and ends (scripts/xen/count-plugin.c), and dom0 has nothing
-# to do meanwhile but wait.
+# to do meanwhile but wait. With more guests than one (TWIN_XEN_GUESTS) the others are connected and
+# do nothing.
 . /twin.sh
 
 # Without it Xen executes a guest's rdtsc in software, several times a packet: the emulator's
@@ -20,6 +21,27 @@ is_done() {
 mkfifo /tmp/never
 pause() {
     read -r -t "$1" _ <>/tmp/never
+}
+
+guests=$(option guests)
+others=
+n=3
+while [ $n -lt $((guests + 2)) ]; do
+    others="$others $n"
+    n=$((n + 1))
+done
+
+begin_others() {
+    for other in $others; do
+        start_guest "$other" rest && connected "$other"
+    done
+}
+
+end_others() {
+    for other in $others; do
+        try 60 "guest$other/destroy" xl destroy "guest$other"
+        gone "$other"
+    done
 }
 
 # count N: a guest whose windows have marks from 8 * (N - 1) on.
@@ -44,7 +66,9 @@ brctl addif br0 eth0
 ip link set br0 up
 ip link set eth0 up
 await 60 carrier grep -q 1 /sys/class/net/eth0/carrier
+begin_others
 count 1
+end_others
 ip link set br0 down
 brctl delbr br0
 must 60 netback-away rmmod xen-netback
@@ -53,8 +77,10 @@ must 60 netback-away rmmod xen-netback
 
 load_modules
 attach_eth0
+begin_others
 count 2
 cat $twin/status
 is state 1 && is aborts 0
 step alive $? "state $(status_of state), $(status_of aborts) aborts"
+end_others
 detach_eth0
