@@ -128,6 +128,8 @@ pub enum PathName {
 /// A stage of the packet path that can be on or off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum StageName {
+    /// TCP segments that one poll finds are one packet for their guest
+    Aggregate,
     /// Guests' addresses by a hash, packets from guest to guest, checked source addresses,
     /// a limit for packets to all
     Bridge,

@@ -2,7 +2,7 @@
 //! packets, none is lost or late, whatever the timer, the count or the pool does.
 
 use e1000_sim::image::files::Files;
-use e1000_sim::live::price::{Price, QUOTED};
+use e1000_sim::live::price::{MergedPrice, Price, QUOTED};
 use e1000_sim::live::receive::{Offered, Outcome, receive, wire_time};
 use e1000_sim::live::rig::Rig;
 use e1000_sim::live::rows::with_rig;
@@ -24,6 +24,12 @@ const PRICE: Price = Price {
     round: 300,
     guest: 300,
     taken: 500,
+    merged: MergedPrice {
+        handed: 0,
+        segment: 0,
+        given: 0,
+        taken: 0,
+    },
 };
 
 /// One instance a process, so all in one; interrupts of the card are not throttled.

@@ -10,7 +10,9 @@ use command_line::text::number;
 use e1000_sim::live::clock::HZ;
 use e1000_sim::live::price::{Crossings, Price, QUOTED, QUOTED_FROM};
 use e1000_sim::live::receive::Outcome;
-use e1000_sim::live::rows::{self, Added, BUDGET, Pair, Point, RowName, STEP, Seen};
+use e1000_sim::live::rows::{
+    self, Added, BUDGET, ByLimit, Merging, Pair, Point, RowName, STEP, Seen,
+};
 use serde::Serialize;
 
 use crate::processor::Processor;
@@ -19,6 +21,9 @@ use crate::run::{Job, failed};
 
 /// What the design sets for `bridge` and `notify` together, in cycles a packet of 60 bytes.
 const ADDED_AT_MOST: u64 = 100;
+
+/// The least R^2 of `x + y / k` that the design sets for aggregation.
+const FIT: f64 = 0.98;
 
 /// What a row came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -76,6 +81,37 @@ pub struct Split {
     points: Vec<Point>,
 }
 
+/// Instructions of a segment as `each + packet / k`, for a limit of k (thesis, 3.6.2).
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Fit {
+    each: f64,
+    packet: f64,
+    r2: f64,
+}
+
+impl Fit {
+    /// The line of least squares in `1 / k`, of the limits with which segments are merged.
+    fn of(by_limit: &[ByLimit]) -> Option<Fit> {
+        let merged = by_limit.iter().filter(|by| by.limit > 1);
+        let points: Vec<(f64, f64)> = merged
+            .map(|by| (1.0 / f64::from(by.limit), by.instructions))
+            .collect();
+        let mean = |of: &dyn Fn(&(f64, f64)) -> f64| {
+            points.iter().map(of).sum::<f64>() / points.len() as f64
+        };
+        let (x, y) = (mean(&|p| p.0), mean(&|p| p.1));
+        let (xx, yy) = (mean(&|p| (p.0 - x).powi(2)), mean(&|p| (p.1 - y).powi(2)));
+        let xy = mean(&|p| (p.0 - x) * (p.1 - y));
+        let packet = xy / xx;
+        let r2 = xy * xy / (xx * yy);
+        r2.is_finite().then_some(Fit {
+            each: y - packet * x,
+            packet,
+            r2,
+        })
+    }
+}
+
 /// All rows.
 #[derive(Debug, Serialize)]
 pub struct Rows {
@@ -89,6 +125,9 @@ pub struct Rows {
     /// Counted when each process began: one for each throttle of the card.
     prices: Vec<Price>,
     added: Option<Added>,
+    merging: Option<Merging>,
+    /// Of that, by its limits.
+    fit: Option<Fit>,
 }
 
 /// Measures; leaves `rows.json` and `rows.txt` in the directory.
@@ -126,6 +165,8 @@ fn paper(pair: &Pair) -> (&'static str, Option<f64>) {
         (RowName::Bvic, 9, _) => ("Dong: TCP, 200 to 129% of a processor", Some(1.55)),
         (RowName::Bvic, 1, _) => ("Dong: UDP 3.3% less, TCP 14.5%", Some(1.0 / 0.967)),
         (RowName::Bvic, ..) => ("Dong: only drawn", None),
+        (RowName::Aggregation, 1, _) => ("Menon: 45% more, by way of dom0", Some(1.45)),
+        (RowName::Aggregation, ..) => ("Menon: one stream a card", None),
     }
 }
 
@@ -189,6 +230,11 @@ impl Rows {
             rows: seen.pairs.into_iter().map(Row::new).collect(),
             prices: seen.prices,
             added: seen.added,
+            fit: seen
+                .merging
+                .as_ref()
+                .and_then(|merging| Fit::of(&merging.by_limit)),
+            merging: seen.merging,
         }
     }
 
@@ -217,7 +263,8 @@ impl Rows {
         );
         out += &self.pairs();
         out += &self.splits();
-        out + &self.prices()
+        out += &self.prices();
+        out + &self.merging()
     }
 
     fn pairs(&self) -> String {
@@ -283,6 +330,43 @@ impl Rows {
                 split.verdict.text()
             );
         }
+        out
+    }
+
+    fn merging(&self) -> String {
+        let Some(merging) = &self.merging else {
+            return String::new();
+        };
+        let mut out = "\naggregation: segments a packet".to_owned();
+        let rows = self.rows.iter().map(|row| &row.pair);
+        for pair in rows.filter(|pair| pair.row == RowName::Aggregation) {
+            let segments = pair.on.packets as f64 / pair.on.handed.max(1) as f64;
+            let _ = write!(out, ", {} guests {segments:.1}", pair.guests);
+        }
+        out += "\n  instructions a segment by its limit:";
+        for by in &merging.by_limit {
+            let _ = write!(out, "  {}: {:.0}", by.limit, by.instructions);
+        }
+        if let Some(fit) = self.fit {
+            let _ = write!(
+                out,
+                "\n  from 2 on {:.0} + {:.0}/k, R^2 {:.4}: {}",
+                fit.each,
+                fit.packet,
+                fit.r2,
+                Verdict::of(fit.r2 >= FIT).text()
+            );
+        }
+        let [off, on] = merging.lone;
+        let crossings = self.crossings.interrupt + self.crossings.virtual_interrupt;
+        let more = (on + crossings) as f64 / (off + crossings).max(1) as f64;
+        let _ = writeln!(
+            out,
+            "\n  a segment by itself: {off} instructions without it, {on} with it; with both crossings \
+             {:.1}% more (at most 1: {})",
+            (more - 1.0) * 100.0,
+            Verdict::of(more <= 1.01).text()
+        );
         out
     }
 

@@ -6,6 +6,7 @@
 //!                  ├─ guests > local queues ─ deliver ─> guests
 //!                  └─ spoofed, storm: refused, dropped
 //! host_receive ─ bridge ─> the switch's queues ─ notify ─ deliver ─> guests
+//!      └ frames, or aggregates of segments: `aggregate` is on in the hot routines
 //! ```
 //!
 //! A packet that does not go to the wire is settled when it is submitted: its completion
@@ -24,7 +25,10 @@ use crate::hypervisor::instance::Service;
 use crate::measure::profile::Component;
 use crate::memory::Machine;
 use crate::packets::packet_loop::{Card, Engine, Stop};
-use crate::packets::rings::{Done, RX_FRAGMENTS, RX_HELD, RX_PIECES, RX_UNWANTED, Request, Sent};
+use crate::packets::rings::{
+    Done, RX_FRAGMENTS, RX_HELD, RX_PIECES, RX_UNWANTED, Request, SEGMENTS, Sent,
+};
+use crate::stages::aggregate::{self, AggregateCounts, Merged};
 use crate::stages::bridge::{self, Bridge, STORM, Way};
 use crate::stages::local::{Local, Unfit};
 use crate::stages::notify::{self, AT_ONCE, Notify};
@@ -35,8 +39,11 @@ use crate::traffic::source::TrafficSource;
 pub const SERVICES: [(&str, Service); 1] = [("host_receive", host_receive)];
 
 static NOTIFY: AtomicPtr<packet_path::Notify> = AtomicPtr::new(std::ptr::null_mut());
-/// Packets that were put into guests' queues by it.
+/// Packets that were put into guests' queues by it; of an aggregate, its segments.
 static ARRIVED: AtomicU64 = AtomicU64::new(0);
+/// Aggregates among them, and their segments.
+static AGGREGATES: AtomicU64 = AtomicU64::new(0);
+static MERGED: AtomicU64 = AtomicU64::new(0);
 static BRIDGE: AtomicPtr<packet_path::Bridge> = AtomicPtr::new(std::ptr::null_mut());
 /// The machine's time in nanoseconds when the last batch or interrupt began.
 static NOW: AtomicU64 = AtomicU64::new(0);
@@ -55,6 +62,8 @@ pub struct Staged<'a> {
     /// What the stages are around.
     pub twin: TwinEngine<'a>,
     stages: Stages,
+    /// Most segments of an aggregate, if the stage is on.
+    segments: u32,
     bridge: Bridge,
     local: Local<'a>,
     places: Vec<Place>,
@@ -84,6 +93,7 @@ impl<'a> Staged<'a> {
         Staged {
             twin,
             stages,
+            segments: aggregate::LIMIT,
             bridge,
             local: Local::new(machine, guests),
             places: Vec::new(),
@@ -118,6 +128,10 @@ impl<'a> Staged<'a> {
     /// Other stages from now on, between two batches.
     pub fn set_stages(&mut self, stages: Stages) {
         self.stages = stages;
+        self.twin.set_aggregate(match stages.has(Stage::Aggregate) {
+            true => self.segments,
+            false => 0,
+        });
         BRIDGE.store(
             match stages.has(Stage::Bridge) {
                 true => self.bridge.raw(),
@@ -139,7 +153,21 @@ impl<'a> Staged<'a> {
         self.notify.set(limits);
     }
 
-    /// Packets that came in for guests so far, while `notify` is on.
+    /// Another limit of the stage `aggregate`: segments of a packet.
+    pub fn set_segments(&mut self, segments: u32) {
+        self.segments = segments;
+        self.set_stages(self.stages);
+    }
+
+    /// Aggregates that came in for guests so far, while `notify` is on, and their segments.
+    pub fn merged(&self) -> Merged {
+        Merged {
+            aggregates: AGGREGATES.load(Ordering::Relaxed),
+            segments: MERGED.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Packets that came in for guests so far, while `notify` is on; segments of aggregates.
     pub fn arrived(&self) -> u64 {
         ARRIVED.load(Ordering::Relaxed)
     }
@@ -166,7 +194,9 @@ impl<'a> Staged<'a> {
     /// The counts of the stages that are on.
     pub fn counts(&self) -> StageCounts {
         let bridge = self.stages.has(Stage::Bridge);
+        let aggregate = self.stages.has(Stage::Aggregate);
         StageCounts {
+            aggregate: aggregate.then(|| AggregateCounts::read(|name| self.twin.counter(name))),
             bridge: bridge.then(|| self.bridge.counts()),
             local: bridge.then(|| self.local.counts()),
             notify: self.stages.has(Stage::Notify).then(|| self.notify.counts()),
@@ -355,18 +385,12 @@ extern "C" fn host_receive(cpu: *mut Cpu, frame: *mut Frame) -> c_int {
     }
     // SAFETY: the runtime gives a frame.
     let frame = unsafe { &mut *frame };
-    let Some(arrival) = arrival(frame) else {
-        frame.rax = u64::from(RX_UNWANTED);
-        return runtime::OK;
-    };
+    let arrival = arrival(frame);
+    if arrival.flags & (RX_FRAGMENTS | RX_PIECES) != 0 {
+        return host_receive_pieces(bridge, frame, &arrival);
+    }
     let mut header = [0u8; BRIDGE_HEADER];
-    let to = header.as_mut_ptr().cast::<c_void>();
-    // SAFETY: the instance is entered; as many bytes as the header has.
-    let copied = unsafe {
-        let instance = INSTANCE.load(Ordering::Relaxed);
-        packet_path::twin_copy_from_dom0(instance, to, arrival.data, BRIDGE_HEADER as u32)
-    };
-    if (arrival.length as usize) < BRIDGE_HEADER || copied != runtime::OK {
+    if !read_header(arrival.data, arrival.length, &mut header) {
         return runtime::ABORTED;
     }
     // SAFETY: set by an engine that lives, as the driver runs.
@@ -379,17 +403,101 @@ extern "C" fn host_receive(cpu: *mut Cpu, frame: *mut Frame) -> c_int {
     answer(frame, verdict)
 }
 
-/// The packet that `host_receive` is called with; none if it is in pieces.
-fn arrival(frame: &Frame) -> Option<Arrival> {
+/// The packet that `host_receive` is called with.
+#[inline(always)]
+fn arrival(frame: &Frame) -> Arrival {
     let [data, length, buffer, flags, vlan, _] = frame.registers;
-    // Frames longer than a page are not supported: the MTU is Ethernet's.
-    (flags as u32 & (RX_FRAGMENTS | RX_PIECES) == 0).then_some(Arrival {
+    Arrival {
         buffer,
         data,
         length: length as u32,
         flags: flags as u32,
         vlan: vlan as u32,
-    })
+    }
+}
+
+/// What the bridge reads of a frame; whether it is dom0's, and not shorter.
+#[inline(always)]
+fn read_header(data: u64, length: u32, header: &mut [u8; BRIDGE_HEADER]) -> bool {
+    let copied = copy_in(data, header);
+    length as usize >= BRIDGE_HEADER && copied
+}
+
+/// Bytes of dom0's, inside an import; whether they are.
+#[inline(always)]
+fn copy_in(from: u64, to: &mut [u8]) -> bool {
+    let room = to.as_mut_ptr().cast::<c_void>();
+    // SAFETY: the instance is entered; as many bytes as there is room for.
+    let copied = unsafe {
+        let instance = INSTANCE.load(Ordering::Relaxed);
+        packet_path::twin_copy_from_dom0(instance, room, from, to.len() as u32)
+    };
+    copied == runtime::OK
+}
+
+/// Bytes of an aggregate before its pieces, and of a piece (`struct twin_aggregate`).
+const HEAD: usize = 8;
+const PIECE: usize = 16;
+
+/// `host_receive` of a packet that is not in one piece.
+#[cold]
+fn host_receive_pieces(
+    bridge: *mut packet_path::Bridge,
+    frame: &mut Frame,
+    arrival: &Arrival,
+) -> c_int {
+    if arrival.flags & RX_FRAGMENTS != 0 {
+        // Frames longer than a page are not supported: the MTU is Ethernet's.
+        return answer(frame, runtime::SWITCH_UNWANTED);
+    }
+    let mut first = [0u8; HEAD + PIECE];
+    if (arrival.length as usize) < first.len() || !copy_in(arrival.data, &mut first) {
+        return runtime::ABORTED;
+    }
+    let [.., a, b, c, d, _, _, _, _] = first;
+    let length = u32::from_le_bytes([a, b, c, d]);
+    let data = first[HEAD..]
+        .first_chunk()
+        .map_or(0, |d| u64::from_le_bytes(*d));
+    let mut header = [0u8; BRIDGE_HEADER];
+    if !read_header(data, length, &mut header) {
+        return runtime::ABORTED;
+    }
+    // The switch refuses an aggregate whose own word says another number.
+    let segments = (arrival.length as usize - HEAD).div_ceil(PIECE) as u32;
+    // SAFETY: set by an engine that lives, as the driver runs.
+    let verdict = match unsafe { way_of_all(bridge, &header, segments) } {
+        // SAFETY: set before the driver runs.
+        Way::Guests(guests) | Way::Both(guests) => unsafe {
+            hold_aggregate(guests, arrival, segments)
+        },
+        Way::Nowhere | Way::Wire | Way::Spoofed | Way::Storm => runtime::SWITCH_UNWANTED,
+    };
+    answer(frame, verdict)
+}
+
+/// The way of an aggregate. To a group each of its segments is a packet: otherwise a storm
+/// would have as many times its limit.
+///
+/// # Safety
+/// As [`bridge::receive`].
+unsafe fn way_of_all(
+    bridge: *mut packet_path::Bridge,
+    header: &[u8; BRIDGE_HEADER],
+    segments: u32,
+) -> Way {
+    let now = NOW.load(Ordering::Relaxed);
+    // SAFETY: the caller's promise.
+    let mut way = unsafe { bridge::receive(bridge, header, now) };
+    let group = header[0] & 1 != 0;
+    for _ in 1..segments.min(SEGMENTS) {
+        if !group || way == Way::Storm {
+            break;
+        }
+        // SAFETY: the caller's promise.
+        way = unsafe { bridge::receive(bridge, header, now) };
+    }
+    way
 }
 
 /// What `host_receive` returns, or that the driver is to be aborted.
@@ -410,11 +518,51 @@ unsafe fn hold(guests: u64, arrival: &Arrival) -> c_int {
     let switch = SWITCH.load(Ordering::Relaxed);
     // SAFETY: the caller's promise.
     let verdict = unsafe { packet_path::twin_switch_hold(switch, guests, arrival) };
-    let notify = NOTIFY.load(Ordering::Relaxed);
-    if verdict == runtime::SWITCH_HELD && !notify.is_null() {
-        ARRIVED.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller's promise; its engine waits for the driver.
-        unsafe { notify::arrived(notify, guests, NOW.load(Ordering::Relaxed)) };
+    if verdict == runtime::SWITCH_HELD {
+        // SAFETY: the caller's promise.
+        unsafe { tell(guests, 1) };
     }
     verdict
+}
+
+/// The same for an aggregate, whose pieces the switch checks. It reads the address again:
+/// a dom0 that changes it in between has another guest get the packet, which it may have by
+/// naming it at first, and one told for nothing.
+///
+/// # Safety
+/// As [`hold`]; inside an import.
+unsafe fn hold_aggregate(guests: u64, arrival: &Arrival, segments: u32) -> c_int {
+    // SAFETY: the caller's promise.
+    let verdict = unsafe {
+        runtime::twin_switch_receive_aggregate(
+            SWITCH.load(Ordering::Relaxed),
+            INSTANCE.load(Ordering::Relaxed),
+            arrival,
+        )
+    };
+    if verdict == runtime::SWITCH_HELD {
+        // Each segment has a buffer of the driver's, which waits with it.
+        // SAFETY: the caller's promise.
+        if unsafe { tell(guests, segments) } {
+            AGGREGATES.fetch_add(1, Ordering::Relaxed);
+            MERGED.fetch_add(u64::from(segments), Ordering::Relaxed);
+        }
+    }
+    verdict
+}
+
+/// Guests are to be told of packets; false without `notify`.
+///
+/// # Safety
+/// As [`hold`].
+#[inline(always)]
+unsafe fn tell(guests: u64, packets: u32) -> bool {
+    let notify = NOTIFY.load(Ordering::Relaxed);
+    if notify.is_null() {
+        return false;
+    }
+    ARRIVED.fetch_add(u64::from(packets), Ordering::Relaxed);
+    // SAFETY: the caller's promise; its engine waits for the driver.
+    unsafe { notify::arrived(notify, guests, packets, NOW.load(Ordering::Relaxed)) };
+    true
 }

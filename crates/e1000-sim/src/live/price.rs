@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! interrupt with k packets      interrupt + k * packet     handler, poll, bridge, notify
+//!    of which a aggregates of s segments: a * merged.handed + s * merged.segment for theirs
 //! g guests take k packets       round + g * guest + k * taken
 //! ```
 
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::rig::Rig;
 use crate::measure::steps;
 use crate::packets::packet_loop::Stop;
+use crate::stages::aggregate::Merged;
 
 /// Cycles of what no process of the testbed can show: both parts run without privileges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,13 +47,31 @@ pub struct Price {
     pub guest: u64,
     /// A packet that it takes.
     pub taken: u64,
+    /// In place of `packet` and `taken` for what the stage `aggregate` has merged.
+    #[serde(default)]
+    pub merged: MergedPrice,
 }
 
+/// Instructions for aggregates and their segments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MergedPrice {
+    /// An aggregate, up to its guest's queue, without its segments.
+    pub handed: u64,
+    /// A segment of it.
+    pub segment: u64,
+    /// An aggregate that a guest takes, without its segments.
+    pub given: u64,
+    /// A segment of it.
+    pub taken: u64,
+}
+
+/// Segments of the least aggregate.
+const FEW: u32 = 2;
 /// Packets of the larger of two samples: more than the queue's and pool's batches hide.
 const MANY: u32 = 9;
 
 impl Price {
-    /// Counts it on a rig that has moved packets before.
+    /// Counts it on a rig that has moved packets before, and whose stage `aggregate` is off.
     ///
     /// # Errors
     /// The driver stopped.
@@ -69,17 +89,64 @@ impl Price {
             round: one.deliver.saturating_sub(guest + taken),
             guest,
             taken,
+            merged: MergedPrice::default(),
         })
     }
 
-    /// Of an interrupt that brings so many packets.
-    pub fn of_interrupt(&self, packets: u64) -> u64 {
-        self.interrupt + packets * self.packet
+    /// The same with the stage `aggregate`, on streams of segments. What a guest costs is in
+    /// what it takes.
+    ///
+    /// # Errors
+    /// The driver stopped.
+    pub fn count_merged(rig: &mut Rig<'_>) -> Result<Price, Stop> {
+        // From a stream's begin, where no write of its sender ends.
+        let mut sample = |packets, guests| {
+            rig.stream(true);
+            sample(rig, packets, guests)
+        };
+        let one = sample(1, 1)?;
+        let apart = sample(3, 3)?;
+        let few = sample(FEW, 1)?;
+        let many = sample(FEW + MANY, 1)?;
+        let further = |less: u64, more: u64, by: u32| more.saturating_sub(less) / u64::from(by);
+        let packet = further(one.interrupt, apart.interrupt, 2);
+        let taken = further(one.deliver, apart.deliver, 2);
+        let interrupt = one.interrupt.saturating_sub(packet);
+        let round = one.deliver.saturating_sub(taken);
+        let segment = further(few.interrupt, many.interrupt, MANY);
+        let given = further(few.deliver, many.deliver, MANY);
+        let segments = u64::from(FEW);
+        let merged = MergedPrice {
+            handed: few.interrupt.saturating_sub(interrupt + segments * segment),
+            segment,
+            given: few.deliver.saturating_sub(round + segments * given),
+            taken: given,
+        };
+        Ok(Price {
+            interrupt,
+            packet,
+            round,
+            guest: 0,
+            taken,
+            merged,
+        })
+    }
+
+    /// Of an interrupt that brings so many packets, of which some are merged.
+    pub fn of_interrupt(&self, packets: u64, merged: Merged) -> u64 {
+        self.interrupt
+            + packets.saturating_sub(merged.segments) * self.packet
+            + merged.aggregates * self.merged.handed
+            + merged.segments * self.merged.segment
     }
 
     /// Of a delivery.
-    pub fn of_delivery(&self, guests: u64, packets: u64) -> u64 {
-        self.round + guests * self.guest + packets * self.taken
+    pub fn of_delivery(&self, guests: u64, packets: u64, merged: Merged) -> u64 {
+        self.round
+            + guests * self.guest
+            + packets.saturating_sub(merged.segments) * self.taken
+            + merged.aggregates * self.merged.given
+            + merged.segments * self.merged.taken
     }
 
     /// What an interrupt of the card costs whatever it brings: C_p of the formula.
@@ -93,12 +160,20 @@ impl Price {
     }
 }
 
-struct Sample {
-    interrupt: u64,
-    deliver: u64,
+/// Instructions of an interrupt with packets, and of their delivery.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample {
+    /// Handler and polls.
+    pub interrupt: u64,
+    /// The guests' part.
+    pub deliver: u64,
 }
 
-fn sample(rig: &mut Rig<'_>, packets: u32, guests: u32) -> Result<Sample, Stop> {
+/// Counts so many packets, by turns to so many guests.
+///
+/// # Errors
+/// The driver stopped.
+pub fn sample(rig: &mut Rig<'_>, packets: u32, guests: u32) -> Result<Sample, Stop> {
     for number in 0..packets {
         rig.arrive(number % guests);
     }

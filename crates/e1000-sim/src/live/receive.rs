@@ -18,6 +18,7 @@ use super::clock::Clock;
 use super::price::{Crossings, Price};
 use super::rig::Rig;
 use crate::packets::packet_loop::Stop;
+use crate::stages::aggregate::Merged;
 
 /// Preamble, frame check sequence and gap of a frame, in bytes (IEEE 802.3, 4.4.2).
 const AROUND: u64 = 8 + 4 + 12;
@@ -43,6 +44,9 @@ pub struct Offered {
 pub struct Outcome {
     /// Frames that guests got.
     pub packets: u64,
+    /// Packets that they were when they were handed on: fewer, if segments were merged.
+    #[serde(default)]
+    pub handed: u64,
     /// Frames for which the card had no room.
     pub missed: u64,
     /// Frames that the card had and no guest got: a guest's queue was full.
@@ -99,6 +103,8 @@ struct Run<'r, 's> {
     /// When the frames that a guest is to get arrived.
     waiting: Vec<VecDeque<u64>>,
     latencies: Vec<u64>,
+    /// What was merged that no delivery has been charged for.
+    unread: Merged,
     outcome: Outcome,
 }
 
@@ -123,6 +129,7 @@ pub fn receive(
         sent: 0,
         waiting: vec![VecDeque::new(); offered.guests as usize],
         latencies: Vec::new(),
+        unread: Merged::default(),
         outcome: Outcome::default(),
     };
     while run.step()? {}
@@ -204,11 +211,15 @@ impl Run<'_, '_> {
         self.crossing(self.crossings.interrupt);
         self.rig.engine.set_time(self.clock.now());
         let before = self.rig.engine.arrived();
+        let merged_before = self.rig.engine.merged();
         if !self.rig.interrupt()? {
             return Err(Stop::Stuck("dom0 keeps its virtual interrupts disabled"));
         }
         let packets = self.rig.engine.arrived() - before;
-        self.clock.work(self.price.of_interrupt(packets));
+        let merged = self.rig.engine.merged().since(merged_before);
+        self.outcome.handed += packets - merged.segments + merged.aggregates;
+        self.unread = self.unread.plus(merged);
+        self.clock.work(self.price.of_interrupt(packets, merged));
         Ok(())
     }
 
@@ -222,7 +233,9 @@ impl Run<'_, '_> {
         self.rig.deliver()?;
         let after = self.taken();
         let packets: u64 = after.iter().sum::<u64>() - before.iter().sum::<u64>();
-        self.clock.work(self.price.of_delivery(guests, packets));
+        let merged = std::mem::take(&mut self.unread);
+        self.clock
+            .work(self.price.of_delivery(guests, packets, merged));
         self.outcome.packets += packets;
         for (waiting, taken) in self.waiting.iter_mut().zip(after.iter().zip(before)) {
             for _ in 0..taken.0 - taken.1 {

@@ -5,14 +5,20 @@ use crate::engines::staged::Staged;
 use crate::measure::profile::Component;
 use crate::packets::card::OpenCard;
 use crate::packets::packet_loop::{Card, CycleMeter, Engine, Metered, Stop};
-use crate::packets::round::peers;
+use crate::packets::round::{incoming, peers};
 use crate::traffic::Datagrams;
 use crate::traffic::source::{Shape, TrafficSource};
+use crate::traffic::tcp::{MSS, Peer};
 
 /// Enough for each of the card's delays and throttles: ITR's largest value is 16.8 ms.
 const LONG: u64 = 20_000_000;
 /// Interrupts and deliveries after which nothing may be left.
 const PATIENCE: u32 = 64;
+
+/// A sender that waits for no acknowledgement: frames come at their times.
+fn stream(guest: u32) -> Peer {
+    Peer::new(incoming(guest), u32::MAX, MSS)
+}
 
 /// The parts of a machine that receives.
 pub struct Rig<'s> {
@@ -22,6 +28,9 @@ pub struct Rig<'s> {
     sources: Vec<TrafficSource<'s>>,
     senders: Vec<Datagrams>,
     numbers: Vec<u64>,
+    /// Of TCP segments, in place of datagrams, while `streaming`.
+    streams: Vec<Peer>,
+    streaming: bool,
     meter: CycleMeter,
 }
 
@@ -38,6 +47,8 @@ impl<'s> Rig<'s> {
             card,
             senders: peers(sources.len() as u32, Shape::Frames(size)),
             numbers: vec![0; sources.len()],
+            streams: Vec::new(),
+            streaming: false,
             sources,
             meter: CycleMeter::default(),
         }
@@ -48,8 +59,18 @@ impl<'s> Rig<'s> {
         self.senders = peers(self.sources.len() as u32, Shape::Frames(size));
     }
 
+    /// TCP segments of full size from now on, of streams that begin anew, or datagrams again.
+    pub fn stream(&mut self, streaming: bool) {
+        self.streaming = streaming;
+        self.streams = (0..self.sources.len() as u32).map(stream).collect();
+    }
+
     /// A guest's next frame arrives; whether the card had room for it.
     pub fn arrive(&mut self, guest: u32) -> bool {
+        if self.streaming {
+            let segment = self.streams[guest as usize].segment();
+            return segment.is_some_and(|segment| self.card.receive(&segment));
+        }
         let number = &mut self.numbers[guest as usize];
         let frame = self.senders[guest as usize].finished(*number);
         *number += 1;

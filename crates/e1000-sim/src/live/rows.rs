@@ -15,7 +15,7 @@ use process_lab::packet_path::NotifyLimits;
 use process_lab::program::Variant;
 use serde::{Deserialize, Serialize};
 
-use super::price::{Crossings, Price, QUOTED};
+use super::price::{Crossings, Price, QUOTED, sample};
 use super::receive::{Offered, Outcome, receive, wire_time};
 use super::rig::Rig;
 use crate::experiment::Spread;
@@ -25,7 +25,7 @@ use crate::memory::{Machine, Sizes};
 use crate::packets::round::sources;
 use crate::paths;
 use crate::stages::notify::{AT_ONCE, split};
-use crate::stages::{Stage, Stages};
+use crate::stages::{Stage, Stages, aggregate};
 use crate::system::{Blueprint, System, SystemError};
 use crate::traffic::source::Shape;
 use crate::transport::mailbox::Mailbox;
@@ -40,6 +40,8 @@ const PACKETS: u64 = 4096;
 /// Pairs of runs, off and on by turns.
 const TURNS: usize = 5;
 const US: u64 = 1_000;
+/// Segments that come at once, where instructions are counted by the limit.
+pub const BURST: u32 = 32;
 /// Packets that may wait for all guests: the driver's pool has 512 buffers, its ring 256.
 const MOST: u32 = 192;
 /// Dong et al., 5.3: the budget of both layers, and its steps.
@@ -74,6 +76,8 @@ twin_abi::listed! {
         Batching => "dbnet-batching",
         /// Dong et al., 5.2: virtual interrupts a thousand times a second.
         Bvic => "bvic",
+        /// Menon, 3.6: TCP segments of one poll as one packet.
+        Aggregation => "aggregation",
     }
 }
 
@@ -97,6 +101,26 @@ pub struct Added {
     pub taken: [u64; 2],
 }
 
+/// Instructions of a segment by the stage `aggregate`'s limit.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct ByLimit {
+    /// Most segments of a packet; 1: the stage is off.
+    pub limit: u32,
+    /// Of a segment, up to its guest, when [`BURST`] come at once.
+    pub instructions: f64,
+}
+
+/// What the stage `aggregate` costs, counted.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Merging {
+    /// Of segments without it, and with it.
+    pub prices: [Price; 2],
+    /// Off, then by the limit.
+    pub by_limit: Vec<ByLimit>,
+    /// Instructions of a segment that comes by itself, without it and with it.
+    pub lone: [u64; 2],
+}
+
 /// All that was measured.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Seen {
@@ -108,6 +132,8 @@ pub struct Seen {
     pub prices: Vec<Price>,
     /// Of the first process.
     pub added: Option<Added>,
+    /// Of the process whose card interrupts 4,000 times a second.
+    pub merging: Option<Merging>,
 }
 
 /// What the card's throttle is in a process: interrupts a second, 0 for none.
@@ -131,6 +157,7 @@ pub fn measure(
         all.points.extend(seen.points);
         all.prices.extend(seen.prices);
         all.added = all.added.or(seen.added);
+        all.merging = all.merging.or(seen.merging);
         tell(number as u64 + 1, THROTTLES.len() as u64);
     }
     Ok(all)
@@ -162,6 +189,9 @@ fn with_throttle(files: &Files, variant: Variant, throttle: u32) -> Result<Seen,
         }
         if throttle != 0 {
             bench.splits(1_000_000 / u64::from(throttle) / STEP * STEP)?;
+        }
+        if throttle == 4000 {
+            bench.aggregation()?;
         }
         Ok(bench.seen)
     })
@@ -203,6 +233,42 @@ fn prepare(rig: &mut Rig<'_>) -> Result<Price, SystemError> {
     Ok(price)
 }
 
+/// Off and on by turns.
+struct Turns {
+    both: [Outcome; 2],
+    measured: [f64; 3],
+}
+
+/// Runs with the stage off and on, [`TURNS`] times.
+fn turns(mut run: impl FnMut(bool) -> Result<Outcome, SystemError>) -> Result<Turns, SystemError> {
+    let mut both = [Outcome::default(); 2];
+    let mut ratios = Vec::new();
+    for _ in 0..TURNS {
+        both = [run(false)?, run(true)?];
+        let [off, on] = both.map(|outcome| outcome.measured_a_packet());
+        ratios.push(off / on);
+    }
+    let spread = Spread::of_values(ratios.into_iter());
+    Ok(Turns {
+        both,
+        measured: [spread.low, spread.median, spread.high],
+    })
+}
+
+impl Turns {
+    fn of(self, row: RowName, guests: u32, knob: String) -> Pair {
+        let [off, on] = self.both;
+        Pair {
+            row,
+            guests,
+            knob,
+            off,
+            on,
+            measured: self.measured,
+        }
+    }
+}
+
 struct Bench<'r, 's> {
     rig: &'r mut Rig<'s>,
     price: Price,
@@ -225,22 +291,8 @@ impl Bench<'_, '_> {
         offered: Offered,
         limits: NotifyLimits,
     ) -> Result<(), SystemError> {
-        let mut both = [Outcome::default(); 2];
-        let mut ratios = Vec::new();
-        for _ in 0..TURNS {
-            both = [self.run(offered, AT_ONCE)?, self.run(offered, limits)?];
-            let [off, on] = both.map(|outcome| outcome.measured_a_packet());
-            ratios.push(off / on);
-        }
-        let spread = Spread::of_values(ratios.into_iter());
-        self.seen.pairs.push(Pair {
-            row,
-            guests: offered.guests,
-            knob,
-            off: both[0],
-            on: both[1],
-            measured: [spread.low, spread.median, spread.high],
-        });
+        let turns = turns(|on| self.run(offered, if on { limits } else { AT_ONCE }))?;
+        self.seen.pairs.push(turns.of(row, offered.guests, knob));
         Ok(())
     }
 
@@ -306,6 +358,74 @@ impl Bench<'_, '_> {
             });
         }
         Ok(())
+    }
+
+    /// A gigabit a second of TCP segments, 4,000 interrupts of the card: some twenty segments
+    /// each, of all guests.
+    fn aggregation(&mut self) -> Result<(), SystemError> {
+        let off = self.rig.engine.stages();
+        let on = Stages::of(off.list().chain([Stage::Aggregate]));
+        self.rig.stream(true);
+        let without = Price::count(self.rig)?;
+        self.rig.engine.set_stages(on);
+        let with = Price::count_merged(self.rig)?;
+        for guests in [1, 3, 9] {
+            let offered = Offered {
+                guests,
+                packets: PACKETS,
+                interval: wire_time(FULL),
+            };
+            let pair = turns(|merge| {
+                let (stages, price) = if merge { (on, &with) } else { (off, &without) };
+                self.rig.engine.set_stages(stages);
+                Ok(receive(self.rig, offered, price, &self.crossings)?)
+            })?;
+            let knob = format!("at most {} segments", aggregate::LIMIT);
+            self.seen
+                .pairs
+                .push(pair.of(RowName::Aggregation, guests, knob));
+        }
+        let merging = self.merging(off, on, [without, with])?;
+        self.seen.merging = Some(merging);
+        self.rig.engine.set_stages(off);
+        self.rig.stream(false);
+        Ok(())
+    }
+
+    fn merging(
+        &mut self,
+        off: Stages,
+        on: Stages,
+        prices: [Price; 2],
+    ) -> Result<Merging, SystemError> {
+        let mut by_limit = Vec::new();
+        for limit in [1, 2, 4, 8, 16, 32] {
+            self.rig.engine.set_stages(if limit > 1 { on } else { off });
+            self.rig.engine.set_segments(limit);
+            let instructions = self.counted(BURST)? as f64 / f64::from(BURST);
+            by_limit.push(ByLimit {
+                limit,
+                instructions,
+            });
+        }
+        self.rig.engine.set_segments(aggregate::LIMIT);
+        let mut lone = [0; 2];
+        for (lone, stages) in lone.iter_mut().zip([off, on]) {
+            self.rig.engine.set_stages(stages);
+            *lone = self.counted(1)?;
+        }
+        Ok(Merging {
+            prices,
+            by_limit,
+            lone,
+        })
+    }
+
+    /// Instructions of so many segments for one guest, from a stream's begin.
+    fn counted(&mut self, segments: u32) -> Result<u64, SystemError> {
+        self.rig.stream(true);
+        let sample = sample(self.rig, segments, 1)?;
+        Ok(sample.interrupt + sample.deliver)
     }
 
     /// A packet of 60 bytes without stages and with both.

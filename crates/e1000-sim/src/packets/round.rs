@@ -77,7 +77,7 @@ fn outgoing(number: u32) -> Flow {
     }
 }
 
-pub(super) fn incoming(number: u32) -> Flow {
+pub(crate) fn incoming(number: u32) -> Flow {
     Flow {
         number,
         source: PEER,

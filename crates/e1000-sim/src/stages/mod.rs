@@ -5,18 +5,20 @@
 //! ```text
 //! guest ─ admit ─ bridge ─┬─ hot_transmit ─ driver ─ card
 //!                         └─ local ─┐
-//! guest <── deliver <── notify <────┴─ bridge <─ poll <─ card
+//! guest <── deliver <── notify <────┴─ bridge <─ aggregate <─ poll <─ card
 //! ```
 //!
 //! Which ones are on is decided when the instance starts: the engine of an instance with
 //! stages is another ([`crate::engines::staged`]), and so is its `host_receive`.
 
+pub mod aggregate;
 pub mod bridge;
 pub mod local;
 pub mod notify;
 
 use serde::Serialize;
 
+use aggregate::AggregateCounts;
 use bridge::BridgeCounts;
 use local::LocalCounts;
 use notify::NotifyCounts;
@@ -25,6 +27,8 @@ twin_abi::listed! {
     /// A stage that can be on or off.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
     pub enum Stage {
+        /// TCP segments that one poll finds are one packet for their guest.
+        Aggregate => "aggregate",
         /// Addresses by a hash, packets between guests, checked sources, limited storms.
         Bridge => "bridge",
         /// Guests are told of packets by count, delay and event index. With it comes `bridge`,
@@ -45,7 +49,7 @@ impl Stages {
     pub fn of(stages: impl IntoIterator<Item = Stage>) -> Stages {
         let bit = |stage: Stage| 1 << stage as u32;
         let bits = stages.into_iter().map(|stage| match stage {
-            Stage::Bridge => bit(stage),
+            Stage::Aggregate | Stage::Bridge => bit(stage),
             Stage::Notify => bit(stage) | bit(Stage::Bridge),
         });
         Stages(bits.fold(0, |all, bits| all | bits))
@@ -71,6 +75,9 @@ impl Stages {
 /// What the stages have counted since the instance started; none of a stage that is off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, serde::Deserialize)]
 pub struct StageCounts {
+    /// Segments that became packets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aggregate: Option<AggregateCounts>,
     /// Ways of packets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bridge: Option<BridgeCounts>,
@@ -88,10 +95,15 @@ pub type Count = (&'static str, u64);
 impl StageCounts {
     /// Name and counts of each stage that is on.
     pub fn list(&self) -> Vec<(&'static str, Vec<Count>)> {
+        let aggregate = self.aggregate;
+        let aggregate = aggregate.map(|counts| ("aggregate", counts.list().to_vec()));
         let bridge = self.bridge.map(|counts| ("bridge", counts.list().to_vec()));
         let local = self.local.map(|counts| ("local", counts.list().to_vec()));
         let notify = self.notify.map(|counts| ("notify", counts.list().to_vec()));
-        [bridge, local, notify].into_iter().flatten().collect()
+        [aggregate, bridge, local, notify]
+            .into_iter()
+            .flatten()
+            .collect()
     }
 }
 

@@ -74,7 +74,7 @@ impl Notify {
     /// A packet waits for each of these guests, as bits.
     pub fn arrived(&mut self, guests: u64, now: u64) {
         // SAFETY: alive, and nothing else uses it now.
-        unsafe { arrived(self.raw, guests, now) }
+        unsafe { arrived(self.raw, guests, 1, now) }
     }
 
     /// The guest has taken all that waited.
@@ -111,15 +111,15 @@ impl Notify {
     }
 }
 
-/// A packet waits for each of these guests, as bits.
+/// Packets, or segments of one, wait for each of these guests, as bits.
 ///
 /// # Safety
 /// `notify` is a [`Notify::raw`] of one that lives, and nothing else uses it now.
-pub unsafe fn arrived(notify: *mut packet_path::Notify, guests: u64, now: u64) {
+pub unsafe fn arrived(notify: *mut packet_path::Notify, guests: u64, packets: u32, now: u64) {
     let mut rest = guests;
     while rest != 0 {
         // SAFETY: the caller's promise.
-        unsafe { packet_path::twin_notify_arrived(notify, rest.trailing_zeros(), 1, now) };
+        unsafe { packet_path::twin_notify_arrived(notify, rest.trailing_zeros(), packets, now) };
         rest &= rest - 1;
     }
 }

@@ -27,8 +27,9 @@ const SEGMENT_SLOT: u64 = 68 << 10;
 const RECORD: usize = 8;
 /// The longest packet that comes in: IPv4's, and the Ethernet header.
 const LONGEST_PACKET: usize = 14 + 0xffff;
-/// Bytes that may come in between two checks.
-const INBOX: usize = 1 << 20;
+/// Bytes that may come in between two checks: all that the driver's pool of 2,048 buffers
+/// holds.
+const INBOX: usize = 4 << 20;
 /// Where TCP's checksum is, from its header on.
 const TCP_CHECKSUM: u16 = 16;
 /// Payload of one segment on the wire.

@@ -29,6 +29,11 @@ const WRITE: u32 = 45;
 const ACK: u8 = 0x10;
 const PSH: u8 = 0x08;
 
+/// The peer's port of a stream: each has its own, as programs that connect do.
+fn port(flow: &Flow) -> u16 {
+    40_000 + flow.number as u16
+}
+
 /// The headers of a segment, checksums missing: its TCP length is `length`.
 fn headers(flow: &Flow, ports: [u16; 2], payload: usize, out: &mut [u8]) {
     ethernet(flow, out);
@@ -63,7 +68,12 @@ impl Peer {
     pub fn new(flow: Flow, window: u32, payload: usize) -> Peer {
         assert!((1..=MSS).contains(&payload), "a segment fits a frame");
         let mut frame = vec![0; HEADERS + payload];
-        headers(&flow, [80, flow.number as u16], payload, &mut frame);
+        headers(
+            &flow,
+            [port(&flow), flow.number as u16],
+            payload,
+            &mut frame,
+        );
         Peer {
             flow,
             next: 0,
@@ -225,7 +235,12 @@ impl Endpoint {
     pub fn acknowledgement(&mut self) -> Option<[u8; HEADERS]> {
         let offset = self.due.pop_front()?;
         let mut frame = [0; HEADERS];
-        headers(&self.flow, [self.flow.number as u16, 80], 0, &mut frame);
+        headers(
+            &self.flow,
+            [self.flow.number as u16, port(&self.flow)],
+            0,
+            &mut frame,
+        );
         frame[38..42].copy_from_slice(&1u32.to_be_bytes());
         frame[42..46].copy_from_slice(&offset.to_be_bytes());
         frame[62..66].copy_from_slice(&self.stamp);

@@ -1,0 +1,89 @@
+//! The stage `aggregate`: the hot routines' (`runtime/hot/aggregate.c`), which parse what
+//! strangers send in rewritten, verified code. The runtime checks what they say of the
+//! pieces (`runtime/core/aggregate.c`), and reads 14 bytes.
+
+use serde::{Deserialize, Serialize};
+
+/// Most segments of a packet: what the thesis found enough (3.6.2).
+pub const LIMIT: u32 = 20;
+
+/// Packets so far, and why each ended. The driver's memory has them: they are for people.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AggregateCounts {
+    /// Packets of several segments.
+    pub aggregates: u64,
+    /// Segments in them.
+    pub merged: u64,
+    /// Flows handed on because the poll ended.
+    pub flush_end: u64,
+    /// As many segments or bytes as may be.
+    pub flush_limit: u64,
+    /// PSH, or a short segment.
+    pub flush_boundary: u64,
+    /// The next one was not next by sequence, acknowledgement or time.
+    pub flush_order: u64,
+    /// The next one's header said something else.
+    pub flush_header: u64,
+    /// Another flow needed the place.
+    pub flush_collision: u64,
+}
+
+impl AggregateCounts {
+    /// The counts that `counter` gives by name.
+    pub fn read(counter: impl Fn(&str) -> Option<u64>) -> AggregateCounts {
+        let count = |name| counter(name).unwrap_or(0);
+        AggregateCounts {
+            aggregates: count("aggregates"),
+            merged: count("merged"),
+            flush_end: count("flush_end"),
+            flush_limit: count("flush_limit"),
+            flush_boundary: count("flush_boundary"),
+            flush_order: count("flush_order"),
+            flush_header: count("flush_header"),
+            flush_collision: count("flush_collision"),
+        }
+    }
+
+    /// By name.
+    pub fn list(&self) -> [(&'static str, u64); 8] {
+        [
+            ("aggregates", self.aggregates),
+            ("merged", self.merged),
+            ("flush_end", self.flush_end),
+            ("flush_limit", self.flush_limit),
+            ("flush_boundary", self.flush_boundary),
+            ("flush_order", self.flush_order),
+            ("flush_header", self.flush_header),
+            ("flush_collision", self.flush_collision),
+        ]
+    }
+}
+
+/// Aggregates, and the segments in them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Merged {
+    /// Packets of several segments.
+    pub aggregates: u64,
+    /// Their segments.
+    pub segments: u64,
+}
+
+impl Merged {
+    /// Those that came after `before`.
+    #[must_use]
+    pub fn since(self, before: Merged) -> Merged {
+        Merged {
+            aggregates: self.aggregates - before.aggregates,
+            segments: self.segments - before.segments,
+        }
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Merged) -> Merged {
+        Merged {
+            aggregates: self.aggregates + other.aggregates,
+            segments: self.segments + other.segments,
+        }
+    }
+}
