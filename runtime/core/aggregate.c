@@ -65,8 +65,8 @@ static uint32_t fill_pieces(struct twin_switch *sw, const struct twin_aggregate 
 	return sw->free - 1;
 }
 
-/* Takes `count` packets out of the free chain, which begins with them. */
-static void cut_chain(struct twin_switch *sw, uint32_t count)
+/* Takes `count` packets out of the free chain, which begins with them; the last of them. */
+static struct twin_packet *cut_chain(struct twin_switch *sw, uint32_t count)
 {
 	struct twin_packet *last = &sw->packets[sw->free - 1];
 
@@ -74,6 +74,14 @@ static void cut_chain(struct twin_switch *sw, uint32_t count)
 		last = &sw->packets[last->next - 1];
 	sw->free = last->next;
 	last->next = 0;
+	return last;
+}
+
+/* The other way round: a chain that begins with packet number and has that last one. */
+static void mend_chain(struct twin_switch *sw, uint32_t number, struct twin_packet *last)
+{
+	last->next = sw->free;
+	sw->free = number + 1;
 }
 
 static enum twin_switch_verdict hold_aggregate(struct twin_switch *sw, uint64_t address,
@@ -81,7 +89,7 @@ static enum twin_switch_verdict hold_aggregate(struct twin_switch *sw, uint64_t 
 					       const struct twin_aggregate *aggregate)
 {
 	uint64_t guests = takers(sw, address);
-	struct twin_packet *packet;
+	struct twin_packet *packet, *last;
 	uint32_t number, holders;
 
 	if (!guests) {
@@ -97,10 +105,13 @@ static enum twin_switch_verdict hold_aggregate(struct twin_switch *sw, uint64_t 
 	packet->arrival.buffer = arrival->buffer;
 	packet->arrival.flags = arrival->flags;
 	packet->arrival.vlan = arrival->vlan;
+	/* Whoever takes it follows the chain without the lock: it ends before it is queued. */
+	last = cut_chain(sw, aggregate->segments);
 	holders = enqueue(sw, guests, number | AGGREGATE);
-	if (!holders)
+	if (!holders) {
+		mend_chain(sw, number, last);
 		return TWIN_SWITCH_UNWANTED;
-	cut_chain(sw, aggregate->segments);
+	}
 	packet->holders = holders;
 	return TWIN_SWITCH_HELD;
 }
@@ -135,8 +146,7 @@ uint64_t twin_switch_let_go(struct twin_switch *sw, uint32_t entry)
 		return 0;
 	while (last->next)
 		last = &sw->packets[last->next - 1];
-	last->next = sw->free;
-	sw->free = number + 1;
+	mend_chain(sw, number, last);
 	return packet->arrival.buffer;
 }
 

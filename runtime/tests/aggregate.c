@@ -4,6 +4,8 @@
  * agrees with itself, every byte is dom0's, and all of its places are free again afterwards.
  */
 #define _GNU_SOURCE
+#include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 
 #include "switch.h"
@@ -277,6 +279,47 @@ static void any_mixture_keeps_its_order(void)
 	CHECK_EQUAL(free_packets(), PACKETS);
 }
 
+/* The guest's CPU takes it at the moment in which it is queued: no free packet, which has
+ * another guest's address yet, is a piece of it. */
+static void *take_at_once(void *stop)
+{
+	struct twin_delivery delivery;
+	uintptr_t wrong = 0;
+	uint8_t to[8];
+
+	while (!__atomic_load_n((uint32_t *)stop, __ATOMIC_RELAXED))
+		if (take(0, to, sizeof(to), &delivery) == TWIN_SWITCH_AGGREGATE)
+			wrong += delivery.segments != 2 ||
+				 delivery.length != HEADERS + SIZE + 7;
+	return (void *)wrong;
+}
+
+static void an_aggregate_is_whole_before_it_is_seen(void)
+{
+	const struct twin_aggregate a = make(2, 7, everybody);
+	uint8_t mac[6] = { 2, 9, 9, 9, 9, 0 };
+	struct twin_delivery delivery;
+	uint32_t stop = 0, i, guest;
+	pthread_t thread;
+	void *wrong;
+
+	set_up();
+	for (; mac[5] < TWIN_SWITCH_GUESTS; mac[5]++)
+		twin_switch_attach(&sw, mac);
+	pthread_create(&thread, NULL, take_at_once, &stop);
+	for (i = 0; i < 3000; i++) {
+		CHECK_EQUAL(receive(&a, PIECES_BYTES(2)), TWIN_SWITCH_HELD);
+		for (guest = 1; guest < TWIN_SWITCH_GUESTS; guest++)
+			take(guest, NULL, 0, &delivery);
+		while (__atomic_load_n(&sw.guests[0].consumed, __ATOMIC_ACQUIRE) != i + 1)
+			sched_yield();
+	}
+	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+	pthread_join(thread, &wrong);
+	CHECK_EQUAL((uintptr_t)wrong, 0);
+	CHECK_EQUAL(free_packets(), PACKETS);
+}
+
 int main(void)
 {
 	dom0 = make_dom0();
@@ -287,5 +330,6 @@ int main(void)
 	RUN(too_few_places_drop_it_whole);
 	RUN(detaching_frees_all_its_places);
 	RUN(any_mixture_keeps_its_order);
+	RUN(an_aggregate_is_whole_before_it_is_seen);
 	return test_summary();
 }
