@@ -83,25 +83,34 @@ struct outer {
 	uint64_t host_rsp;
 	uint64_t driver_rsp;	/* an import may enter more than once: each time from here */
 	uint64_t entry_function;
+	uint64_t kept[6];	/* of the outer import, if it freezes afterwards */
 	uint32_t may_nest;
 };
 
 static void save_outer(const struct twin_cpu *cpu, struct outer *outer)
 {
+	uint32_t i;
+
 	outer->instance = cpu->instance;
 	outer->host_rsp = cpu->host_rsp;
 	outer->driver_rsp = cpu->saved.rsp;
 	outer->entry_function = cpu->entry_function;
 	outer->may_nest = cpu->may_nest;
+	for (i = 0; i < 6; i++)
+		outer->kept[i] = cpu->kept[i];
 }
 
 static void restore_outer(struct twin_cpu *cpu, const struct outer *outer)
 {
+	uint32_t i;
+
 	cpu->instance = outer->instance;
 	cpu->host_rsp = outer->host_rsp;
 	cpu->saved.rsp = outer->driver_rsp;
 	cpu->entry_function = outer->entry_function;
 	cpu->may_nest = outer->may_nest;
+	for (i = 0; i < 6; i++)
+		cpu->kept[i] = outer->kept[i];
 }
 
 /* Where a nested entry may begin. */
@@ -389,16 +398,18 @@ static void clear_vectors(struct twin_instance *instance)
 }
 
 /*
- * What the C frames below hold of the driver is in the context as well, where twin_resume
- * takes it from. A context that has no layout makes quick entries come by twin_enter, which
+ * What the C frames below hold of the driver goes to the context, where twin_resume takes it
+ * from: an entry nested in the import has left its own there. A context that has no layout makes quick entries come by twin_enter, which
  * refuses them.
  */
-static int freeze(struct twin_cpu *cpu, const struct twin_call_frame *frame)
+static int freeze(struct twin_cpu *cpu, const struct twin_registers *saved,
+		  const struct twin_call_frame *frame)
 {
 	const struct twin_instance *instance = cpu->instance;
 
 	if (cpu->nested || !has_window(instance) || !instance->vector_free || instance->dma)
 		return abort_call(cpu, frame);
+	cpu->saved = *saved;
 	cpu->frozen = cpu->instance;
 	cpu->stack_layout = 0;
 	return TWIN_FROZEN;
@@ -423,7 +434,7 @@ static int call_out(struct twin_cpu *cpu, uint64_t target, twin_hot_routine hot)
 	gs_to_driver(cpu);
 	cpu->may_nest = 0;
 	if (status == TWIN_FROZEN && !hot && !is_dead(cpu->instance))
-		return freeze(cpu, &frame);
+		return freeze(cpu, &saved, &frame);
 	if (status || is_dead(cpu->instance))
 		return abort_call(cpu, &frame);
 	clear_vectors(cpu->instance);

@@ -582,15 +582,33 @@ static int freeze_import(struct twin_call_frame *frame)
 	return TWIN_FROZEN;
 }
 
-static void set_up_frozen(void)
+/* The outer import first enters the driver, whose import answers. */
+static int nest_and_freeze(struct twin_call_frame *frame)
+{
+	const bool outer = frame->rdi == 0x77;
+
+	note_gs();
+	frame->rax = 5;
+	if (!outer)
+		return TWIN_OK;
+	CHECK_EQUAL(enter(with->reference, 0x78, 0), TWIN_OK);
+	return TWIN_FROZEN;
+}
+
+static void set_up_frozen_by(int (*import)(struct twin_call_frame *))
 {
 	set_up_with(with->number, 1);
 	CHECK_EQUAL(twin_testbed_add_stack(user, cpu, with->stacks_fd, 0), TWIN_OK);
 	twin_instance_add_text(instance, (uint64_t)with->text_start, (uint64_t)with->text_end);
-	host.import = freeze_import;
+	host.import = import;
 	CHECK_EQUAL(enter(with->import, 0x77, 0), TWIN_FROZEN);
 	CHECK(cpu->frozen == instance && !cpu->instance && !cpu->in_driver);
 	CHECK_EQUAL(instance->gate.word, 0);
+}
+
+static void set_up_frozen(void)
+{
+	set_up_frozen_by(freeze_import);
 }
 
 /* Driver code waits on its stack; with the answer it goes on, and may wait again. */
@@ -612,6 +630,14 @@ void a_frozen_driver_goes_on(void)
 	CHECK_EQUAL(twin_resume(cpu, instance, 1234, &result), TWIN_INVALID);
 	CHECK_EQUAL(enter(with->load, DATA + 0x18, 0), TWIN_OK);
 	CHECK_EQUAL(result, word(0, 0x18));
+	tear_down();
+	/* With its own registers and site, whatever ran in between. */
+	set_up_frozen_by(nest_and_freeze);
+	CHECK(cpu->saved.site > (uint64_t)with->import &&
+	      cpu->saved.site < (uint64_t)with->import + 64);
+	CHECK_EQUAL(cpu->saved.rdi, 0x77);
+	CHECK_EQUAL(twin_resume(cpu, instance, 1234, &result), TWIN_OK);
+	CHECK_EQUAL(result, 1234);
 	tear_down();
 	/* Nobody answers. */
 	set_up_frozen();
