@@ -30,12 +30,14 @@ static struct twin_piece descriptors_of(const struct twin_dma_ring *ring)
 	return twin_piece_of(ring->is.base, ring->is.count * (uint32_t)sizeof(*ring->is.copy));
 }
 
-/* 13.4.25 to 13.4.29, 13.4.36 to 13.4.40. */
-static bool is_ring_valid(const struct twin_dma_ring *ring)
+/* 13.4.25 to 13.4.29, 13.4.36 to 13.4.40. A receive buffer of no bytes would be checked by
+ * none, and no card has it (13.4.22). */
+static bool is_ring_valid(const struct twin_dma_ring *ring, uint32_t kind)
 {
 	const struct twin_dma_ring_config *is = &ring->is;
 
-	return is->count && is->count <= TWIN_DMA_DESCRIPTORS && !(is->count % TWIN_DMA_GRANULE) &&
+	return (kind == TWIN_DMA_TRANSMIT || is->buffer) && is->count &&
+	       is->count <= TWIN_DMA_DESCRIPTORS && !(is->count % TWIN_DMA_GRANULE) &&
 	       !(is->base % sizeof(*is->copy)) && is->head < is->count && is->tail < is->count;
 }
 
@@ -43,7 +45,8 @@ static bool may_be_taken(struct twin_dma *dma, const struct twin_dma_ring *ring)
 {
 	const struct twin_piece piece = descriptors_of(ring);
 
-	if (is_ring_valid(ring) && piece.address + piece.length - 1 >= piece.address &&
+	if (is_ring_valid(ring, twin_dma_kind_of(dma, ring)) &&
+	    piece.address + piece.length - 1 >= piece.address &&
 	    twin_has_piece(dma, dma->held, &piece))
 		return true;
 	return twin_dma_violated(dma, ring, TWIN_DMA_RING, 0, ring->is.base);

@@ -415,6 +415,10 @@ static void a_bad_ring_is_not_taken(void)
 	const uint32_t counts[] = { 0, 4, 12, TWIN_DMA_DESCRIPTORS + 8 };
 	uint32_t i, kind;
 
+	set_up();
+	config[TWIN_DMA_RECEIVE].buffer = 0;
+	refuses_ring(TWIN_DMA_RECEIVE, &config[TWIN_DMA_RECEIVE]);
+	CHECK_EQUAL(report.fault, TWIN_DMA_RING);
 	for (kind = 0; kind < 2; kind++) {
 		struct twin_dma_ring_config bad;
 
