@@ -10,6 +10,10 @@
 //! ```
 //!
 //! Names in the manner of BSD (`#1/LENGTH`, the name before the bytes) are read too.
+//!
+//! A linker takes from an archive what its index names, and looks at index and long names at
+//! the beginning only. So an index or list of names anywhere else would be a member to it, and
+//! a place in the index where no member begins one that nobody else sees: both are damage.
 //! What is written has no times, owners or modes of files, as `ar rcD` writes it.
 
 use thiserror::Error;
@@ -27,6 +31,8 @@ const HEADER: usize = 60;
 const HEADER_END: &[u8] = b"`\n";
 /// Longest name that stands in a header, before its `/`.
 const SHORT_NAME: usize = 15;
+/// Longest name at all: that of a path in Linux (PATH_MAX). Many members may have one.
+const LONGEST_NAME: usize = 4096;
 
 /// A member.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,7 +77,8 @@ pub fn members(bytes: &[u8]) -> Result<Vec<Member<'_>>, ArchiveError> {
     if bytes.starts_with(THIN_MAGIC) {
         return Err(ArchiveError::Thin);
     }
-    let (mut members, mut long_names): (_, &[u8]) = (Vec::new(), &[]);
+    let (mut members, mut long_names): (_, Option<&[u8]>) = (Vec::new(), None);
+    let (mut starts, mut named) = (Vec::new(), Vec::new());
     let mut offset = MAGIC.len();
     while offset < bytes.len() {
         let damaged = |problem| ArchiveError::Damaged { offset, problem };
@@ -82,20 +89,101 @@ pub fn members(bytes: &[u8]) -> Result<Vec<Member<'_>>, ArchiveError> {
         let start = offset + HEADER;
         let end = start.checked_add(size).filter(|end| *end <= bytes.len());
         let end = end.ok_or_else(|| damaged("a member that ends after the archive"))?;
-        let data = &bytes[start..end];
-        match header[..16].trim_ascii_end() {
-            b"/" | b"/SYM64/" | b"__.SYMDEF" | b"__.SYMDEF SORTED" => {}
-            b"//" => long_names = data,
-            name => {
-                let member = member(name, data, long_names).map_err(damaged)?;
-                if !member.name.starts_with(b"__.SYMDEF") {
-                    members.push(member);
-                }
+        let name = header[..16].trim_ascii_end();
+        let part = part(name, &bytes[start..end], long_names.unwrap_or_default());
+        match part.map_err(damaged)? {
+            Part::Index(_) if offset != MAGIC.len() => {
+                return Err(damaged("an index that is not the first member"));
+            }
+            Part::Index(index) => {
+                named = index
+                    .places()
+                    .ok_or_else(|| damaged("an index that is none"))?;
+            }
+            Part::LongNames(_) if long_names.is_some() || !members.is_empty() => {
+                return Err(damaged("a list of names that is not before the members"));
+            }
+            Part::LongNames(list) => long_names = Some(list),
+            Part::Member(member) => {
+                members.push(member);
+                starts.push(offset as u64);
             }
         }
         offset = end + end % 2;
     }
-    Ok(members)
+    match named.iter().all(|at| starts.binary_search(at).is_ok()) {
+        true => Ok(members),
+        false => Err(ArchiveError::Damaged {
+            offset: MAGIC.len(),
+            problem: "the index names a place where no member begins",
+        }),
+    }
+}
+
+/// What a header stands before.
+enum Part<'a> {
+    Index(Index<'a>),
+    LongNames(&'a [u8]),
+    Member(Member<'a>),
+}
+
+/// An index by its format.
+enum Index<'a> {
+    /// A number of symbols and that many places, of this many bytes each, highest first.
+    Gnu(&'a [u8], usize),
+    /// The bytes of a table and the table, of pairs of a name and a place, lowest first.
+    Bsd(&'a [u8]),
+}
+
+impl Index<'_> {
+    /// The places in the file that it names; `None` if its table does not fit in it.
+    fn places(&self) -> Option<Vec<u64>> {
+        let high = |word: &[u8]| word.iter().fold(0, |n, byte| n << 8 | u64::from(*byte));
+        match *self {
+            Index::Gnu([], _) | Index::Bsd([]) => Some(Vec::new()),
+            Index::Gnu(data, width) => {
+                let count = usize::try_from(high(data.get(..width)?)).ok()?;
+                let table = data[width..].get(..count.checked_mul(width)?)?;
+                Some(table.chunks_exact(width).map(high).collect())
+            }
+            Index::Bsd(data) => {
+                let low = |word: [u8; 4]| u64::from(u32::from_le_bytes(word));
+                let length = low(data.get(..4)?.try_into().ok()?) as usize;
+                let (pairs, []) = data[4..].get(..length)?.as_chunks::<8>() else {
+                    return None;
+                };
+                Some(
+                    pairs
+                        .iter()
+                        .map(|p| low([p[4], p[5], p[6], p[7]]))
+                        .collect(),
+                )
+            }
+        }
+    }
+}
+
+/// What a header with that name stands before.
+fn part<'a>(
+    name: &'a [u8],
+    data: &'a [u8],
+    long_names: &'a [u8],
+) -> Result<Part<'a>, &'static str> {
+    let bsd = |name: &[u8]| matches!(name, b"__.SYMDEF" | b"__.SYMDEF SORTED");
+    match name {
+        b"/" => return Ok(Part::Index(Index::Gnu(data, 4))),
+        b"/SYM64/" => return Ok(Part::Index(Index::Gnu(data, 8))),
+        b"//" => return Ok(Part::LongNames(data)),
+        name if bsd(name.strip_suffix(b"/").unwrap_or(name)) => {
+            return Ok(Part::Index(Index::Bsd(data)));
+        }
+        _ => {}
+    }
+    let member = member(name, data, long_names)?;
+    match bsd(member.name) {
+        true => Ok(Part::Index(Index::Bsd(member.data))),
+        false => Ok(Part::Member(member)),
+    }
 }
 
 /// A member, by the name in its header.
@@ -116,8 +204,9 @@ fn member<'a>(
             let rest = long_names
                 .get(at..)
                 .ok_or("a name outside the list of names")?;
+            let rest = &rest[..rest.len().min(LONGEST_NAME)];
             let end = rest.windows(2).position(|pair| pair == b"/\n");
-            &rest[..end.ok_or("a long name without an end")?]
+            &rest[..end.ok_or("a name without an end, or of more than 4096 bytes")?]
         }
         None => name.strip_suffix(b"/").unwrap_or(name),
     };
@@ -127,9 +216,12 @@ fn member<'a>(
     }
 }
 
-/// A decimal number, with blanks behind it.
+/// A decimal number, with blanks behind it. No sign: linkers take a name after `#1/+` for
+/// one that stands in the header.
 fn number(field: &[u8]) -> Option<usize> {
-    std::str::from_utf8(field).ok()?.trim_end().parse().ok()
+    let digits = std::str::from_utf8(field.trim_ascii_end()).ok()?;
+    let digits = Some(digits).filter(|d| d.bytes().all(|b| b.is_ascii_digit()));
+    digits?.parse().ok()
 }
 
 /// An archive of these members, with an index of the symbols that others can name.
@@ -185,7 +277,7 @@ pub fn write(members: &[Member<'_>]) -> Result<Vec<u8>, ArchiveError> {
 fn names(members: &[Member<'_>]) -> (Vec<Vec<u8>>, Vec<u8>) {
     let mut list = Vec::new();
     let mut name = |member: &Member<'_>| {
-        if member.name.len() <= SHORT_NAME {
+        if member.name.len() <= SHORT_NAME && !member.name.starts_with(b"/") {
             return [member.name, b"/"].concat();
         }
         let place = format!("/{}", list.len()).into_bytes();
@@ -239,6 +331,7 @@ mod tests {
             member("a-name-of-more-than-15-bytes.o", b"even"),
             member("short.o", b""),
             member("another-long-name-of-an-object.o", b"x"),
+            member("/a/path.o", b"y"),
         ];
         let bytes = write(&list).expect("small");
         assert_eq!(members(&bytes).expect("sound"), list);
@@ -251,6 +344,75 @@ mod tests {
         header(&mut bytes, b"#1/8", "644", 10);
         bytes.extend(b"a b.o\0\0\0xy");
         assert_eq!(members(&bytes).expect("sound"), [member("a b.o", b"xy")]);
+    }
+
+    /// An archive of parts under those names as headers have them.
+    fn archive(parts: &[(&[u8], &[u8])]) -> Vec<u8> {
+        let mut bytes = MAGIC.to_vec();
+        for (name, data) in parts {
+            header(&mut bytes, name, "644", data.len());
+            bytes.extend(*data);
+            pad(&mut bytes);
+        }
+        bytes
+    }
+
+    fn problem(bytes: &[u8]) -> &'static str {
+        match members(bytes) {
+            Err(ArchiveError::Damaged { problem, .. }) => problem,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// To a linker they are members.
+    #[test]
+    fn an_index_or_list_of_names_is_at_the_beginning() {
+        for name in [&b"/"[..], b"/SYM64/", b"__.SYMDEF", b"__.SYMDEF SORTED"] {
+            let bytes = archive(&[(b"a.o/", b"12"), (name, b"")]);
+            assert_eq!(problem(&bytes), "an index that is not the first member");
+            let bytes = archive(&[(name, b"\x7fELF\x02\x01\x01\0\0\0\0\0")]);
+            assert_eq!(problem(&bytes), "an index that is none");
+        }
+        let text = "a list of names that is not before the members";
+        assert_eq!(problem(&archive(&[(b"a.o/", b"12"), (b"//", b"")])), text);
+        assert_eq!(problem(&archive(&[(b"//", b""), (b"//", b"")])), text);
+        let bytes = archive(&[(b"a.o/", b"12"), (b"#1/12", b"__.SYMDEFx\0\034")]);
+        assert_eq!(members(&bytes).expect("sound").len(), 2);
+    }
+
+    #[test]
+    fn the_index_names_members_alone() {
+        let lies = "the index names a place where no member begins";
+        for at in 0..100 {
+            let place = u32::to_be_bytes(at);
+            let index = [&[0, 0, 0, 1], &place[..], b"x\0"].concat();
+            let bytes = archive(&[(b"/", &index), (b"a.o/", b"12")]);
+            match at as usize == MAGIC.len() + HEADER + 10 {
+                true => assert_eq!(members(&bytes).expect("sound").len(), 1),
+                false => assert_eq!(problem(&bytes), lies, "{at}"),
+            }
+            let index = [&[0; 7], &[1, 0, 0, 0, 0][..], &place].concat();
+            let bytes = archive(&[(b"/SYM64/", &index), (b"a.o/", b"12")]);
+            assert_eq!(members(&bytes).is_ok(), at as usize == 8 + HEADER + 16);
+            let index = [&[8, 0, 0, 0, 0, 0, 0, 0][..], &u32::to_le_bytes(at)].concat();
+            let bytes = archive(&[(b"__.SYMDEF", &index), (b"a.o/", b"12")]);
+            assert_eq!(members(&bytes).is_ok(), at as usize == 8 + HEADER + 12);
+        }
+    }
+
+    /// A linker sees no name before the bytes there.
+    #[test]
+    fn numbers_have_no_sign() {
+        let bytes = archive(&[(b"#1/+2", b"ab12")]);
+        assert_eq!(problem(&bytes), "a name longer than its member");
+    }
+
+    #[test]
+    fn names_have_an_end_soon() {
+        let mut list = vec![b'x'; 1 << 20];
+        list.extend(b"/\n");
+        let bytes = archive(&[(b"//", &list), (b"/0", b"12")]);
+        assert!(problem(&bytes).ends_with("of more than 4096 bytes"));
     }
 
     #[test]
