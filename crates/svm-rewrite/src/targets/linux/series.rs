@@ -67,7 +67,11 @@ impl Kernel {
     }
 }
 
-/// Refuses a module of another series.
+/// Largest alignment, in bytes, that the kernel gives a section (`MODULE_ALIGN`,
+/// arch/x86/kernel/module.c).
+const PAGE: u64 = 4096;
+
+/// Refuses a module of another series, and one that no kernel places as it demands.
 ///
 /// # Errors
 /// The series of the module, and what shows it.
@@ -80,6 +84,10 @@ pub fn check(object: &Object<'_>) -> Result<(), Refusal> {
         let kind = special::kind_of(name);
         let reason = match other.filter(|_| section.size != 0) {
             Some((_, kernels)) => Some(format!("a table of {kernels}")),
+            None if section.flags & SHF_ALLOC != 0 && section.align > PAGE => Some(
+                "an alignment beyond a page, which no kernel gives it: lower it (`__aligned`)"
+                    .to_owned(),
+            ),
             None if kind.is_none() => None,
             None if !kind.is_some_and(has_many) && !seen.insert(name) => {
                 Some("a second table of this name".to_owned())
