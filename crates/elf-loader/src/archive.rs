@@ -376,7 +376,7 @@ mod tests {
         let text = "a list of names that is not before the members";
         assert_eq!(problem(&archive(&[(b"a.o/", b"12"), (b"//", b"")])), text);
         assert_eq!(problem(&archive(&[(b"//", b""), (b"//", b"")])), text);
-        let bytes = archive(&[(b"a.o/", b"12"), (b"#1/12", b"__.SYMDEFx\0\034")]);
+        let bytes = archive(&[(b"a.o/", b"12"), (b"#1/12", b"__.SYMDEFx\0\0xy")]);
         assert_eq!(members(&bytes).expect("sound").len(), 2);
     }
 
