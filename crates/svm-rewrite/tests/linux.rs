@@ -10,7 +10,7 @@ use elf_loader::{Object, SectionId};
 use filetests::{Fixture, Section};
 use iced_x86::{Decoder, DecoderOptions, Instruction};
 use svm_rewrite::{Options, Refusal, Rewritten, Scheme, Target, listing, rewrite, syntax};
-use svm_verify::Contract;
+use svm_verify::{Contract, Violations};
 
 fn main() {
     let emitted = Fixture::tests("linux", emitted);
@@ -121,13 +121,21 @@ fn data(object: &Object<'_>) -> String {
     shown
 }
 
+fn written(object: &Object<'_>) -> Vec<u8> {
+    elf_loader::write(object).expect("a writable object")
+}
+
+fn verified(object: &Object<'_>) -> Result<(), Violations> {
+    let contract = Contract::of(svm_verify::Target::Linux).with(svm_verify::Scheme::Stlb);
+    svm_verify::verify(object, contract).map(|_| ())
+}
+
 fn emitted(fixture: &Fixture) -> Vec<Section> {
     let rewritten = try_rewrite(&fixture.assemble())
         .unwrap_or_else(|refusals| panic!("it is refused: {}", refusals[0]));
-    let bytes = elf_loader::write(&rewritten.object).expect("a writable object");
+    let bytes = written(&rewritten.object);
     let object = elf_loader::read(&bytes).expect("a readable object");
-    let contract = Contract::of(svm_verify::Target::Linux).with(svm_verify::Scheme::Stlb);
-    svm_verify::verify(&object, contract).unwrap_or_else(|violations| panic!("{violations:#?}"));
+    verified(&object).unwrap_or_else(|violations| panic!("{violations:#?}"));
     vec![
         Section::new("code", own_code(&object)),
         Section::new("tables", tables(&object)),
@@ -135,9 +143,18 @@ fn emitted(fixture: &Fixture) -> Vec<Section> {
     ]
 }
 
+/// What is refused by the rewriter, or stays as it is and is refused by the verifier.
 fn refused(fixture: &Fixture) -> Vec<Section> {
-    let refusals = try_rewrite(&fixture.assemble()).err();
-    vec![Section::of_lines("refused", &refusals.expect("a refusal"))]
+    let lines = match try_rewrite(&fixture.assemble()) {
+        Err(refusals) => Section::of_lines("refused", &refusals),
+        Ok(rewritten) => {
+            let bytes = written(&rewritten.object);
+            let object = elf_loader::read(&bytes).expect("a readable object");
+            let violations = verified(&object).expect_err("a refusal");
+            Section::of_lines("refused", &violations.list)
+        }
+    };
+    vec![lines]
 }
 
 /// What the kernel expects at a place that a table names.

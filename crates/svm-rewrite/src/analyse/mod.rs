@@ -198,6 +198,7 @@ impl Judge<'_> {
         let function = lifted.function(f);
         let context = effects::Context {
             skipped: &self.hidden.extra.skipped,
+            handlers: &self.hidden.extra.handlers,
             hints: self.hints,
             conventions: self.rules.conventions,
             hypercalls: self.hypercalls,

@@ -408,7 +408,18 @@ fn solve(
         let Some(mut facts) = before.get(block).copied() else {
             continue;
         };
-        facts.pass_all(input, flow.blocks()[block.0 as usize].clone(), variant);
+        let insts = flow.blocks()[block.0 as usize].clone();
+        let last = insts.end - 1;
+        facts.pass_all(input, insts.start..last, variant);
+        let before_last = facts;
+        facts.pass_all(input, last..insts.end, variant);
+        // Where control leaves it before, its effect is missing, and a handler has written.
+        if flow.may_be_skipped(InstIdx(last)) {
+            facts = facts.join(before_last);
+            facts
+                .frame
+                .overwrite(flow.written_by_handler(InstIdx(last)));
+        }
         for &next in flow.continuations(block) {
             if !is_left_out(input, next) && before.arrive(next, facts) {
                 work.push(next);

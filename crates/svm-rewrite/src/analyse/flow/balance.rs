@@ -207,6 +207,8 @@ pub struct Input<'i, 'a> {
     pub successors: &'i Edges,
     /// Calls of local functions that are known never to return, by instruction.
     pub stops: &'i HashSet<u32>,
+    /// Instructions that may not take effect before control leaves them, by index.
+    pub skipped: &'i HashSet<u32>,
 }
 
 /// What was found.
@@ -253,10 +255,14 @@ pub fn analyse(input: Input<'_, '_>, entries: &[BlockId]) -> Balance {
     };
     while let Some((block, mut depth)) = search.next() {
         for i in input.changes(block) {
+            let before = depth;
             if depth.backward && leaves(&input.lifted.insts[i as usize]) {
                 balance.backward.push(InstIdx(i));
             }
             depth.pass(&input.lifted.insts[i as usize], &input.surveys[i as usize]);
+            if input.skipped.contains(&i) {
+                depth = depth.join(before);
+            }
         }
         match input.endings[block.0 as usize] {
             BlockEnding::Return => balance.returns[block.0 as usize] = depth.returns(),

@@ -1,12 +1,12 @@
 //! The liveness effects of calls, tail calls and returns. They follow the psABI; the
 //! few routines that do not are listed in [`crate::analyse::routines`].
 
-use foldhash::HashSet;
+use foldhash::{HashMap, HashSet};
 use iced_x86::{FlowControl, Instruction, Mnemonic};
 use liveness::{Effect, Flag, LocSet, Reg};
 
 use crate::analyse::flow::balance::ReturnsTo;
-use crate::analyse::flow::{Conventions, Exit, Hints};
+use crate::analyse::flow::{Conventions, Exit, Handler, Hints};
 use crate::analyse::routines::{self, Convention};
 use crate::lift::{Destination, InstIdx, Lifted};
 
@@ -42,6 +42,8 @@ fn set(regs: &[Reg]) -> LocSet {
 pub struct Context<'c> {
     /// Indices of the instructions that may not take effect before control leaves them.
     pub skipped: &'c HashSet<u32>,
+    /// What handlers of their faults do.
+    pub handlers: &'c HashMap<u32, Handler>,
     /// Functions that may be replaced.
     pub hints: &'c Hints,
     /// What functions and calls may do to registers.
@@ -74,11 +76,20 @@ pub fn effect(
             kills: LocSet::empty(),
         },
         // The destination takes what a call of it would: a thunk, its register.
+        // It returns for the code here, which may keep for its caller all that the destination
+        // keeps.
         Exit::TailOut => {
             let called = call_effect(lifted, inst.target, &inst.iced, alone);
             let own = alone.uses.union(called.uses);
             Effect {
-                uses: own.union(set(&ARGUMENTS)).union(set(&CALLEE_SAVED)),
+                uses: match convention(lifted, inst.target) {
+                    Convention::C | Convention::IndirectThunk(_) => {
+                        own.union(set(&ARGUMENTS)).union(set(&CALLEE_SAVED))
+                    }
+                    Convention::KeepsAll | Convention::Private | Convention::Hypercall => {
+                        own.union(everything())
+                    }
+                },
                 ..alone
             }
         }
@@ -116,6 +127,9 @@ pub fn effect(
     if context.skipped.contains(&i.0) {
         effect.kills = LocSet::empty();
     }
+    if let Some(handler) = context.handlers.get(&i.0) {
+        effect.uses = effect.uses.union(handler.reads);
+    }
     effect
 }
 
@@ -142,6 +156,14 @@ fn private_uses() -> LocSet {
     LocSet::registers().minus(set(&[Reg::R10, Reg::R11]))
 }
 
+/// The convention of what a call or tail call goes to.
+fn convention(lifted: &Lifted<'_>, target: Option<Destination>) -> Convention {
+    match target {
+        Some(Destination::Import(s)) => routines::convention(lifted.symbol_name(s)),
+        _ => Convention::C,
+    }
+}
+
 fn is_trap(iced: &Instruction) -> bool {
     matches!(
         iced.mnemonic(),
@@ -160,12 +182,8 @@ fn call_effect(
     iced: &Instruction,
     alone: Effect,
 ) -> Effect {
-    let convention = match target {
-        Some(Destination::Import(s)) => routines::convention(lifted.symbol_name(s)),
-        _ => Convention::C,
-    };
     let rsp = LocSet::reg(Reg::RSP);
-    match convention {
+    match convention(lifted, target) {
         Convention::KeepsAll => Effect {
             uses: rsp,
             kills: LocSet::empty(),

@@ -1,10 +1,11 @@
 //! Control flow from kernel metadata: edges that no branch shows (static branches,
 //! alternatives, exception fixups) and the traps after which control continues.
 
-use foldhash::HashSet;
+use foldhash::{HashMap, HashSet};
 use iced_x86::FlowControl;
+use liveness::{LocSet, Reg};
 
-use elf_loader::special::{self, SpecialKind};
+use elf_loader::special::{self, EntryData, FieldRole, SpecialKind};
 
 use crate::lift::{InstIdx, Lifted, is_filler};
 use crate::refusal::{Refusal, RefusalCode};
@@ -24,6 +25,49 @@ pub struct ExtraEdges {
     pub ends: HashSet<u32>,
     /// `ud2` of a WARN.
     pub warns: HashSet<u32>,
+    /// What handlers of faults do, by the instruction, if it is more than to continue.
+    pub handlers: HashMap<u32, Handler>,
+}
+
+/// Registers that the kernel's handler of a fault reads and writes (`fixup_exception`,
+/// arch/x86/mm/extable.c).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Handler {
+    /// Those that it reads.
+    pub reads: LocSet,
+    /// Those that it may write, beside rax, rcx and rdx.
+    pub writes: LocSet,
+}
+
+impl Handler {
+    /// That of an entry: its type is in bits 0 to 7, a register in bits 8 to 11
+    /// (arch/x86/include/asm/extable_fixup_types.h). Linux 5.15 and before name a routine, and
+    /// none of these has a register.
+    fn of(entry: &special::Entry) -> Option<Handler> {
+        const WRMSR_SAFE: u32 = 10;
+        const RDMSR_SAFE: u32 = 11;
+        const IMM_REG: u32 = 17;
+        const UCOPY_LEN: u32 = 19;
+        let EntryData::Exception(data) = entry.data else {
+            return None;
+        };
+        if entry
+            .references
+            .iter()
+            .any(|r| r.role == FieldRole::Handler)
+        {
+            return None;
+        }
+        let register = Reg::new((data >> 8 & 0xf) as u8).map_or(LocSet::empty(), LocSet::reg);
+        let none = LocSet::empty();
+        let (reads, writes) = match data & 0xff {
+            WRMSR_SAFE | RDMSR_SAFE | IMM_REG => (none, register),
+            // rcx = rcx * immediate + register
+            UCOPY_LEN => (register.union(LocSet::reg(Reg::RCX)), none),
+            _ => return None,
+        };
+        Some(Handler { reads, writes })
+    }
 }
 
 impl ExtraEdges {
@@ -60,6 +104,8 @@ impl ExtraEdges {
                         {
                             extra.edges.push((site, fixup));
                             extra.skipped.insert(site.0);
+                            let handler = Handler::of(&entry).map(|handler| (site.0, handler));
+                            extra.handlers.extend(handler);
                         }
                     }
                     SpecialKind::AltInstructions => extra.alternative(lifted, &entry, &inst),

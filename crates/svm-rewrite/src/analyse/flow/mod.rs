@@ -17,7 +17,7 @@ mod metadata;
 
 use std::collections::BTreeMap;
 
-use foldhash::HashSet;
+use foldhash::{HashMap, HashSet};
 use iced_x86::FlowControl;
 use liveness::{BlockId, Effect, FlowGraph, InstId, LocSet};
 
@@ -31,6 +31,7 @@ use metadata::ExtraEdges;
 pub use balance::Unbalanced;
 pub use edges::Edges;
 pub use exits::{Conventions, Exit, HiddenFlow, Hints, Trap};
+pub use metadata::Handler;
 
 /// Blocks, edges and effects of an object's code.
 #[derive(Debug)]
@@ -51,6 +52,8 @@ pub struct Flow {
     stops: HashSet<u32>,
     /// Instructions that may not take effect before control leaves them, by index.
     skipped: HashSet<u32>,
+    /// What handlers of their faults do.
+    handlers: HashMap<u32, Handler>,
     /// Blocks without instructions that stand for the places in tables.
     tables: std::ops::Range<u32>,
     /// Calls and returns where the direction flag may be set.
@@ -101,6 +104,12 @@ impl Flow {
     /// Whether control may leave this instruction before it takes effect.
     pub fn may_be_skipped(&self, i: InstIdx) -> bool {
         self.skipped.contains(&i.0)
+    }
+
+    /// Registers that a handler of the instruction's faults may write before control continues.
+    pub fn written_by_handler(&self, i: InstIdx) -> LocSet {
+        let handler = self.handlers.get(&i.0);
+        handler.map_or(LocSet::empty(), |handler| handler.writes)
     }
 
     /// Whether this is a call of a local function that never returns.
@@ -156,6 +165,7 @@ pub fn analyse(
         block_of,
         stops: HashSet::default(),
         skipped: extra.skipped.clone(),
+        handlers: extra.handlers.clone(),
         tables: 0..0,
         backward: Vec::new(),
         unbalanced: Vec::new(),
@@ -178,6 +188,7 @@ pub fn analyse(
         endings: &endings,
         successors: &successors,
         stops: &nowhere,
+        skipped: &extra.skipped,
     };
     let invocations = flow.entries(lifted, extra);
     let balance = balance::analyse(input, &invocations);

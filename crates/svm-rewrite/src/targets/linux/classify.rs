@@ -41,10 +41,22 @@ pub fn classify(question: &Question<'_>) -> Result<Class, Refused> {
         Some(Kept::Fixup) => system::refuse(iced).map(|()| Class::Keep(Some(SiteClass::Other))),
         Some(Kept::Section) => system::refuse(iced).and_then(|()| in_kept_section(question)),
     }?;
+    // What is known of the stack is the same on all ways from an instruction.
+    if question.hidden.extra.skipped.contains(&question.inst.0) && moves_stack(question) {
+        let reason =
+            "it moves rsp where the kernel may put another instruction, or go on after a fault";
+        return Err((RefusalCode::Patched, reason));
+    }
     match class {
         Class::Keep(_) => movable(question, class),
         class => Ok(class),
     }
+}
+
+/// Whether `rsp` is another one after an instruction. A callee returns with what it was.
+fn moves_stack(question: &Question<'_>) -> bool {
+    let iced = &question.lifted.inst(question.inst).iced;
+    question.survey.writes(Reg::RSP) && !routines::is_call(iced)
 }
 
 /// A static branch (`struct jump_entry`) is a `nop` or a `jmp`.
