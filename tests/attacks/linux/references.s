@@ -457,6 +457,16 @@ ret
 d: .quad 0, 0
 .text
 
+### a thunk of older kernels' assembly
+# refuse: P2-target
+# from: Linux 5.10 arch/x86/lib/retpoline.S, RETPOLINE: continues at the register's value
+lea 1f(%rip), %rax
+call __x86_retpoline_rax
+ret
+sub $8, %rsp
+1: add $8, %rsp
+ret
+
 ### a thunk by another name that kernels give to one
 # refuse: P2-relocation
 # from: Linux 6.15 arch/x86/lib/retpoline.S, ITS_THUNK: continues at the register's value

@@ -78,10 +78,14 @@ pub fn has_hypercalls(lifted: &Lifted<'_>) -> bool {
 
 /// The register of `__x86_indirect_thunk_<reg>` and its variants.
 pub fn indirect_thunk(name: &str) -> Option<Reg> {
-    let rest = name.strip_prefix("__x86_indirect_")?;
-    let register = ["thunk_", "call_thunk_", "jump_thunk_"]
-        .iter()
-        .find_map(|p| rest.strip_prefix(p))?;
+    // The last one is that of assembly in Linux 5.12 and before (arch/x86/lib/retpoline.S).
+    const THUNKS: [&str; 4] = [
+        "__x86_indirect_thunk_",
+        "__x86_indirect_call_thunk_",
+        "__x86_indirect_jump_thunk_",
+        "__x86_retpoline_",
+    ];
+    let register = THUNKS.iter().find_map(|p| name.strip_prefix(p))?;
     let mut all = (0..Reg::COUNT).filter_map(Reg::new);
     all.find(|r| r.name() == register)
 }

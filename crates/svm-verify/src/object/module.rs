@@ -198,10 +198,12 @@ fn meaning(image: &Image<'_>, symbol: &Symbol<'_>, slow: &HashMap<u64, Routine>)
 }
 
 /// Names of the kernel's routines that continue at the address in a register.
-const THUNKS: [&str; 3] = [
+const THUNKS: [&str; 4] = [
     "__x86_indirect_thunk_",
     "__x86_indirect_call_thunk_",
     "__x86_indirect_jump_thunk_",
+    // Of assembly in Linux 5.12 and before.
+    "__x86_retpoline_",
 ];
 
 /// How names of others of them begin (`__x86_indirect_its_thunk_rax`, arch/x86/lib/retpoline.S).
