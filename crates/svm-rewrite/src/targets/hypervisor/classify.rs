@@ -1,13 +1,15 @@
 //! The class of an instruction of a driver in a hypervisor: no instruction stays that
 //! reaches memory outside the frame, and those that stay must be listed.
 
-use iced_x86::{Code, Instruction};
+use iced_x86::{Code, FlowControl, Instruction};
 
 use super::sensitive::refuse_sensitive;
 use crate::analyse::class::Class;
 use crate::analyse::classify::extension;
 use crate::analyse::classify::prefix;
 use crate::analyse::classify::{Differences, Question, Refused, of_object};
+use crate::analyse::routines;
+use crate::lift::Destination;
 use crate::refusal::RefusalCode;
 
 const DIFFERENCES: Differences = Differences {
@@ -21,7 +23,25 @@ const DIFFERENCES: Differences = Differences {
 /// # Errors
 /// The instruction cannot be rewritten soundly.
 pub fn classify(question: &Question<'_>) -> Result<Class, Refused> {
+    refuse_conditional(question)?;
     of_object(question, &DIFFERENCES)
+}
+
+/// A tail call by a condition goes to a name outside, and none of the kernel's thunks is there.
+fn refuse_conditional(question: &Question<'_>) -> Result<(), Refused> {
+    let inst = question.lifted.inst(question.inst);
+    let conditional = inst.iced.flow_control() == FlowControl::ConditionalBranch;
+    let Some(Destination::Import(s)) = inst.target.filter(|_| conditional) else {
+        return Ok(());
+    };
+    let name = question.lifted.symbol_name(s);
+    match routines::indirect_thunk(name).is_some() || routines::is_return_thunk(name) {
+        true => Err((
+            RefusalCode::BranchTarget,
+            "a thunk of the kernel under a condition",
+        )),
+        false => Ok(()),
+    }
 }
 
 /// An instruction that is replaced or dropped may be of any extension; one that is kept
