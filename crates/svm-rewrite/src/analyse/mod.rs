@@ -8,6 +8,7 @@ pub mod class;
 pub mod classify;
 pub mod codemap;
 pub mod flow;
+mod private;
 pub mod reach;
 pub mod references;
 pub mod routines;
@@ -69,7 +70,7 @@ pub(crate) fn analyse<'a>(
     // Facts from metadata and the target, before any instruction is looked at.
     let hidden = HiddenFlow::find(lifted, hints).map_err(|refusal| vec![refusal])?;
     let kept = (rules.kept)(lifted).map_err(|refusal| vec![refusal])?;
-    let judge = Judge {
+    let mut judge = Judge {
         lifted,
         hidden: &hidden,
         hints,
@@ -77,18 +78,31 @@ pub(crate) fn analyse<'a>(
         accesses,
         kept: &kept,
         hypercalls: routines::has_hypercalls(lifted),
+        conventions: rules.conventions,
     };
     let mut references = (rules.references)(lifted);
     let refused = std::mem::take(&mut references.refusals);
-    let runs = threads::by_functions(lifted, threads, |functions| judge.run(functions));
-    let mut judgements = Judgements::joined(runs, lifted.insts.len(), refused);
-    let known = flow::InstFacts {
-        exits: &judgements.exits,
-        surveys: &judgements.surveys,
-        changes_facts: &judgements.changes_facts,
+    let judged = |judge: &Judge<'_>, refused| {
+        let runs = threads::by_functions(lifted, threads, |functions| judge.run(functions));
+        let mut judgements = Judgements::joined(runs, lifted.insts.len(), refused);
+        let effects = std::mem::take(&mut judgements.effects);
+        let known = flow::InstFacts {
+            exits: &judgements.exits,
+            surveys: &judgements.surveys,
+            changes_facts: &judgements.changes_facts,
+        };
+        let flow = flow::analyse(lifted, &hidden, judge.conventions, &known, effects);
+        (judgements, flow)
     };
-    let conventions = rules.conventions;
-    let flow = flow::analyse(lifted, &hidden, conventions, &known, judgements.effects);
+    let (mut judgements, mut flow) = judged(&judge, refused.clone());
+    // Hand-written code may call its own functions through registers, by a convention of its own.
+    if !rules.guards_returns
+        && rules.conventions == Conventions::Psabi
+        && private::has_calls(lifted, &flow, &judgements.exits, &judgements.surveys)
+    {
+        judge.conventions = Conventions::Any;
+        (judgements, flow) = judged(&judge, refused);
+    }
     if rules.conventions == Conventions::Psabi {
         for refusal in backward(lifted, &flow).chain(unbalanced::refusals(lifted, &flow, rules)) {
             refusal::add(&mut judgements.refusals, refusal);
@@ -128,6 +142,8 @@ struct Judge<'q> {
     kept: &'q HashMap<u32, Kept>,
     /// Whether an indirect call may be one of Xen.
     hypercalls: bool,
+    /// What calls and returns do to registers.
+    conventions: Conventions,
 }
 
 /// The results for each instruction, by index.
@@ -200,7 +216,7 @@ impl Judge<'_> {
             skipped: &self.hidden.extra.skipped,
             handlers: &self.hidden.extra.handlers,
             hints: self.hints,
-            conventions: self.rules.conventions,
+            conventions: self.conventions,
             hypercalls: self.hypercalls,
         };
         for i in function.insts.clone().map(InstIdx) {
