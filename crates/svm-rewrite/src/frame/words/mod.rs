@@ -30,7 +30,7 @@ use crate::analyse::routines;
 use crate::asm::LONGEST;
 use crate::lift::{FuncIdx, InstIdx, Lifted};
 use crate::refusal::{self, Refusal, RefusalCode};
-use uses::{Found, Use, Uses};
+use uses::{Found, Use, Uses, Written};
 
 /// The pushes and pops, `leave` included, whose word is on the data stack.
 #[derive(Debug, Default)]
@@ -60,6 +60,7 @@ pub fn find(
     let mut refusals = Vec::new();
     let mut words = StackWords::default();
     let mut families = Families::new(lifted, &analysis.flow);
+    let written = Written::find(analysis);
     for (i, class) in (0..).map(InstIdx).zip(classes) {
         if let Err((code, reason)) = fits(lifted, i, *class) {
             refusal::add(&mut refusals, lifted.refusal(code, i, reason));
@@ -77,7 +78,11 @@ pub fn find(
                 refusal::add(&mut refusals, lifted.refusal(code, *i, reason));
             }
         }
-        let uses = Uses::of(found, analysis);
+        let uses = Uses::of(found, analysis, &written);
+        for i in uses.followed() {
+            let (code, reason) = CALLERS_FRAME;
+            refusal::add(&mut refusals, lifted.refusal(code, i, reason));
+        }
         words.data.extend(uses.on_data().map(|i| (i, variant)));
     }
     match refusals.is_empty() {
@@ -92,6 +97,12 @@ type Refused = (RefusalCode, &'static str);
 const RETURN_ADDRESS: Refused = (
     RefusalCode::StackPointer,
     "it reaches the return address, which no operand can under this scheme",
+);
+
+const CALLERS_FRAME: Refused = (
+    RefusalCode::StackPointer,
+    "it follows the frame pointer to the caller's frame, in which no operand reaches what was \
+     pushed under this scheme",
 );
 
 /// Whether it loads the function's own return address, which code records, or pushes it again,
@@ -200,13 +211,19 @@ fn each_use(
         if is_return_address && !is_gone && !is_copied {
             return Err(RETURN_ADDRESS);
         }
+        let follows = iced.code() == Op::Mov_r64_rm64
+            && (iced.memory_base(), iced.memory_displacement64()) == (Register::RBP, 0)
+            && iced.op0_register() != Register::RBP;
+        if follows && !is_gone {
+            uses(Use::Follow(at));
+        }
         let moves_rsp = address && iced.op0_register() == Register::RSP;
         if !is_gone && !moves_rsp {
             uses(Use::Reach(at..at + size));
         }
     }
-    if let (false, Some(at)) = (is_gone, address_taken(iced, facts)) {
-        uses(Use::Address(at));
+    if let (false, Some(taken)) = (is_gone, address_taken(iced, facts)) {
+        uses(taken);
     }
     if routines::is_call(iced) {
         uses(Use::Call);
@@ -251,8 +268,7 @@ fn each_use(
     Ok(())
 }
 
-/// Registers in which compilers keep the address of a frame, to reach it and to set `rsp`:
-/// what they reach is followed.
+/// Registers in which compilers keep the address of a frame, to reach it and to set `rsp`.
 const FRAME_POINTERS: [Register; 8] = [
     Register::RBX,
     Register::RBP,
@@ -265,7 +281,7 @@ const FRAME_POINTERS: [Register; 8] = [
 ];
 
 /// The place of the frame whose address becomes a number, or to which an index is added.
-fn address_taken(iced: &Instruction, facts: &Facts) -> Option<i64> {
+fn address_taken(iced: &Instruction, facts: &Facts) -> Option<Use> {
     use Mnemonic as M;
     let FramePlace(rsp) = facts.stack_pointer()?;
     let is = |n: u32, r| {
@@ -275,14 +291,18 @@ fn address_taken(iced: &Instruction, facts: &Facts) -> Option<i64> {
         return None;
     }
     let indexed = iced.memory_base() == Register::RSP && iced.memory_index() != Register::None;
-    match iced.mnemonic() {
-        _ if indexed => Some(rsp.max(rsp + iced.memory_displacement64() as i64)),
-        M::Mov | M::Lea if FRAME_POINTERS.into_iter().any(|r| is(0, r)) => None,
-        M::Lea => facts.place(iced).map(|FramePlace(at)| at),
-        M::Mov | M::Add if is(1, Register::RSP) => Some(rsp),
-        M::Push if is(0, Register::RSP) => Some(rsp),
-        _ => None,
-    }
+    let kept = FRAME_POINTERS.into_iter().find(|r| is(0, *r));
+    let at = match iced.mnemonic() {
+        _ if indexed => rsp.max(rsp + iced.memory_displacement64() as i64),
+        M::Lea => facts.place(iced)?.0,
+        M::Mov | M::Add if is(1, Register::RSP) => rsp,
+        M::Push if is(0, Register::RSP) => rsp,
+        _ => return None,
+    };
+    Some(match (iced.mnemonic(), kept) {
+        (M::Mov | M::Lea, Some(register)) if !indexed => Use::Kept(at, register),
+        _ => Use::Address(at),
+    })
 }
 
 /// `rsp` moves by so many bytes from a place.

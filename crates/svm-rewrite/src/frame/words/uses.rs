@@ -5,11 +5,12 @@ use std::ops::Range;
 
 use foldhash::HashSet;
 use iced_x86::{Code, Register};
-use liveness::BlockId;
+use liveness::{BlockId, LocSet};
 
 use crate::analyse::Analysis;
 use crate::analyse::classify::WORD;
 use crate::lift::{InstIdx, Lifted};
+use crate::registers::gpr;
 
 /// What an instruction does to words of the frame, by their places.
 pub(super) enum Use {
@@ -21,6 +22,11 @@ pub(super) enum Use {
     Reach(Range<i64>),
     /// The address of this byte becomes a number, or an index is added to it.
     Address(i64),
+    /// The address of this byte is in a register that callees keep: it may be passed on, unless
+    /// the word keeps what that register held, as a frame pointer's does.
+    Kept(i64, Register),
+    /// The word that `rbp` points to is loaded elsewhere than into `rbp`.
+    Follow(i64),
     /// Another function runs, which may read what is pushed as its arguments.
     Call,
     /// `rsp` moves over these bytes, which are gone.
@@ -34,6 +40,7 @@ pub(super) enum Use {
 struct Word {
     pushes: Vec<InstIdx>,
     pops: Vec<InstIdx>,
+    follows: Vec<InstIdx>,
     is_data: bool,
     /// Whether its address is taken: the words above may belong to the same object.
     is_object: bool,
@@ -42,6 +49,12 @@ struct Word {
 impl Word {
     fn is_pushed(&self) -> bool {
         !self.pushes.is_empty()
+    }
+
+    /// Whether all that is pushed there is this register.
+    fn keeps(&self, lifted: &Lifted<'_>, register: Register) -> bool {
+        let pushed = |i: &InstIdx| lifted.inst(*i).iced.op0_register();
+        self.is_pushed() && self.pushes.iter().all(|i| pushed(i) == register)
     }
 
     /// Whether it only keeps a register that callees keep: such a word is no argument.
@@ -73,6 +86,40 @@ const KEPT_BY_CALLEES: [Register; 6] = [
     Register::R15,
 ];
 
+/// The registers that may have been written since their function was entered, before each block.
+pub(super) struct Written(Vec<LocSet>);
+
+impl Written {
+    pub fn find(analysis: &Analysis<'_>) -> Written {
+        let blocks = analysis.flow.blocks();
+        let mut before = vec![LocSet::empty(); blocks.len()];
+        let mut work: Vec<BlockId> = (0..blocks.len() as u32).map(BlockId).collect();
+        while let Some(block) = work.pop() {
+            let n = block.0 as usize;
+            let after = before[n].union(written(analysis, blocks[n].clone()));
+            for &next in analysis.flow.continuations(block) {
+                let joined = before[next.0 as usize].union(after);
+                if std::mem::replace(&mut before[next.0 as usize], joined) != joined {
+                    work.push(next);
+                }
+            }
+        }
+        Written(before)
+    }
+
+    fn before(&self, analysis: &Analysis<'_>, i: InstIdx) -> LocSet {
+        let block = analysis.flow.block_of(i).0 as usize;
+        let start = analysis.flow.blocks()[block].start;
+        self.0[block].union(written(analysis, start..i.0))
+    }
+}
+
+fn written(analysis: &Analysis<'_>, insts: Range<u32>) -> LocSet {
+    let surveys = &analysis.surveys[insts.start as usize..insts.end as usize];
+    let all = surveys.iter().map(|survey| survey.written);
+    all.fold(LocSet::empty(), LocSet::union)
+}
+
 /// A word, by the family of functions whose frame it is in, and its place there.
 pub(super) type Key = (usize, i64);
 
@@ -85,6 +132,10 @@ enum Touch {
     Reach,
     /// Its address is taken.
     Address,
+    /// Its address is in this register.
+    Kept(Register),
+    /// It is loaded through `rbp`.
+    Follow(InstIdx),
 }
 
 /// What an instruction of a family does to `rsp`.
@@ -114,6 +165,8 @@ impl Found {
             // What is dropped or made matters only where it is pushed or popped.
             Use::Drop(_) | Use::Make(_) | Use::Call => {}
             Use::Address(at) => return self.touch(family, *at, Touch::Address),
+            Use::Follow(at) => return self.touch(family, *at, Touch::Follow(inst)),
+            Use::Kept(at, r) => return self.touch(family, *at, Touch::Kept(*r)),
             Use::Reach(bytes) => {
                 let mut at = word(bytes.start);
                 while at < bytes.end {
@@ -131,7 +184,7 @@ impl Found {
     }
 
     /// The words, sorted.
-    fn words(&mut self) -> Vec<(Key, Word)> {
+    fn words(&mut self, lifted: &Lifted<'_>) -> Vec<(Key, Word)> {
         self.touches.sort_unstable();
         self.touches.dedup();
         let of_one = |touches: &[(Key, Touch)]| {
@@ -141,7 +194,11 @@ impl Found {
                     Touch::Push(i) => word.pushes.push(i),
                     Touch::Pop(i) => word.pops.push(i),
                     Touch::Reach => word.is_data = true,
+                    Touch::Follow(i) => word.follows.push(i),
                     Touch::Address => (word.is_data, word.is_object) = (true, true),
+                    // Pushes come before it.
+                    Touch::Kept(r) if word.keeps(lifted, r) => {}
+                    Touch::Kept(_) => (word.is_data, word.is_object) = (true, true),
                 }
             }
             (touches[0].0, word)
@@ -172,6 +229,7 @@ fn join_objects(words: &mut [(Key, Word)]) {
 /// The uses of one variant.
 pub(super) struct Uses<'u> {
     analysis: &'u Analysis<'u>,
+    written: &'u Written,
     /// Sorted.
     words: Vec<(Key, Word)>,
     /// In the order of the instructions.
@@ -181,8 +239,8 @@ pub(super) struct Uses<'u> {
 }
 
 impl<'u> Uses<'u> {
-    pub fn of(mut found: Found, analysis: &'u Analysis<'u>) -> Uses<'u> {
-        let words = found.words();
+    pub fn of(mut found: Found, analysis: &'u Analysis<'u>, written: &'u Written) -> Uses<'u> {
+        let words = found.words(analysis.lifted);
         let Found { moves, .. } = found;
         let mut before = 0;
         let blocks = analysis.flow.blocks().iter();
@@ -194,6 +252,7 @@ impl<'u> Uses<'u> {
         let starts = std::iter::once(0).chain(ends).collect();
         Uses {
             analysis,
+            written,
             words,
             moves,
             starts,
@@ -207,8 +266,9 @@ impl<'u> Uses<'u> {
         let mut moves = Vec::new();
         for (key, word) in &self.words {
             // Taken by a `pop`, and dropped on no path. Compilers drop a few arguments by `pop`.
-            let is_register =
-                word.saves_register(self.analysis.lifted) && !self.is_saved_above(*key, word);
+            let is_register = word.saves_register(self.analysis.lifted)
+                && !self.is_saved_above(*key, word)
+                && !self.is_written_before(word);
             let mut is_saved = |push: &InstIdx| {
                 let next = search.next(*push, key.1);
                 next.popped && !next.dropped && (is_register || !next.called)
@@ -222,6 +282,16 @@ impl<'u> Uses<'u> {
         moves.into_iter()
     }
 
+    /// The loads of the caller's frame pointer, which `push %rbp` has saved.
+    pub fn followed(&self) -> impl Iterator<Item = InstIdx> {
+        let saves = |word: &Word| {
+            word.keeps(self.analysis.lifted, Register::RBP) && !self.is_written_before(word)
+        };
+        let words = self.words.iter().map(|(_, word)| word);
+        let words = words.filter(move |word| !word.follows.is_empty() && saves(word));
+        words.flat_map(|word| word.follows.iter().copied())
+    }
+
     /// Whether a word of the same frame, above this one, has the same register pushed. Then that
     /// one keeps what the caller had in it, and this may be an argument.
     fn is_saved_above(&self, (family, at): Key, word: &Word) -> bool {
@@ -233,6 +303,15 @@ impl<'u> Uses<'u> {
         let above = self.words[above..].iter();
         let mut above = above.take_while(|(key, _)| key.0 == family);
         above.any(|(_, word)| word.pushes.iter().any(|i| register(i) == saved))
+    }
+
+    /// Whether what is pushed is perhaps the function's own, and so an argument: compilers may
+    /// have saved the register by `mov`.
+    fn is_written_before(&self, word: &Word) -> bool {
+        let written = |i: &InstIdx| self.written.before(self.analysis, *i);
+        let pushed = |i: &InstIdx| gpr(self.analysis.lifted.inst(*i).iced.op0_register());
+        let mut pushes = word.pushes.iter();
+        pushes.any(|i| pushed(i).is_none_or(|r| written(i).intersects(LocSet::reg(r))))
     }
 
     /// The words that a `pop` takes on a path on which they were made without `push`.
@@ -303,12 +382,20 @@ impl<'u> Search<'u> {
                 next.called = true;
                 false
             }
-            Use::Reach(_) | Use::Address(_) => false,
+            Use::Reach(_) | Use::Address(_) | Use::Kept(..) | Use::Follow(_) => false,
         });
         match first.map(|m| &m.used) {
             Some(Use::Pop(_)) => next.popped = true,
             Some(Use::Drop(_)) => next.dropped = true,
-            Some(Use::Push(_) | Use::Make(_) | Use::Reach(_) | Use::Address(_) | Use::Call) => {}
+            Some(
+                Use::Push(_)
+                | Use::Make(_)
+                | Use::Reach(_)
+                | Use::Address(_)
+                | Use::Kept(..)
+                | Use::Follow(_)
+                | Use::Call,
+            ) => {}
             None => {
                 for &next in self.uses.analysis.flow.continuations(block) {
                     let seen = &mut self.seen[next.0 as usize];
