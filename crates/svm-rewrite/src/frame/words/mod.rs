@@ -101,8 +101,8 @@ const RETURN_ADDRESS: Refused = (
 
 const CALLERS_FRAME: Refused = (
     RefusalCode::StackPointer,
-    "it follows the frame pointer to the caller's frame, in which no operand reaches what was \
-     pushed under this scheme",
+    "it follows the frame pointer to the caller's frame (__builtin_return_address(1)), in which no \
+     operand reaches what was pushed under this scheme",
 );
 
 /// Whether it loads the function's own return address, which code records, or pushes it again,

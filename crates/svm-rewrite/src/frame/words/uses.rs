@@ -9,7 +9,7 @@ use liveness::{BlockId, LocSet};
 
 use crate::analyse::Analysis;
 use crate::analyse::classify::WORD;
-use crate::lift::{InstIdx, Lifted};
+use crate::lift::{FuncIdx, InstIdx, Lifted};
 use crate::registers::gpr;
 
 /// What an instruction does to words of the frame, by their places.
@@ -92,12 +92,22 @@ pub(super) struct Written(Vec<LocSet>);
 impl Written {
     pub fn find(analysis: &Analysis<'_>) -> Written {
         let blocks = analysis.flow.blocks();
+        // Who jumps to a function's beginning has restored them, or has not written them.
+        let lifted = analysis.lifted;
+        let entered = (0..lifted.functions.len() as u32).map(FuncIdx);
+        let entered: HashSet<u32> = entered
+            .filter(|f| lifted.is_entered(*f))
+            .map(|f| lifted.function(f).insts.start)
+            .collect();
         let mut before = vec![LocSet::empty(); blocks.len()];
         let mut work: Vec<BlockId> = (0..blocks.len() as u32).map(BlockId).collect();
         while let Some(block) = work.pop() {
             let n = block.0 as usize;
             let after = before[n].union(written(analysis, blocks[n].clone()));
             for &next in analysis.flow.continuations(block) {
+                if entered.contains(&blocks[next.0 as usize].start) {
+                    continue;
+                }
                 let joined = before[next.0 as usize].union(after);
                 if std::mem::replace(&mut before[next.0 as usize], joined) != joined {
                     work.push(next);
