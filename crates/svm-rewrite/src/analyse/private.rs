@@ -12,7 +12,7 @@
 //! function may keep each register for its caller, and read it.
 
 use foldhash::HashMap;
-use iced_x86::{FlowControl, OpKind};
+use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind};
 use liveness::{BlockId, LocSet, Reg};
 
 use crate::analyse::flow::{Exit, Flow};
@@ -34,6 +34,7 @@ const CHANGED: [Reg; 7] = [
 /// Whether there is such a call.
 pub fn has_calls(lifted: &Lifted<'_>, flow: &Flow, exits: &[Exit], surveys: &[Survey]) -> bool {
     let mut walk = Walk {
+        lifted,
         flow,
         exits,
         surveys,
@@ -58,7 +59,24 @@ fn is_by_register(lifted: &Lifted<'_>, i: InstIdx) -> bool {
     }
 }
 
+/// Whether what it writes does not depend on the register that it names: the short forms of
+/// compilers for -1 and 0, and all bits as the carry flag is.
+fn sets_constant(iced: &Instruction) -> bool {
+    let registers = iced.op_count() == 2 && iced.op0_kind() == OpKind::Register;
+    let value = || iced.try_immediate(1).ok();
+    registers
+        && match iced.mnemonic() {
+            Mnemonic::Or => value() == Some(u64::MAX),
+            Mnemonic::And => value() == Some(0),
+            Mnemonic::Sbb => {
+                iced.op1_kind() == OpKind::Register && iced.op0_register() == iced.op1_register()
+            }
+            _ => false,
+        }
+}
+
 struct Walk<'w> {
+    lifted: &'w Lifted<'w>,
     flow: &'w Flow,
     exits: &'w [Exit],
     surveys: &'w [Survey],
@@ -110,8 +128,9 @@ impl Walk<'_> {
             }
             let survey = &self.surveys[i];
             // A WARN and `in` count as reading more than they name.
-            let unnamed = LocSet::registers().minus(survey.named);
-            if survey.effect.uses.intersects(rest.minus(unnamed)) {
+            let named = rest.minus(LocSet::registers().minus(survey.named));
+            let sets = sets_constant(&self.lifted.insts[i].iced);
+            if !sets && survey.effect.uses.intersects(named) {
                 return None;
             }
             // Of a register in which they write a part, compilers may copy the rest.
