@@ -7,9 +7,12 @@
 //! g guests take k packets       round + g * guest + k * taken
 //! ```
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use super::rig::Rig;
+use crate::hypervisor::time_limit;
 use crate::measure::steps;
 use crate::packets::packet_loop::Stop;
 use crate::stages::aggregate::Merged;
@@ -33,6 +36,10 @@ pub const QUOTED: Crossings = Crossings {
 /// Where [`QUOTED`] is from, for people.
 pub const QUOTED_FROM: &str = "quoted from Dong et al., 3.1 (3,000 to 5,000 cycles a trap, \
                                10,000 a virtual interrupt), not measured in Xen";
+
+/// An invocation of the driver may take that long while it is counted: a trap after each
+/// instruction takes longer than a driver may.
+const STEPPED: Duration = Duration::from_secs(120);
 
 /// Instructions of work, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -182,8 +189,15 @@ pub fn sample(rig: &mut Rig<'_>, packets: u32, guests: u32) -> Result<Sample, St
         let (done, steps) = counted.map_err(|error| Stop::Driver(error.to_string()))?;
         done.map(|()| steps.costs())
     };
+    limit_time(rig, STEPPED)?;
     let interrupt = count(steps::count(|| rig.interrupt().map(|_| ())))?;
     let deliver = count(steps::count(|| rig.deliver()))?;
+    limit_time(rig, time_limit::DEFAULT)?;
     rig.settle()?;
     Ok(Sample { interrupt, deliver })
+}
+
+fn limit_time(rig: &Rig<'_>, limit: Duration) -> Result<(), Stop> {
+    let set = rig.engine.limit_time(limit);
+    set.map_err(|error| Stop::Driver(error.to_string()))
 }
