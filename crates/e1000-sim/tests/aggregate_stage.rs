@@ -38,6 +38,8 @@ use process_lab::runtime::{self, Aggregate, Cpu, Frame};
 
 #[path = "common/system.rs"]
 mod system;
+#[path = "common/turn.rs"]
+mod turn;
 
 use system::{each_alone, with_system};
 
@@ -51,6 +53,7 @@ type Test = fn(&System<'_>);
 
 #[test]
 fn segments_and_stages() {
+    let _turn = turn::turn();
     let tests: [(&str, Test); 6] = [
         ("alone", |system| streams_arrive(system, &[])),
         ("with a bridge", |system| {
@@ -426,6 +429,7 @@ extern "C" fn host_receive(cpu: *mut Cpu, frame: *mut Frame) -> c_int {
 /// is stopped: none stays away.
 #[test]
 fn a_driver_that_is_stopped_while_it_merges() {
+    let _turn = turn::turn();
     alone(stopped_while_it_merges);
 }
 
@@ -508,6 +512,7 @@ const PRICE: Price = Price {
 
 #[test]
 fn pools_that_run_dry() {
+    let _turn = turn::turn();
     alone(dry_pools);
 }
 

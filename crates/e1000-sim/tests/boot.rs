@@ -17,6 +17,8 @@ use e1000_sim::transport::rendezvous::{Limits, NoAnswer};
 
 #[path = "common/driver_stack.rs"]
 mod driver_stack;
+#[path = "common/turn.rs"]
+mod turn;
 
 use driver_stack::DriverStack;
 
@@ -80,6 +82,7 @@ fn start(dom0: &mut Dom0<'_, '_>) -> Result<(), CommandError> {
 
 #[test]
 fn the_stock_driver_boots_and_goes() {
+    let _turn = turn::turn();
     World::new().with_dom0(|dom0| {
         dom0.boot()?;
         dom0.load("")?;
@@ -122,6 +125,7 @@ fn the_stock_driver_boots_and_goes() {
 
 #[test]
 fn a_killed_dom0_is_replaced_by_a_new_one() {
+    let _turn = turn::turn();
     let world = World::new();
     world.with_dom0(|dom0| {
         start(dom0)?;
@@ -141,6 +145,7 @@ fn a_killed_dom0_is_replaced_by_a_new_one() {
 /// a driver in the hypervisor calls it with a variable of its own stack.
 #[test]
 fn an_upcall_writes_to_a_variable_on_the_drivers_stack() {
+    let _turn = turn::turn();
     let world = World::new();
     let _mapped = DriverStack::new();
     let stack = driver_stack(1);
@@ -191,6 +196,7 @@ fn an_upcall_writes_to_a_variable_on_the_drivers_stack() {
 /// Its interface no longer works, but dom0 goes on, and so does a new one.
 #[test]
 fn an_oops_of_the_driver_leaves_dom0_standing() {
+    let _turn = turn::turn();
     let world = World::new();
     world.with_dom0(|dom0| {
         start(dom0)?;

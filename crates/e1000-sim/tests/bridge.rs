@@ -20,6 +20,8 @@ use process_lab::program::Scheme;
 
 #[path = "common/system.rs"]
 mod system;
+#[path = "common/turn.rs"]
+mod turn;
 
 use system::each_alone;
 
@@ -35,6 +37,7 @@ type Test = fn(&System<'_>);
 
 #[test]
 fn guests_and_a_bridge() {
+    let _turn = turn::turn();
     let tests: [(&str, Test); 6] = [
         ("between guests", between_guests),
         ("spoofed", spoofed),
@@ -290,6 +293,7 @@ fn unfit(system: &System<'_>) {
 /// not; with the bridge it takes others.
 #[test]
 fn without_stages_nothing_is_added() {
+    let _turn = turn::turn();
     let plain = stepped(None);
     let none = stepped(Some(Stages::NONE));
     let bridge = stepped(Some(Stages::of([Stage::Bridge])));

@@ -6,6 +6,9 @@ use e1000_sim::inject::tally::{Column, Tally};
 use e1000_sim::transport::mailbox::SharedPages;
 use process_lab::program::{Scheme, Variant};
 
+#[path = "common/turn.rs"]
+mod turn;
+
 /// A sample of a scheme's faults: nothing but the driver stopped. Gives the counts, and
 /// how many faults there were.
 fn sample(scheme: Scheme) -> (SharedPages<Tally>, u64) {
@@ -48,6 +51,7 @@ fn all_endings_occur(tally: &Tally) {
 
 #[test]
 fn faults_in_the_drivers_data_stop_the_driver_and_nothing_else() {
+    let _turn = turn::turn();
     let (pages, faults) = sample(Scheme::Stlb);
     let tally = pages.get();
     let injected = tally.total(Column::Injected);
@@ -58,11 +62,13 @@ fn faults_in_the_drivers_data_stop_the_driver_and_nothing_else() {
 
 #[test]
 fn nor_do_they_through_a_window() {
+    let _turn = turn::turn();
     through_a_window(Scheme::Window32);
 }
 
 #[test]
 fn nor_through_a_window_of_42_bits() {
+    let _turn = turn::turn();
     through_a_window(Scheme::Window);
 }
 
