@@ -10,7 +10,7 @@ use process_lab::shared::Shared;
 use super::campaign::Execution;
 use super::cases::{Case, FRAME};
 use super::enter::Block;
-use super::memory::Memory;
+use super::memory::{Memory, is_far_in};
 use super::process::{Machine, counts, frame_bytes, frame_left, in_child, one};
 use super::record::{Ending, Record};
 use super::state::{FRAME_END, FRAME_TOP, Setting, State, place, state};
@@ -57,10 +57,14 @@ pub fn agree(native: &Record, twin: &Record) -> bool {
 }
 
 /// Whether a rewritten run need not do what the native one did: a window has the low bits
-/// of addresses only, so what the processor refuses natively above that it may not refuse
-/// there. The access is confined; nothing else is promised of it.
+/// of addresses only, so what the processor refuses natively above that, or where the window
+/// shows a page from above, it may not refuse there. The access is confined; nothing else is
+/// promised of it.
 pub fn is_out_of_reach(native: &Record, execution: Execution) -> bool {
-    let is_beyond = |size| native.trap == GENERAL_PROTECTION || native.address >= size;
+    let is_beyond = |size| {
+        let refused = native.trap == GENERAL_PROTECTION;
+        refused || native.address >= size || is_far_in(size, native.address)
+    };
     let size = execution.variant.scheme.window_size();
     native.is(Ending::Fault) && size.is_some_and(is_beyond)
 }

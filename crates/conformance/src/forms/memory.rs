@@ -26,11 +26,17 @@ pub const ALIASES: u64 = DATA + twin_abi::stlb::ENTRIES * PAGE;
 /// A page that may not be written.
 pub const READ_ONLY: u64 = 0x2404_0000;
 
-/// First address of the far pages: its low 32 and 42 bits are those of nothing else, and it
-/// has higher ones.
-pub const FAR: u64 = 7 << twin_abi::window::wide::BITS | 0x2800_0000;
+/// First address of the far pages: its low 32 bits, its low 42 and all of them differ, and the
+/// first two are those of nothing else.
+pub const FAR: u64 = 7 << twin_abi::window::wide::BITS | 5 << 33 | 0xa800_0000;
 /// How many there are.
 pub const FAR_PAGES: u64 = 4;
+
+/// Whether a window of that size shows a far page at an address.
+pub fn is_far_in(window: u64, address: u64) -> bool {
+    let first = FAR % window;
+    (first..first + FAR_PAGES * PAGE).contains(&address)
+}
 
 /// A piece of dom0's address space in the file.
 #[derive(Clone, Copy, Debug)]

@@ -166,6 +166,13 @@ impl Operand {
         }
     }
 
+    /// Whether it is `displacement(%rsp,%index,s)`, with all bits of the address. It may be any
+    /// memory: the index may be a distance.
+    pub fn is_indexed_stack(&self) -> bool {
+        let has_index = matches!(self.index, Index::Register(..));
+        self.base == Base::Register(Reg::RSP) && has_index && !self.narrow
+    }
+
     /// The displacement as it is encoded (SDM volume 2, table 2-2).
     pub(super) fn encoded_displacement(&self) -> Displacement {
         let displacement = self.displacement as i32;

@@ -14,7 +14,9 @@ use crate::registers::reg64;
 impl Emitter<'_> {
     /// The address of an operand. `pushed` words were pushed since the
     /// instruction would have run. Of `roles`, the last holds a
-    /// segment-relative sum and the first serves as a temporary for it.
+    /// segment-relative sum and the first serves as a temporary for it. The last
+    /// holds a sum with `rsp` and an index, too, where dom0 has the stack elsewhere; it
+    /// is not the index.
     pub(super) fn address(
         &mut self,
         i: InstIdx,
@@ -25,7 +27,14 @@ impl Emitter<'_> {
         let inst = self.lifted.inst(i);
         let plain = self.flat_address(inst, pushed);
         match space {
-            Space::Stack | Space::Heap | Space::Global => plain,
+            Space::Stack | Space::Heap | Space::Global => match self.cuts_in_registers() {
+                true if inst.operand().is_indexed_stack() => {
+                    let to = roles[roles.len() - 1];
+                    self.sum_on_stack(&plain, to);
+                    Address::Copy(to)
+                }
+                _ => plain,
+            },
             Space::PerCpu(segment) => {
                 let (v, t) = (roles[0], roles[roles.len() - 1]);
                 // Mostly the stack protector's word.

@@ -133,10 +133,11 @@ impl Emitter<'_> {
         })
     }
 
-    /// Whether its operand counts from `rsp`. The low 32 bits of that are the place on the
-    /// data stack.
+    /// Whether its operand is at a constant distance from `rsp`. The low 32 bits of that are the
+    /// place on the data stack.
     fn is_on_stack(&self, i: InstIdx) -> bool {
-        self.lifted.inst(i).operand().base == Base::Register(Reg::RSP)
+        let operand = self.lifted.inst(i).operand();
+        operand.base == Base::Register(Reg::RSP) && !operand.is_indexed_stack()
     }
 
     /// An instruction that reads `rsp` as a number, and memory through another register:
@@ -159,7 +160,10 @@ impl Emitter<'_> {
                 operand: self.translated(reuse.register, reuse.displacement.into()),
                 displacement: None,
             },
-            None => self.cut_operand(i, 0, Self::roles(plan)[0], plan.cut),
+            None => {
+                let pushed = plan.scratch.spilled().len() as i64;
+                self.cut_operand(i, pushed, Self::roles(plan)[0], plan.cut)
+            }
         };
         self.restore_flags(plan);
         let [t, _] = Self::borrowed(plan);
@@ -180,6 +184,8 @@ impl Emitter<'_> {
     ///     lea   d(%base,%index,s), %to
     ///     pext  twin_window_mask(%rip), %to, %to      op  %gs:(%to)
     /// ```
+    ///
+    /// `d(%rsp,%index,s)` as dom0 has the stack ([`Emitter::address`]).
     pub(super) fn cut_operand(&mut self, i: InstIdx, pushed: i64, to: Reg, by: CutBy) -> Reached {
         let operand = self.lifted.inst(i).operand();
         let displacement = match operand.simple() {
@@ -326,7 +332,8 @@ impl Emitter<'_> {
     fn pop_cut(&mut self, i: InstIdx, plan: &InstPlan) {
         let [t, _] = Self::borrowed(plan);
         self.keep_below(t, -8);
-        let reached = self.cut_operand(i, 0, t, self.cut_apart(plan));
+        // An `rsp` in the operand counts 8 more (SDM volume 2, POP).
+        let reached = self.cut_operand(i, 1, t, self.cut_apart(plan));
         self.access_reached(i, reached);
         self.restore_kept(t, -16);
     }

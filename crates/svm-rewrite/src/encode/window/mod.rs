@@ -217,7 +217,15 @@ impl Emitter<'_> {
     /// `mov operand, %to`, the operand that of the instruction with `pushed` more words on
     /// the stack.
     pub(super) fn load_operand(&mut self, i: InstIdx, plan: &InstPlan, pushed: i64, to: Reg) {
-        let reached = self.reached(i, plan, pushed, to);
+        // A sum with `rsp` is not made in its index. `to` is that for `TARGET` alone, and
+        // `twin_stlb_call` overwrites r10, too.
+        let operand = self.lifted.inst(i).operand();
+        let is_index = matches!(operand.index, Index::Register(index, _) if index == to);
+        let place = match operand.is_indexed_stack() && is_index {
+            true => Reg::R10,
+            false => to,
+        };
+        let reached = self.reached(i, plan, pushed, place);
         let load = rm(Code::Mov_r64_rm64, reg64(to), reached.operand);
         self.asm.inst_referring(&load, reached.displacement, None);
     }

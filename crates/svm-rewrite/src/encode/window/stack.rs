@@ -7,7 +7,7 @@ use liveness::Reg;
 
 use super::{Emitter, Reached, lowered};
 use crate::asm::import::Import;
-use crate::asm::{Base, Index, Operand, Segment, mr, rm};
+use crate::asm::{Address, Base, Index, Operand, Segment, mr, rm};
 use crate::lift::InstIdx;
 use crate::plan::InstPlan;
 use crate::registers::{gpr, reg64};
@@ -163,15 +163,7 @@ impl Emitter<'_> {
                 self.lea(&Operand::indexed(to, t, 0), to);
                 self.pop(t);
             }
-            Index::Register(..) => {
-                self.constant(Import::StackView, to);
-                let shifted = Operand {
-                    base: Base::Register(to),
-                    ..operand
-                };
-                self.lea(&shifted, to);
-                self.lea(&Operand::indexed(Reg::RSP, to, 0), to);
-            }
+            Index::Register(..) => self.sum_on_stack(&Address::Lea(operand, None), to),
             Index::None | Index::Vector => {
                 self.constant(Import::StackView, to);
                 let indexed = Operand {
@@ -181,6 +173,26 @@ impl Emitter<'_> {
                 self.lea(&indexed, to);
             }
         }
+    }
+
+    /// Dom0's address of an operand with `rsp` and an index, which is not `to`:
+    ///
+    /// ```text
+    ///     movabs $twin_stack_view, %to
+    ///     lea   d(%to,%index,s), %to
+    ///     lea   (%rsp,%to), %to
+    /// ```
+    pub(in crate::encode) fn sum_on_stack(&mut self, address: &Address, to: Reg) {
+        let Address::Lea(operand, symbol) = address else {
+            unreachable!("it has registers");
+        };
+        self.constant(Import::StackView, to);
+        let shifted = Operand {
+            base: Base::Register(to),
+            ..*operand
+        };
+        Address::Lea(shifted, *symbol).emit(&mut self.asm, to);
+        self.lea(&Operand::indexed(Reg::RSP, to, 0), to);
     }
 
     /// `push` of an operand to the data stack, through any register:
