@@ -214,6 +214,12 @@ pub fn space(inst: &Inst) -> Result<Space, (RefusalCode, &'static str)> {
             "its displacement from the stack pointer leaves no room for spilled registers",
         ));
     }
+    if on_stack && operand.relocated {
+        return Err((
+            RefusalCode::Unsupported,
+            "it adds a symbol's address to the stack pointer, which spilled registers change",
+        ));
+    }
     match operand.shape() {
         Shape::Segment(segment) => Ok(Space::PerCpu(segment)),
         Shape::Stack if operand.simple().is_some() => stack_operand(&inst.iced, &operand),
