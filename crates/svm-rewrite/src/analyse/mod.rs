@@ -96,12 +96,20 @@ pub(crate) fn analyse<'a>(
     };
     let (mut judgements, mut flow) = judged(&judge, refused.clone());
     // Hand-written code may call its own functions through registers, by a convention of its own.
-    if !rules.guards_returns
-        && rules.conventions == Conventions::Psabi
-        && private::has_calls(lifted, &flow, &judgements.exits, &judgements.surveys)
-    {
-        judge.conventions = Conventions::Any;
-        (judgements, flow) = judged(&judge, refused);
+    let private = (rules.conventions == Conventions::Psabi)
+        .then(|| private::call(lifted, &flow, &judgements.exits, &judgements.surveys));
+    match private.flatten() {
+        // Where returns are guarded, all functions keep to the psABI: any may be entered.
+        Some(call) if rules.guards_returns => {
+            let reason = "a register is read after it that the psABI lets the callee change";
+            let refusal = lifted.refusal(RefusalCode::Unsupported, call, reason);
+            refusal::add(&mut judgements.refusals, refusal);
+        }
+        Some(_) => {
+            judge.conventions = Conventions::Any;
+            (judgements, flow) = judged(&judge, refused);
+        }
+        None => {}
     }
     if rules.conventions == Conventions::Psabi {
         for refusal in backward(lifted, &flow).chain(unbalanced::refusals(lifted, &flow, rules)) {

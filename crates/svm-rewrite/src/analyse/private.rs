@@ -31,8 +31,13 @@ const CHANGED: [Reg; 7] = [
     Reg::R11,
 ];
 
-/// Whether there is such a call.
-pub fn has_calls(lifted: &Lifted<'_>, flow: &Flow, exits: &[Exit], surveys: &[Survey]) -> bool {
+/// The first such call.
+pub fn call(
+    lifted: &Lifted<'_>,
+    flow: &Flow,
+    exits: &[Exit],
+    surveys: &[Survey],
+) -> Option<InstIdx> {
     let mut walk = Walk {
         lifted,
         flow,
@@ -44,7 +49,7 @@ pub fn has_calls(lifted: &Lifted<'_>, flow: &Flow, exits: &[Exit], surveys: &[Su
         .iter()
         .fold(LocSet::empty(), |set, r| set.union(LocSet::reg(*r)));
     let mut insts = (0..lifted.insts.len() as u32).map(InstIdx);
-    insts.any(|i| is_by_register(lifted, i) && walk.reads_behind(i, all))
+    insts.find(|i| is_by_register(lifted, *i) && walk.reads_behind(*i, all))
 }
 
 /// Whether a call goes where a register says, perhaps through a thunk.
