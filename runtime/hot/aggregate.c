@@ -174,11 +174,13 @@ static __always_inline enum verdict segment_read(struct segment *segment, const 
 
 /* ---- Flows --------------------------------------------------------------- */
 
+/* Each part by a multiplier of its own: peers' addresses and ports often count up together. */
 static u32 flow_number(const struct flow_key *key)
 {
-	u32 mixed = (u32)key->addresses ^ (u32)(key->addresses >> 32) ^ key->ports;
+	u32 mixed = (u32)key->addresses * 0x9e3779b1u + (u32)(key->addresses >> 32) * 0x85ebca77u +
+		    key->ports * 0xc2b2ae3du;
 
-	return mixed * 0x9e3779b1u >> FLOWS_SHIFT;
+	return mixed >> FLOWS_SHIFT;
 }
 
 /* The header for all segments, in place of the first one's. */
