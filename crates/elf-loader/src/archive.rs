@@ -196,7 +196,7 @@ fn member<'a>(
         let length = number(length).filter(|n| *n <= data.len());
         let (name, data) = data.split_at(length.ok_or("a name longer than its member")?);
         let name = name.split(|b| *b == 0).next().unwrap_or(name);
-        return Ok(Member { name, data });
+        return named(name, data);
     }
     let name = match name.strip_prefix(b"/") {
         Some(at) => {
@@ -204,14 +204,21 @@ fn member<'a>(
             let rest = long_names
                 .get(at..)
                 .ok_or("a name outside the list of names")?;
-            let rest = &rest[..rest.len().min(LONGEST_NAME)];
+            let rest = &rest[..rest.len().min(LONGEST_NAME + 2)];
             let end = rest.windows(2).position(|pair| pair == b"/\n");
             &rest[..end.ok_or("a name without an end, or of more than 4096 bytes")?]
         }
         None => name.strip_suffix(b"/").unwrap_or(name),
     };
+    named(name, data)
+}
+
+/// A member under a name that can be written again: a list of names has them in lines.
+fn named<'a>(name: &'a [u8], data: &'a [u8]) -> Result<Member<'a>, &'static str> {
     match name {
         b"" => Err("a member without a name"),
+        name if name.len() > LONGEST_NAME => Err("a name of more than 4096 bytes"),
+        name if name.contains(&b'\n') => Err("a name with the end of a line in it"),
         name => Ok(Member { name, data }),
     }
 }
@@ -273,11 +280,14 @@ pub fn write(members: &[Member<'_>]) -> Result<Vec<u8>, ArchiveError> {
 }
 
 /// The name of each member as its header has it, and the list of those that are too
-/// long for that.
+/// long for that, or would mean something else there.
 fn names(members: &[Member<'_>]) -> (Vec<Vec<u8>>, Vec<u8>) {
     let mut list = Vec::new();
     let mut name = |member: &Member<'_>| {
-        if member.name.len() <= SHORT_NAME && !member.name.starts_with(b"/") {
+        let means_more = [&b"/"[..], b"#1/"]
+            .iter()
+            .any(|m| member.name.starts_with(m));
+        if member.name.len() <= SHORT_NAME && !means_more {
             return [member.name, b"/"].concat();
         }
         let place = format!("/{}", list.len()).into_bytes();
@@ -332,6 +342,7 @@ mod tests {
             member("short.o", b""),
             member("another-long-name-of-an-object.o", b"x"),
             member("/a/path.o", b"y"),
+            member("#1/4", b"name"),
         ];
         let bytes = write(&list).expect("small");
         assert_eq!(members(&bytes).expect("sound"), list);
@@ -344,6 +355,25 @@ mod tests {
         header(&mut bytes, b"#1/8", "644", 10);
         bytes.extend(b"a b.o\0\0\0xy");
         assert_eq!(members(&bytes).expect("sound"), [member("a b.o", b"xy")]);
+    }
+
+    /// They would be an index, another's name, or a name that nobody finds the end of.
+    #[test]
+    fn names_that_cannot_be_written_are_damage() {
+        let bsd = |name: &[u8]| {
+            let mut bytes = MAGIC.to_vec();
+            let length = format!("#1/{}", name.len());
+            header(&mut bytes, length.as_bytes(), "644", name.len());
+            bytes.extend(name);
+            pad(&mut bytes);
+            bytes
+        };
+        assert_eq!(problem(&bsd(b"\0\0")), "a member without a name");
+        assert_eq!(problem(&bsd(b"")), "a member without a name");
+        let long = vec![b'x'; LONGEST_NAME + 1];
+        assert_eq!(problem(&bsd(&long)), "a name of more than 4096 bytes");
+        let line = "a name with the end of a line in it";
+        assert_eq!(problem(&bsd(b"a/\nb")), line);
     }
 
     /// An archive of parts under those names as headers have them.
