@@ -78,7 +78,8 @@ impl ReadError {
                 SymbolProblem::Reserved(_) => ReaderCode::Unsupported,
                 SymbolProblem::Name { .. }
                 | SymbolProblem::NoSection { .. }
-                | SymbolProblem::PastEnd { .. } => ReaderCode::Symbol,
+                | SymbolProblem::PastEnd { .. }
+                | SymbolProblem::NotAtStart { .. } => ReaderCode::Symbol,
             },
             ReadError::Relocation { problem, .. } => match problem {
                 RelocationProblem::Type(_) => ReaderCode::Unsupported,

@@ -6,6 +6,7 @@ use goblin::elf::reloc::Reloc;
 use goblin::elf::sym::Sym;
 
 use super::error::{ReadError, RelocationProblem, SymbolProblem};
+use crate::model::consts::STT_SECTION;
 use crate::model::{Place, Relocation, Section, SectionId, Symbol, SymbolId};
 use crate::reloc::relocation_type;
 
@@ -80,6 +81,13 @@ fn place(sym: &Sym, sections: &[Section<'_>]) -> Result<Place, SymbolProblem> {
             value: sym.st_value,
             section: section.name.to_string(),
             size: section.size,
+        });
+    }
+    // Consumers take it for the section's start, and would lose the rest.
+    if sym.st_type() == STT_SECTION && sym.st_value != 0 {
+        return Err(SymbolProblem::NotAtStart {
+            section: section.name.to_string(),
+            value: sym.st_value,
         });
     }
     Ok(Place::In(SectionId(index)))

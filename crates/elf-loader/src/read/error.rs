@@ -102,8 +102,10 @@ pub enum SectionProblem {
         /// What is wrong with it.
         why: &'static str,
     },
-    /// `sh_addralign` is no power of two.
-    #[error("its alignment {0:#x} is not a power of two; the file is damaged, build it again")]
+    /// `sh_addralign` is no power of two, or more than [`crate::MAX_SECTION_SIZE`].
+    #[error(
+        "its alignment {0:#x} is not a power of two up to 2 GiB; the file is damaged, build it again"
+    )]
     Alignment(u64),
     /// A field names a section that does not exist or is of another kind.
     #[error("{field} is {value}, which is not {expected}; the file is damaged, build it again")]
@@ -193,6 +195,16 @@ pub enum SymbolProblem {
         section: String,
         /// Its size in bytes.
         size: u64,
+    },
+    /// The symbol of a section itself, at another place than its start.
+    #[error(
+        "it is the symbol of section `{section}` itself, but at {value:#x} of it; the file is damaged, build it again"
+    )]
+    NotAtStart {
+        /// Name of the section.
+        section: String,
+        /// `st_value`.
+        value: u64,
     },
 }
 

@@ -3,7 +3,8 @@
 //!
 //! Guarantees of an object that was read: every [`SectionId`] and
 //! [`crate::SymbolId`] in it is valid, every relocation is of a known type with its whole
-//! field inside its section, every symbol defined in a section is in it or at its end,
+//! field inside its section, every symbol defined in a section is in it or at its end, that
+//! of a section itself is at its start, an alignment is a power of two up to 2 GiB,
 //! `data.len() == size` for contents, relocations are sorted by offset. Input may be
 //! hostile: nothing here panics, and memory is at most a small multiple of the file's
 //! length.
@@ -185,8 +186,9 @@ impl<'a> File<'a> {
     fn section(&self, index: usize) -> Result<Section<'a>, ReadError> {
         let header = &self.headers[index];
         let role = self.role(index)?;
-        if !(header.sh_addralign == 0 || header.sh_addralign.is_power_of_two()) {
-            return Err(self.refuse(index, SectionProblem::Alignment(header.sh_addralign)));
+        let align = header.sh_addralign;
+        if !(align == 0 || align.is_power_of_two()) || align > MAX_SECTION_SIZE {
+            return Err(self.refuse(index, SectionProblem::Alignment(align)));
         }
         if header.sh_size > MAX_SECTION_SIZE {
             return Err(self.refuse(index, SectionProblem::Size(header.sh_size)));
@@ -199,7 +201,7 @@ impl<'a> File<'a> {
             name: Cow::Borrowed(self.name(index)),
             kind: header.sh_type,
             flags: header.sh_flags,
-            align: header.sh_addralign.max(1),
+            align: align.max(1),
             entsize: header.sh_entsize,
             link: header.sh_link,
             info: header.sh_info,

@@ -154,6 +154,7 @@ fn bad_sections_are_refused_with_their_name() {
     let text = object.section_named(".text").expect(".text").0 as usize;
     let rela = text + 1;
     assert!(with(text, 48, 3, 8).contains("`.text`: its alignment 0x3"));
+    assert!(with(text, 48, 1 << 63, 8).contains("up to 2 GiB"));
     assert!(
         with(text, 24, u64::MAX, 8).contains("section 2 `.text`"),
         "{}",
@@ -181,6 +182,24 @@ fn bad_sections_are_refused_with_their_name() {
     set(&mut bytes, text, 40, names as u64, 4);
     assert!(message(&bytes).contains("`.symtab`: it is a second symbol table"));
     assert!(with(text, 4, 18, 4).contains("65280"));
+}
+
+/// Whoever reads it takes it for the section's start.
+#[test]
+fn the_symbol_of_a_section_is_at_its_start() {
+    let mut bytes = assemble(&[], SAMPLE_64);
+    let object = read(&bytes).expect("readable");
+    let text = object.section_named(".text").expect(".text").0 as u16;
+    let mut entry = vec![0, 0, 0, 0, STT_SECTION, 0];
+    entry.extend(text.to_le_bytes());
+    let at = bytes.windows(8).position(|w| w == entry);
+    let value = at.expect("the section's symbol") + 8;
+    bytes[value] = 4;
+    let text = message(&bytes);
+    assert!(
+        text.contains("section `.text` itself, but at 0x4"),
+        "{text}"
+    );
 }
 
 #[test]
