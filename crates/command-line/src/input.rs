@@ -65,6 +65,8 @@ pub fn is_stdin(path: &Path) -> bool {
 const HEAD: u64 = 256 << 10;
 /// Most bytes of a text: as many as a compressed file may hold.
 const MAX_TEXT: u64 = elf_loader::input::MAX_DECOMPRESSED;
+/// Most bytes of any other file: as many as a section may have. Streams may have no end.
+const MAX_FILE: u64 = elf_loader::MAX_SECTION_SIZE;
 /// Bytes of a header that tells what a file is (`struct Elf64_Ehdr`).
 const HEADER: usize = 64;
 
@@ -89,15 +91,21 @@ impl Input {
         })
     }
 
-    /// The bytes of a file, or of standard input, as they are.
+    /// The bytes of a file, or of standard input, as they are: a list, a key, a table.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// It cannot be read, or has more than 512 MiB.
     pub fn plain(path: &Path) -> Result<Vec<u8>, Failure> {
         let mut bytes = Vec::new();
-        let read = open(path).and_then(|mut file| file.read_to_end(&mut bytes));
-        read.map_err(|error| Failure::access(name(path), unread(path, &error)))?;
-        Ok(bytes)
+        let whole = open(path).and_then(|file| read_up_to(file, MAX_TEXT, &mut bytes));
+        let whole = whole.map_err(|error| Failure::access(name(path), unread(path, &error)))?;
+        match whole {
+            true => Ok(bytes),
+            false => Err(Failure::input(
+                name(path),
+                "this has more than 512 MiB; give the right file",
+            )),
+        }
     }
 
     /// The assembly text that it is, if it is one.
@@ -169,18 +177,28 @@ fn read_bytes(path: &Path, name: &str) -> Result<Vec<u8>, Failure> {
     head.map_err(unreadable)?;
     let start = elf_loader::input::beginning(&bytes);
     judge(name, &start)?;
-    match is_text(&start) {
-        true => file.as_mut().take(MAX_TEXT).read_to_end(&mut bytes),
-        false => file.read_to_end(&mut bytes),
-    }
-    .map_err(unreadable)?;
-    match is_text(&start) && bytes.len() as u64 > MAX_TEXT {
-        true => Err(Failure::input(
-            name,
+    let (limit, why) = match is_text(&start) {
+        true => (
+            MAX_TEXT,
             "this is text of more than 512 MiB, which no compiler makes of a driver",
-        )),
-        false => Ok(bytes),
+        ),
+        false => (
+            MAX_FILE,
+            "this has more than 2 GiB, which no driver has; give the objects one by one",
+        ),
+    };
+    match read_up_to(file, limit, &mut bytes).map_err(unreadable)? {
+        true => Ok(bytes),
+        false => Err(Failure::input(name, why)),
     }
+}
+
+/// Adds what is left of a file. Gives whether there are no more bytes than `limit` then; the
+/// rest is not read.
+fn read_up_to(file: impl Read, limit: u64, bytes: &mut Vec<u8>) -> std::io::Result<bool> {
+    let room = (limit + 1).saturating_sub(bytes.len() as u64);
+    file.take(room).read_to_end(bytes)?;
+    Ok(bytes.len() as u64 <= limit)
 }
 
 /// Refuses what is neither object nor archive nor text, by the first bytes of what it
@@ -221,6 +239,19 @@ mod tests {
         assert_eq!(shown("größer/a b.ko".as_bytes()), "größer/a b.ko");
         assert_eq!(shown(b"a\xff\n.ko"), "a\\xff\\x0a.ko");
         assert_eq!(shown(br"a\xff"), r"a\x5cxff");
+    }
+
+    #[test]
+    fn streams_without_an_end_are_not_read_for_ever() {
+        let read = |count: u64, limit| {
+            let mut bytes = vec![1, 2];
+            let fits = read_up_to(std::io::repeat(0).take(count), limit, &mut bytes);
+            (fits.expect("memory"), bytes.len())
+        };
+        assert_eq!(read(8, 10), (true, 10));
+        assert_eq!(read(9, 10), (false, 11));
+        assert_eq!(read(u64::MAX, 10), (false, 11));
+        assert_eq!(read(0, 1), (false, 2));
     }
 
     #[test]
