@@ -260,8 +260,9 @@ pub(super) fn address(path: &Path) -> Result<u64, Failure> {
     let text = text(path)?;
     let digits = text.trim();
     let digits = digits.strip_prefix("0x").unwrap_or(digits);
+    let plain = digits.bytes().all(|b| b.is_ascii_hexdigit());
     match u64::from_str_radix(digits, 16) {
-        Ok(address) if address != 0 => Ok(address),
+        Ok(address) if plain && address != 0 => Ok(address),
         _ => Err(Failure::refused(
             input::name(path),
             ::payload::PayloadCode::Dom0,

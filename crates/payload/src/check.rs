@@ -264,7 +264,7 @@ impl<'p> View<'p> {
 }
 
 /// R3.
-fn mask<'p>(section: &Section<'_>, symbol: &'p Symbol<'_>) -> Result<&'p str, &'static str> {
+pub fn mask<'p>(section: &Section<'_>, symbol: &'p Symbol<'_>) -> Result<&'p str, &'static str> {
     const BYTES: [u8; 8] = window::wide::MASK.to_le_bytes();
     let at = symbol.value as usize;
     let there = section.data.get(at..).and_then(|rest| rest.get(..8));

@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::code::PayloadCode;
 use crate::refusal::{Part, Refusal};
+use crate::table::hexadecimal;
 
 /// dom0's addresses.
 #[derive(Clone, Debug, Default)]
@@ -60,6 +61,9 @@ impl<'a> Kallsyms<'a> {
             known.entry(name).or_default().push(symbol);
         }
         match any {
+            true if !text.ends_with('\n') => Err(refuse(
+                "its last line has no end: it is cut off; copy /proc/kallsyms as it is".into(),
+            )),
             true => Ok(Kallsyms { known }),
             false => Err(refuse(
                 "it has no address but zero; copy /proc/kallsyms as root (kptr_restrict)".into(),
@@ -89,7 +93,7 @@ fn read(line: &str) -> Option<(&str, Known)> {
     let mut words = line.split_whitespace();
     let (address, kind, name) = (words.next()?, words.next()?, words.next()?);
     let symbol = Known {
-        address: u64::from_str_radix(address, 16).ok()?,
+        address: hexadecimal(address)?,
         global: kind.len() == 1 && kind.starts_with(|c: char| c.is_ascii_uppercase()),
         in_module: words.next().is_some(),
     };
@@ -117,6 +121,10 @@ impl Dom0<'_> {
     /// The address of a symbol that modules may refer to.
     pub(crate) fn symbol(&self, part: Part, name: &str) -> Result<u64, Refusal> {
         let why = match self.symbols.address(name) {
+            Ok(Some(0)) => format!(
+                "it refers to `{name}`, whose address in dom0 is zero; copy /proc/kallsyms as \
+                 root (kptr_restrict)"
+            ),
             Ok(Some(address)) => return Ok(address),
             Ok(None) => format!(
                 "it refers to `{name}`, which dom0's kernel does not have; copy /proc/kallsyms \

@@ -11,6 +11,8 @@
 //!
 //! `struct livepatch_func` has the same bytes, which Xen compares before it applies anything.
 
+use std::collections::BTreeSet;
+
 use elf_loader::consts::{
     R_X86_64_64, R_X86_64_PC32, SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, STT_FUNC,
 };
@@ -46,6 +48,7 @@ pub fn place(
     if !whole {
         return Err(bad(0, "its rows have not two addresses each"));
     }
+    let mut replaced = BTreeSet::new();
     for (n, [name, by]) in pairs.iter().enumerate() {
         let at = n as u64 * ROW;
         let places = (name.offset, by.offset, name.kind, by.kind);
@@ -55,7 +58,12 @@ pub fn place(
         let name = text(object, name).ok_or_else(|| bad(n, "its first word is no text"))?;
         let (symbol, size) = function(object, by, runtime)
             .ok_or_else(|| bad(n, "its second word is no function of the runtime"))?;
-        row(output, inputs.table, name, (symbol, size))?;
+        let own = inputs.table.name(name)?;
+        // Xen would write both jumps, and take them back in the wrong order.
+        if !replaced.insert(inputs.table.address(own)) {
+            return Err(bad(n, "another row replaces the same function"));
+        }
+        row(output, inputs.table, own, (symbol, size))?;
     }
     Ok(())
 }
@@ -86,10 +94,9 @@ fn function(object: &Object<'_>, r: &Relocation, runtime: &Runtime<'_>) -> Optio
 fn row(
     output: &mut Output,
     table: &Table,
-    name: &str,
+    own: &str,
     (by, new_size): (SymbolId, u32),
 ) -> Result<(), Refusal> {
-    let own = table.name(name)?;
     let (head, old_size) = table.head(own)?;
     let old_size = u32::try_from(old_size).unwrap_or(u32::MAX);
     let section = output.generated(FUNCS, SHF_ALLOC | SHF_WRITE);

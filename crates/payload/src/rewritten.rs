@@ -29,6 +29,7 @@ use crate::code::PayloadCode;
 use crate::dom0::Dom0;
 use crate::output::{Output, names};
 use crate::refusal::{Part, Refusal};
+use crate::runtime::PAGE;
 use crate::stubs::Stubs;
 
 /// Which of the two rewritten objects.
@@ -109,6 +110,14 @@ impl<'a> Code<'a> {
             exported: HashMap::new(),
         };
         for (id, section) in object.sections().filter(|(_, s)| stays(s)) {
+            if section.align > PAGE {
+                let why = format!(
+                    "section `{}`: it is aligned to more than a page, which Xen does not keep; \
+                     align it to 4096",
+                    section.name
+                );
+                return Err(Refusal::new(PayloadCode::Section, role.part(), why));
+            }
             let now = output.add_section(Section {
                 name: Cow::Owned(format!("{}{}", role.prefix(), section.name)),
                 data: Cow::Owned(section.data.to_vec()),

@@ -11,26 +11,30 @@
 //! ```
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use elf_loader::consts::{
     R_X86_64_64, R_X86_64_PC32, R_X86_64_PLT32, SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, STB_LOCAL,
     STT_FILE, STT_FUNC, STT_SECTION,
 };
 use elf_loader::reloc::relocation_name;
-use elf_loader::{Object, Place, Relocation, Role, Section, SectionId, Symbol, SymbolId, WORD};
-use twin_abi::names::RUNTIME_PREFIX;
+use elf_loader::{
+    Object, Place, Relocation, Role, Section, SectionId, Symbol, SymbolId, WORD, resolve_target,
+};
+use twin_abi::names::{RUNTIME_PREFIX, WINDOW_MASK};
 
 use crate::code::PayloadCode;
 use crate::output::{Output, names};
 use crate::refusal::{Part, Refusal};
 use crate::rewritten::Code;
-use crate::{Inputs, arrays, replaced};
+use crate::{Inputs, arrays, check, replaced};
 
 /// The runtime's table of functions to replace; it is not carried over.
 pub const REPLACE: &str = ".twin.replace";
 /// Pointers to functions that Xen's loader calls.
 const HOOKS: &str = ".livepatch.hooks.";
+/// The rewritten function of the name that follows.
+const FUNCTION: &str = "twin_function_";
 /// Hooks that are an array of functions; of the others there is one.
 const SEVERAL: [&str; 2] = ["load", "unload"];
 const SINGLE: [&str; 6] = [
@@ -41,7 +45,7 @@ const KINDS: [&str; 5] = [".text", ".rodata", ".data", ".bss", ".ex_table"];
 /// Loaded sections that mean nothing to Xen.
 const DROPPED: [&str; 2] = [".note", ".eh_frame"];
 /// Largest alignment that Xen's loader keeps: it places sections from a page on.
-const PAGE: u64 = twin_abi::stlb::PAGE_SIZE;
+pub const PAGE: u64 = twin_abi::stlb::PAGE_SIZE;
 
 /// The runtime's object, which has its place in the payload.
 #[derive(Debug)]
@@ -63,7 +67,11 @@ pub fn place<'a>(output: &mut Output, object: &'a Object<'a>) -> Result<Runtime<
         symbols: HashMap::new(),
         functions: HashMap::new(),
     };
+    let mut meant = BTreeSet::new();
     for (id, section) in object.sections() {
+        if section.name.starts_with(HOOKS) || section.name == REPLACE {
+            once(&mut meant, section)?;
+        }
         if stays(section)? {
             let now = output.add_section(Section {
                 name: Cow::Owned(section.name.to_string()),
@@ -81,7 +89,24 @@ pub fn place<'a>(output: &mut Output, object: &'a Object<'a>) -> Result<Runtime<
     for (id, symbol) in object.symbols().skip(1) {
         runtime.place_symbol(output, id, symbol)?;
     }
+    for &id in runtime.sections.keys() {
+        runtime.check_hooks(object.section(id))?;
+    }
     Ok(runtime)
+}
+
+/// Xen's loader and the builder take the first section of a name.
+fn once<'a>(meant: &mut BTreeSet<&'a str>, section: &'a Section<'_>) -> Result<(), Refusal> {
+    match meant.insert(&section.name) {
+        true => Ok(()),
+        false => {
+            let why = format!(
+                "section `{}` is there twice, and the second would be passed over; link them to one",
+                section.name
+            );
+            Err(Refusal::new(PayloadCode::Section, Part::Runtime, why))
+        }
+    }
 }
 
 /// Whether a section is part of the payload.
@@ -167,6 +192,9 @@ impl<'a> Runtime<'a> {
         if symbol.binding == STB_LOCAL {
             return Ok(());
         }
+        if symbol.name == WINDOW_MASK {
+            self.check_mask(symbol)?;
+        }
         if output.publish(&symbol.name, now).is_some() {
             let why = format!("it defines `{}` twice; link one of them", symbol.name);
             return Err(Refusal::new(PayloadCode::Ambiguous, Part::Runtime, why));
@@ -190,6 +218,60 @@ impl<'a> Runtime<'a> {
     /// The function of this name that it shows to all.
     pub fn function(&self, name: &str) -> Option<SymbolId> {
         self.functions.get(name).copied()
+    }
+
+    /// What cuts the pointers of all rewritten code.
+    fn check_mask(&self, symbol: &Symbol<'_>) -> Result<(), Refusal> {
+        let good = match symbol.place {
+            Place::In(section) => check::mask(self.object.section(section), symbol).is_ok(),
+            _ => false,
+        };
+        match good {
+            true => Ok(()),
+            false => {
+                let why = format!(
+                    "`{WINDOW_MASK}` is not 2^42 - 1, or may be written; define it in .rodata"
+                );
+                Err(Refusal::new(PayloadCode::Section, Part::Runtime, why))
+            }
+        }
+    }
+
+    /// Xen calls what is in a section of hooks, whatever it is.
+    fn check_hooks(&self, section: &Section<'_>) -> Result<(), Refusal> {
+        if !section.name.starts_with(HOOKS) {
+            return Ok(());
+        }
+        let words = (0..section.size).step_by(WORD as usize);
+        let places = words.map(|at| (at, R_X86_64_64));
+        let whole = section
+            .relocations
+            .iter()
+            .map(|r| (r.offset, r.kind))
+            .eq(places);
+        let function = |r| self.is_routine(r);
+        match whole && section.relocations.iter().all(function) {
+            true => Ok(()),
+            false => {
+                let why = format!(
+                    "section `{}`: each word has to be the address of a function of the runtime, \
+                     which Xen calls; declare one",
+                    section.name
+                );
+                Err(Refusal::new(PayloadCode::Section, Part::Runtime, why))
+            }
+        }
+    }
+
+    /// Whether a relocation means the start of a routine, a label of assembly as well.
+    fn is_routine(&self, r: &Relocation) -> bool {
+        let Some((section, at)) = resolve_target(self.object, r) else {
+            return false;
+        };
+        let place = (Place::In(section), at);
+        let named = |s: &Symbol<'_>| s.kind != STT_SECTION && (s.place, s.value) == place;
+        let code = self.object.section(section).is_code() && self.sections.contains_key(&section);
+        code && self.object.symbols.iter().any(named)
     }
 
     /// Ties its references.
@@ -226,6 +308,17 @@ impl<'a> Runtime<'a> {
             let why = format!(
                 "{}: {kind} against `{name}`, which Xen does not take; compile with \
                  -fpic -fvisibility=hidden -fno-jump-tables, Xen's symbols hidden too",
+                place()
+            );
+            return Err(Refusal::new(PayloadCode::Relocation, Part::Runtime, why));
+        }
+        let start = match r.kind {
+            R_X86_64_64 => r.addend == 0,
+            _ => r.addend == -4,
+        };
+        if name.starts_with(FUNCTION) && !start {
+            let why = format!(
+                "{}: it refers to `{name}`, but not to its start; enter functions there",
                 place()
             );
             return Err(Refusal::new(PayloadCode::Relocation, Part::Runtime, why));
@@ -275,7 +368,7 @@ fn needed(
         let value = inputs.dom0.symbol(Part::Runtime, symbol)?;
         return Ok(arrays::number(output, name, value));
     }
-    if let Some(function) = name.strip_prefix("twin_function_") {
+    if let Some(function) = name.strip_prefix(FUNCTION) {
         let id = rewritten(function, code)?;
         output.publish(name, id);
         return Ok(id);

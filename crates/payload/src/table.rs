@@ -74,6 +74,11 @@ impl Table {
                 ))
             })?;
         }
+        if !text.ends_with('\n') {
+            return Err(refuse(
+                "its last line has no end: it is cut off; make the table again".into(),
+            ));
+        }
         table.build_id = build_id.ok_or_else(|| missing("build-id"))?;
         if table.symbols.is_empty() {
             return Err(missing("symbol"));
@@ -190,6 +195,14 @@ impl Table {
         Ok(own)
     }
 
+    /// The address of a symbol by Xen's own name, if it has one.
+    pub(crate) fn address(&self, own: &str) -> Option<u64> {
+        match self.symbols.get(own).map(Vec::as_slice) {
+            Some(&[address]) => Some(address),
+            _ => None,
+        }
+    }
+
     /// Whether Xen has a symbol of exactly this name.
     pub(crate) fn has(&self, own: &str) -> bool {
         self.symbols.contains_key(own)
@@ -241,9 +254,17 @@ fn ambiguous(name: &str, which: &str) -> Refusal {
 /// A number: hexadecimal with `0x`, else decimal.
 fn number(text: &str) -> Option<u64> {
     match text.strip_prefix("0x") {
-        Some(digits) => u64::from_str_radix(digits, 16).ok(),
-        None => text.parse().ok(),
+        Some(digits) => hexadecimal(digits),
+        None if text.bytes().all(|b| b.is_ascii_digit()) => text.parse().ok(),
+        None => None,
     }
+}
+
+/// Digits of a hexadecimal number, without a sign.
+pub(crate) fn hexadecimal(digits: &str) -> Option<u64> {
+    let plain = digits.bytes().all(|b| b.is_ascii_hexdigit());
+    let number = plain.then(|| u64::from_str_radix(digits, 16).ok());
+    number.flatten()
 }
 
 fn hex(text: &str) -> Option<Vec<u8>> {

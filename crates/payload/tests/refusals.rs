@@ -71,6 +71,16 @@ fn tables() {
             "symbol printk",
             "line 8",
         ),
+        (
+            "value domain_refcnt 0x220",
+            "value domain_refcnt +5",
+            "line 5",
+        ),
+        (
+            "value domain_refcnt 0x220",
+            "value domain_refcnt 0x+5",
+            "line 5",
+        ),
     ];
     for (old, new, word) in lines {
         refuses(
@@ -144,6 +154,16 @@ fn dom0_texts() {
         Dom0,
         &["as root", "kptr_restrict"],
     );
+    refuses(
+        |set| swap(&mut set.kallsyms, "ffffffff81a00000", "+fffffff81a00000"),
+        Dom0,
+        &["+fffffff81a00000"],
+    );
+    refuses(
+        |set| swap(&mut set.kallsyms, "ffffffff81a00000", "0000000000000000"),
+        NoAddress,
+        &["`kfree`", "zero"],
+    );
     let without = |section: &'static str| {
         move |set: &mut Set| {
             set.sections.remove(&("e1000".into(), section.into()));
@@ -164,6 +184,14 @@ fn dom0_texts() {
         NoAddress,
         &["`jiffies`", "0xffffffff82600000", "0xffffffff82700000"],
     );
+}
+
+/// What is missing may be the rest of a name, or that a symbol is a module's.
+#[test]
+fn texts_that_are_cut_off() {
+    let cut = |text: &mut String| text.truncate(text.trim_end().len());
+    refuses(|set| cut(&mut set.kallsyms), Dom0, &["cut off"]);
+    refuses(|set| cut(&mut set.table), PayloadCode::Table, &["cut off"]);
 }
 
 #[test]
@@ -246,6 +274,15 @@ fn rewritten_code() {
         )
     };
     refuses(vectors, Vectors, &["vector registers"]);
+    let wide = |set: &mut Set| {
+        let section = ".section .text.unlikely,\"ax\",@progbits";
+        swap(
+            &mut set.driver,
+            section,
+            &format!("{section}\n.balign 8192"),
+        );
+    };
+    refuses(wide, Section, &[".text.unlikely", "more than a page"]);
     let start = |set: &mut Set| swap(&mut set.driver, "call    kfree", "call init_module");
     refuses(start, Section, &[".init.text", "left out"]);
     let mut set = Set::new();
@@ -334,6 +371,29 @@ fn relocations_of_the_runtime() {
 }
 
 #[test]
+fn what_rewritten_code_relies_on() {
+    let mask = |new: &'static str| {
+        move |set: &mut Set| swap(&mut set.runtime, ".quad   0x3ffffffffff", new)
+    };
+    let words = ["`twin_window_mask`", "2^42 - 1"];
+    refuses(mask(".quad 0x3fffffffffe"), Section, &words);
+    refuses(mask(".quad printk"), Section, &words);
+    let writable = |set: &mut Set| {
+        swap(
+            &mut set.runtime,
+            ".section .rodata,\"a\"",
+            ".section .data.mask,\"aw\"",
+        );
+    };
+    refuses(writable, Section, &words);
+    refuses(
+        in_hook("lea twin_function_hot_poll+2(%rip), %rax"),
+        Relocation,
+        &["start", ".text+"],
+    );
+}
+
+#[test]
 fn sections_of_the_runtime() {
     let with = |text: &'static str| move |set: &mut Set| set.runtime.push_str(text);
     let cases = [
@@ -378,6 +438,33 @@ fn sections_of_the_runtime() {
             "more than a page",
         ),
         (".comm shared, 8\n", "shared", "-fno-common"),
+        // Xen would call it.
+        (
+            ".section .livepatch.hooks.unload,\"a\"\n.quad 0\n",
+            "unload",
+            "address of a function",
+        ),
+        (
+            ".section .livepatch.hooks.unload,\"a\"\n.quad load, load+1\n",
+            "unload",
+            "address of a function",
+        ),
+        (
+            ".section .livepatch.hooks.unload,\"a\"\n.quad printk\n",
+            "unload",
+            "address of a function",
+        ),
+        // The loader would pass over it.
+        (
+            ".section .livepatch.hooks.load,\"a\",@progbits,unique,1\n.quad load\n",
+            ".livepatch.hooks.load",
+            "twice",
+        ),
+        (
+            ".section .twin.replace,\"aw\",@progbits,unique,1\n.quad name, send\n",
+            ".twin.replace",
+            "twice",
+        ),
         (
             ".globl twin_bug2\n.set twin_bug2, load\n.section .note.x,\"a\"\ngone: .quad 1\n.text\nlea gone(%rip),%rax\n",
             ".note.x",
@@ -401,6 +488,17 @@ fn functions_to_replace() {
         Replace,
         &["row 0", "no function"],
     );
+    // Xen would take its two jumps back in the wrong order, and keep one.
+    let twice = ["row 1", "another row"];
+    refuses(rows(".quad name, send, name, load"), Replace, &twice);
+    let alias = |set: &mut Set| {
+        set.table
+            .push_str("symbol 0xffff82d040201000 T alias\nhead alias 8b87dc000000\n");
+        rows(".quad name, send, name2, load")(set);
+        set.runtime
+            .push_str(".section .rodata\nname2: .asciz \"alias\"\n");
+    };
+    refuses(alias, Replace, &twice);
     let other = |set: &mut Set| {
         swap(
             &mut set.runtime,
