@@ -11,7 +11,7 @@
 //! ```
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use elf_loader::consts::{
     R_X86_64_64, R_X86_64_PC32, R_X86_64_PLT32, SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, STB_LOCAL,
@@ -89,8 +89,9 @@ pub fn place<'a>(output: &mut Output, object: &'a Object<'a>) -> Result<Runtime<
     for (id, symbol) in object.symbols().skip(1) {
         runtime.place_symbol(output, id, symbol)?;
     }
+    let routines = runtime.routines();
     for &id in runtime.sections.keys() {
-        runtime.check_hooks(object.section(id))?;
+        runtime.check_hooks(object.section(id), &routines)?;
     }
     Ok(runtime)
 }
@@ -238,7 +239,11 @@ impl<'a> Runtime<'a> {
     }
 
     /// Xen calls what is in a section of hooks, whatever it is.
-    fn check_hooks(&self, section: &Section<'_>) -> Result<(), Refusal> {
+    fn check_hooks(
+        &self,
+        section: &Section<'_>,
+        routines: &HashSet<(SectionId, u64)>,
+    ) -> Result<(), Refusal> {
         if !section.name.starts_with(HOOKS) {
             return Ok(());
         }
@@ -249,7 +254,8 @@ impl<'a> Runtime<'a> {
             .iter()
             .map(|r| (r.offset, r.kind))
             .eq(places);
-        let function = |r| self.is_routine(r);
+        let function =
+            |r| resolve_target(self.object, r).is_some_and(|place| routines.contains(&place));
         match whole && section.relocations.iter().all(function) {
             true => Ok(()),
             false => {
@@ -263,15 +269,17 @@ impl<'a> Runtime<'a> {
         }
     }
 
-    /// Whether a relocation means the start of a routine, a label of assembly as well.
-    fn is_routine(&self, r: &Relocation) -> bool {
-        let Some((section, at)) = resolve_target(self.object, r) else {
-            return false;
-        };
-        let place = (Place::In(section), at);
-        let named = |s: &Symbol<'_>| s.kind != STT_SECTION && (s.place, s.value) == place;
-        let code = self.object.section(section).is_code() && self.sections.contains_key(&section);
-        code && self.object.symbols.iter().any(named)
+    /// The places in its code that have names: where routines begin, those of assembly as well.
+    fn routines(&self) -> HashSet<(SectionId, u64)> {
+        let named = self.object.symbols.iter().filter(|s| s.kind != STT_SECTION);
+        let places = named.filter_map(|s| match s.place {
+            Place::In(section) => Some((section, s.value)),
+            _ => None,
+        });
+        let code = |id: &SectionId| self.object.section(*id).is_code();
+        places
+            .filter(|(id, _)| self.sections.contains_key(id) && code(id))
+            .collect()
     }
 
     /// Ties its references.
