@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use super::long;
 use super::options::{
-    NO_CODE, WITH_VALUE, has_auxiliary, is_c, is_dependency, is_for_assembler, is_for_linker,
-    is_no_output, is_refused, takes_back,
+    NO_CODE, WITH_VALUE, has_auxiliary, is_assemblers_help, is_c, is_dependency, is_for_assembler,
+    is_for_linker, is_no_output, is_refused, takes_back,
 };
 use super::response::expand;
 
@@ -45,6 +45,28 @@ pub enum Argument {
     Language(Vec<OsString>),
     /// `-o FILE`, `-c`, `-S`: the wrapper gives its own for each step.
     Ours,
+}
+
+/// What happens to an input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// C: it is compiled and rewritten.
+    C,
+    /// It is compiled or assembled.
+    Source,
+    /// It is for the linker.
+    Object,
+}
+
+impl Kind {
+    fn of(path: &OsStr, c: bool) -> Kind {
+        let extension = Path::new(path).extension().and_then(OsStr::to_str);
+        match extension {
+            _ if c => Kind::C,
+            Some("o" | "a" | "so" | "lo" | "obj") => Kind::Object,
+            _ => Kind::Source,
+        }
+    }
 }
 
 /// A command line taken apart.
@@ -200,37 +222,70 @@ impl CommandLine {
             .any(|words| has_auxiliary(&words[0].to_string_lossy()))
     }
 
+    /// Whether nothing is assembled, because the assembler is asked for its help.
+    pub fn asks_the_assembler(&self) -> bool {
+        let assembles = matches!(self.stage, Stage::Object | Stage::Link);
+        assembles && self.options().any(is_assemblers_help)
+    }
+
     /// Whether debug information goes to a file of its own.
     pub fn splits_debug(&self) -> bool {
         self.any(&["-gsplit-dwarf", "-gsplit-dwarf=split"])
     }
 
-    /// Whether intermediate files are kept.
-    pub fn saves_temporaries(&self) -> bool {
-        self.any(&["-save-temps", "-save-temps=cwd", "-save-temps=obj"])
+    /// Where intermediate files are kept, if they are: what follows the last `-save-temps`
+    /// (`=obj`, `=cwd`).
+    pub fn temporaries(&self) -> Option<&'static str> {
+        let kept = self.options().filter_map(|words| match words[0].to_str()? {
+            "-save-temps" => Some(""),
+            "-save-temps=cwd" => Some("=cwd"),
+            "-save-temps=obj" | "-save-temps=object" => Some("=obj"),
+            _ => None,
+        });
+        kept.last()
     }
 
-    /// Whether there are inputs that are not C and that are compiled or assembled.
-    pub fn has_other_sources(&self) -> bool {
-        self.arguments.iter().any(|a| match a {
-            Argument::Input { path, c: false } => {
-                let extension = Path::new(path).extension().and_then(OsStr::to_str);
-                !matches!(extension, Some("o" | "a" | "so" | "lo" | "obj"))
-            }
-            _ => false,
+    /// Whether an option that begins with `later` comes after the last one that begins
+    /// with `option`.
+    pub fn is_later(&self, later: &str, option: &str) -> bool {
+        let place = |prefix: &str| {
+            let all = self.options().enumerate();
+            let begins = |words: &[OsString]| words[0].as_bytes().starts_with(prefix.as_bytes());
+            let found = all.filter(|(_, words)| begins(words)).last();
+            found.map(|(n, _)| n)
+        };
+        place(later) > place(option)
+    }
+
+    /// Whether an input is not there.
+    pub fn misses_an_input(&self) -> bool {
+        let mut inputs = self.inputs();
+        inputs.any(|(path, _)| path != "-" && !Path::new(path).exists())
+    }
+
+    /// All inputs.
+    pub fn inputs(&self) -> impl Iterator<Item = (&OsStr, Kind)> {
+        self.arguments.iter().filter_map(|a| match a {
+            Argument::Input { path, c } => Some((&**path, Kind::of(path, *c))),
+            Argument::Option(_) | Argument::Language(_) | Argument::Ours => None,
         })
     }
 
-    /// The arguments without the inputs that are C: for what is not rewritten.
-    pub fn for_others(&self) -> Vec<OsString> {
+    /// Arguments for the input with this number alone, which is not rewritten.
+    pub fn for_other(&self, input: usize) -> Vec<OsString> {
         let mut out = Vec::new();
+        let mut inputs = 0..;
         for argument in &self.arguments {
             match argument {
                 Argument::Option(words) | Argument::Language(words) => {
                     out.extend(words.iter().cloned());
                 }
-                Argument::Input { path, c: false } => out.push(path.clone()),
-                Argument::Input { c: true, .. } | Argument::Ours => {}
+                Argument::Input { path, .. } => {
+                    if inputs.next() == Some(input) {
+                        out.push(path.clone());
+                    }
+                }
+                Argument::Ours => {}
             }
         }
         out.push(match self.stage {

@@ -7,6 +7,7 @@
 //! of its own, and all that it leaves there is moved.
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::arguments::{CommandLine, Stage};
@@ -45,8 +46,8 @@ pub struct Auxiliary {
     family: Family,
     /// Of all of them, up to the suffix: `obj/x` of `obj/x.gcno`.
     pub stem: PathBuf,
-    /// Of the assembly, from which gcc derives the rest if it is told where (`-dumpdir`).
-    base: OsString,
+    /// Of gcc's dumps, between the stem and their own suffix: `.c` of `obj/x.c.029t.einline`.
+    extension: OsString,
     /// Of `-save-temps`: clang names them after the source.
     temporary: PathBuf,
 }
@@ -55,43 +56,39 @@ impl Auxiliary {
     /// The names for a source that becomes an output, or a part of a linked file.
     pub fn of(line: &CommandLine, family: Family, source: &Path) -> Auxiliary {
         let own = Path::new(source.file_stem().unwrap_or(OsStr::new("-")));
-        let output = line.output.as_deref().map(Path::new);
-        let stem = match (line.stage, family, output) {
-            (Stage::Link, Family::Clang { prefixes: false }, _) => own.to_owned(),
-            (Stage::Link, family, output) => linked(output, own, family == Family::Gcc),
-            (_, _, None) => own.to_owned(),
-            (_, _, Some(output)) => output.with_extension(""),
-        };
-        // gcc manual, 3.2: -save-temps=cwd is `-dumpdir ./` as well.
-        let here = family == Family::Gcc && line.last("-save-temps").as_deref() == Some("=cwd");
-        let stem = match stem.file_name() {
-            Some(name) if here => name.into(),
-            _ => stem,
-        };
-        let prefix = line.value("-dumpdir").filter(|_| family == Family::Gcc);
-        let base = match (prefix, line.stage) {
-            (Some(_), Stage::Link) => own.as_os_str(),
-            _ => stem.file_name().unwrap_or(OsStr::new("original")),
-        };
-        let base = base.to_owned();
-        let stem = prefix.map_or(stem, |prefix| {
-            let mut name = prefix.to_owned();
-            name.push(&base);
-            name.into()
-        });
-        let beside = output
-            .filter(|_| line.has("-save-temps=obj"))
-            .and_then(Path::parent)
-            .unwrap_or(Path::new(""));
-        let temporary = match family {
-            Family::Gcc => stem.clone(),
-            Family::Clang { .. } => beside.join(own),
-        };
-        Auxiliary {
-            family,
-            stem,
-            base,
-            temporary,
+        let mut extension = OsString::new();
+        if let Some(given) = source.extension() {
+            extension = with_prefix(".", given);
+        }
+        match family {
+            Family::Gcc => {
+                let given = Given::of(line);
+                let (stem, given) = given.name(line, own);
+                Auxiliary {
+                    family,
+                    temporary: stem.clone(),
+                    stem,
+                    extension: given.unwrap_or(extension),
+                }
+            }
+            Family::Clang { prefixes } => {
+                let output = line.output.as_deref().map(Path::new);
+                let stem = match (line.stage, output) {
+                    (Stage::Link, output) if prefixes => linked(output, own),
+                    (Stage::Link, _) | (_, None) => own.to_owned(),
+                    (_, Some(output)) => output.with_extension(""),
+                };
+                let beside = output
+                    .filter(|_| line.temporaries() == Some("=obj"))
+                    .and_then(Path::parent)
+                    .unwrap_or(Path::new(""));
+                Auxiliary {
+                    family,
+                    stem,
+                    extension,
+                    temporary: beside.join(own),
+                }
+            }
         }
     }
 
@@ -107,7 +104,8 @@ impl Auxiliary {
 
     /// The assembly to compile to, in a directory of its own.
     pub fn assembly(&self, scratch: &Path) -> PathBuf {
-        with_suffix(&scratch.join(&self.base), ".s")
+        let base = self.stem.file_name().unwrap_or(OsStr::new("original"));
+        with_suffix(&scratch.join(base), ".s")
     }
 
     /// Where to leave a file that clang wrote beside `assembly`; `None` if it is of no use.
@@ -122,20 +120,17 @@ impl Auxiliary {
     }
 
     /// Options that give auxiliary files their names.
-    pub fn options(&self, line: &CommandLine, source: &Path, assembly: &Path) -> Vec<OsString> {
+    pub fn options(&self, line: &CommandLine, assembly: &Path) -> Vec<OsString> {
         match self.family {
-            Family::Gcc if line.any(&["-dumpbase", "-dumpdir"]) => Vec::new(),
             Family::Gcc => {
-                let extension = source.extension().map(|e| with_prefix(".", e));
-                let extension = extension.unwrap_or_default();
                 let mut base = self.stem.file_name().unwrap_or_default().to_owned();
-                base.push(&extension);
+                base.push(&self.extension);
                 let mut folder = OsString::from(self.stem.parent().unwrap_or(Path::new("")));
                 if !folder.is_empty() {
                     folder.push("/");
                 }
                 let words = ["-dumpdir", "-dumpbase", "-dumpbase-ext"].map(OsString::from);
-                let values = [folder, base, extension];
+                let values = [folder, base, self.extension.clone()];
                 words
                     .into_iter()
                     .zip(values)
@@ -168,14 +163,105 @@ impl Auxiliary {
     }
 }
 
-/// The name for a source that is linked at once: `prog-x`, and of gcc `x` if both are the
-/// same.
-fn linked(output: Option<&Path>, own: &Path, shortens: bool) -> PathBuf {
-    let output = output.unwrap_or(Path::new("a"));
-    if shortens && output.file_name() == Some(own.as_os_str()) {
-        return output.to_owned();
+/// What gcc is told of its auxiliary files' names (`process_command` in its `gcc.cc`).
+struct Given {
+    /// Before all names: `-dumpdir`, or the output's directory.
+    folder: OsString,
+    /// Whether `-dumpdir` is given.
+    explicit: bool,
+    /// `-dumpbase` and the end of it that `-dumpbase-ext` names; it may be empty.
+    base: Option<(OsString, OsString)>,
+}
+
+impl Given {
+    fn of(line: &CommandLine) -> Given {
+        let output = actual(line);
+        let explicit = line.value("-dumpdir");
+        // Of -dumpdir and -save-temps= the last one counts.
+        let folder = match (explicit, output) {
+            (Some(given), _) if !line.is_later("-save-temps=", "-dumpdir") => given.to_owned(),
+            // A place that is named stays, whatever a later `-save-temps` says.
+            (_, Some(output)) if line.last("-save-temps=").as_deref() != Some("cwd") => {
+                folder_of(output)
+            }
+            _ => OsString::new(),
+        };
+        let base = line.value("-dumpbase").map(|base| {
+            let extension = line.value("-dumpbase-ext").unwrap_or_default();
+            match base.as_bytes().strip_suffix(extension.as_bytes()) {
+                Some(short) if !short.is_empty() => {
+                    (OsStr::from_bytes(short).to_owned(), extension.to_owned())
+                }
+                _ => (base.to_owned(), OsString::new()),
+            }
+        });
+        Given {
+            folder,
+            explicit: explicit.is_some(),
+            base,
+        }
     }
-    let mut name = output.as_os_str().to_owned();
+
+    /// The name of a source's files up to their suffix, and the suffix that dumps have
+    /// besides, unless it is the source's.
+    fn name(self, line: &CommandLine, own: &Path) -> (PathBuf, Option<OsString>) {
+        let links = line.stage == Stage::Link;
+        let single = line.inputs().count() == 1;
+        let mut name = self.folder;
+        match (self.base, actual(line)) {
+            (Some((base, extension)), _) if !base.is_empty() => {
+                // A base with a directory has no other one.
+                if base.as_bytes().contains(&b'/') {
+                    name.clear();
+                }
+                name.push(base);
+                if single && (!links || self.explicit) {
+                    return (name.into(), Some(extension));
+                }
+                name.push("-");
+                name.push(own);
+            }
+            (Some(_), _) => name.push(own),
+            (None, output) if links => {
+                let output = output.unwrap_or(Path::new("a"));
+                let output = match output.extension().and_then(OsStr::to_str) {
+                    Some("exe") => output.file_stem(),
+                    Some("out") if output.ends_with("a.out") => output.file_stem(),
+                    _ => output.file_name(),
+                };
+                let output = output.unwrap_or_default();
+                if !(self.explicit || single && output == own) {
+                    name.push(output);
+                    name.push("-");
+                }
+                name.push(own);
+            }
+            (None, Some(output)) => name.push(output.file_stem().unwrap_or_default()),
+            (None, None) => name.push(own),
+        }
+        (name.into(), None)
+    }
+}
+
+/// The output, if it is a file.
+fn actual(line: &CommandLine) -> Option<&Path> {
+    let output = line.output.as_deref().map(Path::new);
+    output.filter(|output| *output != Path::new("-"))
+}
+
+/// The directory of a path, as far as it is written, with its slash.
+fn folder_of(path: &Path) -> OsString {
+    let bytes = path.as_os_str().as_bytes();
+    let end = bytes
+        .iter()
+        .rposition(|b| *b == b'/')
+        .map_or(0, |at| at + 1);
+    OsStr::from_bytes(&bytes[..end]).to_owned()
+}
+
+/// clang's name for a source that is linked at once: `prog-x`.
+fn linked(output: Option<&Path>, own: &Path) -> PathBuf {
+    let mut name = output.unwrap_or(Path::new("a")).as_os_str().to_owned();
     name.push("-");
     name.push(own);
     name.into()
@@ -225,6 +311,27 @@ mod tests {
         assert_eq!(
             of("-dumpdir d/p- x.c -o o/y", "x.c"),
             Path::new("d/p-x.gcno")
+        );
+        assert_eq!(of("x.c y.c -o x", "x.c"), Path::new("x-x.gcno"));
+        assert_eq!(of("-dumpbase d/f.c -c x.c", "x.c"), Path::new("d/f.c.gcno"));
+        let based = "-dumpbase f.c -dumpbase-ext .c";
+        let of = |line: &str| of(&format!("{based} {line}"), "x.c");
+        assert_eq!(of("-c x.c -o o/y.o"), Path::new("o/f.gcno"));
+        assert_eq!(of("-c x.c y.c"), Path::new("f-x.gcno"));
+        assert_eq!(of("x.c -o o/p"), Path::new("o/f-x.gcno"));
+        assert_eq!(of("-dumpdir d/ x.c -o o/p"), Path::new("d/f.gcno"));
+        let save = "-dumpdir d/ -save-temps";
+        assert_eq!(
+            of(&format!("{save} -c x.c -o o/y.o")),
+            Path::new("d/f.gcno")
+        );
+        assert_eq!(
+            of(&format!("{save}=obj -c x.c -o o/y.o")),
+            Path::new("o/f.gcno")
+        );
+        assert_eq!(
+            of(&format!("{save}=cwd -c x.c -o o/y.o")),
+            Path::new("f.gcno")
         );
     }
 }

@@ -26,6 +26,7 @@ use command_line::temporary::ScratchDirectory;
 use svm_rewrite::Options;
 use svm_rewrite::text::{Printed, Returns};
 
+use arguments::Kind;
 pub use arguments::{CommandLine, Stage};
 use auxiliary::{Auxiliary, Family};
 pub use compiler::Compiler;
@@ -39,6 +40,31 @@ pub enum Stop {
     Exit(ExitStatus),
     /// This program has something to say.
     Failure(Failure),
+}
+
+/// Several inputs, one after another: as compilers do, one with errors does not keep the
+/// others from being compiled.
+#[derive(Debug, Default)]
+struct Done {
+    failed: Option<ExitStatus>,
+}
+
+impl Done {
+    fn note<T>(&mut self, result: Result<T, Stop>) -> Result<Option<T>, Stop> {
+        match result {
+            Ok(value) => Ok(Some(value)),
+            // A signal ends it all.
+            Err(Stop::Exit(status)) if status.code().is_some() => {
+                self.failed = Some(status);
+                Ok(None)
+            }
+            Err(stop) => Err(stop),
+        }
+    }
+
+    fn end(self) -> Result<(), Stop> {
+        self.failed.map_or(Ok(()), |status| Err(Stop::Exit(status)))
+    }
 }
 
 impl From<Failure> for Stop {
@@ -71,12 +97,17 @@ impl Job<'_> {
     pub fn run(&self) -> Result<Vec<Compiled>, Stop> {
         let compiles = self.line.sources().any(|path| path != "/dev/null");
         let to_nowhere = self.line.output.as_deref() == Some(OsStr::new("/dev/null"));
-        if !compiles || self.line.stage == Stage::NoCode || to_nowhere {
+        let no_code = self.line.stage == Stage::NoCode || self.line.asks_the_assembler();
+        if !compiles || no_code || to_nowhere {
             self.execute(self.compiler.command().args(self.given))?;
             return Ok(Vec::new());
         }
         if let Some((option, why)) = &self.line.refused {
             return Err(Failure::Usage(format!("{option} {why}")).into());
+        }
+        if self.line.misses_an_input() && self.family() != Family::Gcc {
+            // clang looks for all of them first.
+            self.execute(self.compiler.command().args(self.given))?;
         }
         let scratch = ScratchDirectory::create("twin-cc-");
         let scratch = scratch.map_err(|e| Failure::access("a temporary directory", e))?;
@@ -88,48 +119,72 @@ impl Job<'_> {
 
     /// Every source to its own output.
     fn compile_all(&self, scratch: &ScratchDirectory) -> Result<Vec<Compiled>, Stop> {
-        let sources: Vec<_> = self.line.sources().collect();
-        let several = sources.len() > 1 || self.line.has_other_sources();
-        if several && self.line.output.is_some() {
+        let sources = self.line.inputs().filter(|(_, kind)| *kind != Kind::Object);
+        if sources.count() > 1 && self.line.output.is_some() {
             // The compiler has a message for this.
             self.execute(self.compiler.command().args(self.given))?;
         }
-        let (mut compiled, mut failed) = (Vec::new(), None);
-        for (n, source) in sources.into_iter().enumerate() {
-            let extension = match self.line.stage {
-                Stage::Assembly => "s",
-                _ => "o",
-            };
-            let own = || {
-                let name = Path::new(source).file_name().unwrap_or(source);
-                Path::new(name).with_extension(extension)
-            };
-            let output = self.line.output.as_ref().map_or_else(own, PathBuf::from);
-            // As compilers do, the others are compiled all the same.
-            match self.compile(scratch, (n, source), &output) {
-                Ok(one) => compiled.push(one),
-                Err(stop @ Stop::Exit(_)) => failed = Some(stop),
-                Err(stop) => return Err(stop),
+        let mut compiled = Vec::new();
+        let mut number = 0..;
+        let mut done = Done::default();
+        for (n, (path, kind)) in self.line.inputs().enumerate() {
+            match kind {
+                Kind::C => {
+                    let source = (number.next().unwrap_or_default(), path);
+                    let one = self.compile(scratch, source, &self.own_output(path));
+                    compiled.extend(done.note(one)?);
+                }
+                Kind::Source => {
+                    let mut command = self.compiler.command();
+                    done.note(self.execute(command.args(self.line.for_other(n))))?;
+                }
+                Kind::Object => {}
             }
         }
-        if self.line.has_other_sources() && self.line.output.is_none() {
-            self.execute(self.compiler.command().args(self.line.for_others()))?;
+        // gcc has something to say of these, too: last.
+        for (n, (_, kind)) in self.line.inputs().enumerate() {
+            if kind == Kind::Object && self.family() == Family::Gcc {
+                let mut command = self.compiler.command();
+                done.note(self.execute(command.args(self.line.for_other(n))))?;
+            }
         }
-        match failed {
-            Some(stop) => Err(stop),
-            None => Ok(compiled),
-        }
+        done.end().map(|()| compiled)
+    }
+
+    /// Where a source's result goes.
+    fn own_output(&self, source: &OsStr) -> PathBuf {
+        let extension = match self.line.stage {
+            Stage::Assembly => "s",
+            Stage::NoCode | Stage::Object | Stage::Link => "o",
+        };
+        let own = || {
+            let name = Path::new(source).file_name().unwrap_or(source);
+            Path::new(name).with_extension(extension)
+        };
+        self.line.output.as_ref().map_or_else(own, PathBuf::from)
     }
 
     /// Compiles every source to an object in the temporary directory, then links all.
     fn link(&self, scratch: &ScratchDirectory) -> Result<Vec<Compiled>, Stop> {
         let mut compiled = Vec::new();
         let mut objects = Vec::new();
+        let mut done = Done::default();
         for (n, source) in self.line.sources().enumerate() {
             let object = scratch.path().join(format!("{n}.o"));
-            compiled.push(self.compile(scratch, (n, source), &object)?);
+            compiled.extend(done.note(self.compile(scratch, (n, source), &object))?);
             objects.push(object.into_os_string());
         }
+        if done.failed.is_some() {
+            // Nothing is linked, but the compiler says what is wrong with the others.
+            for (n, (_, kind)) in self.line.inputs().enumerate() {
+                if kind == Kind::Source {
+                    let mut command = self.compiler.command();
+                    command.args(self.line.for_other(n)).arg("-o");
+                    done.note(self.execute(command.arg(scratch.path().join("other.o"))))?;
+                }
+            }
+        }
+        done.end()?;
         let mut objects = objects.into_iter();
         let arguments = self
             .line
@@ -164,7 +219,7 @@ impl Job<'_> {
                 .dependency_arguments(Path::new(source), output, clang),
         );
         if let Some(auxiliary) = &auxiliary {
-            command.args(auxiliary.options(&self.line, Path::new(source), &assembly));
+            command.args(auxiliary.options(&self.line, &assembly));
         }
         command.args(["-S", "-o"]).arg(&assembly);
         self.execute(&mut command)?;
@@ -219,7 +274,7 @@ impl Job<'_> {
             objcopy("--extract-dwo", Some(&split))?;
             objcopy("--strip-dwo", None)?;
         }
-        if self.line.saves_temporaries() {
+        if self.line.temporaries().is_some() {
             write(&auxiliary.temporary_named(".s"), text)?;
             if self.line.stage == Stage::Link {
                 let to = auxiliary.temporary_named(".o");
@@ -255,14 +310,27 @@ impl Job<'_> {
     }
 
     /// Assembles a text through a file, which a person can read if the assembler
-    /// complains.
+    /// complains. What it says of a text that is not the `last` one, it says again.
     fn assemble(&self, path: &Path, text: &[u8], output: &Path, last: bool) -> Result<(), Stop> {
         write(path, text)?;
         let mut command = self.compiler.command();
         command.args(self.line.for_assembling(last));
         command.args(["-c", "-x", "assembler"]).arg(path);
         command.arg("-o").arg(output);
-        self.execute(&mut command)
+        if last {
+            return self.execute(&mut command);
+        }
+        let said = path.with_extension("said");
+        let unwritten = |e| Failure::access(said.display(), e);
+        let file = std::fs::File::create(&said).map_err(unwritten)?;
+        let again = file.try_clone().map_err(unwritten)?;
+        let done = self.execute(command.stdout(again).stderr(file));
+        if done.is_err() {
+            // Nobody is left to tell if it cannot be told.
+            let text = std::fs::read(&said).unwrap_or_default();
+            let _ = std::io::stderr().write_all(&text);
+        }
+        done
     }
 
     fn execute(&self, command: &mut Command) -> Result<(), Stop> {

@@ -86,6 +86,16 @@ pub(super) const NO_CODE: [&str; 17] = [
     "-extract-api",
 ];
 
+/// Whether an option, with its value, makes the assembler print something and make no object.
+pub(super) fn is_assemblers_help(words: &[OsString]) -> bool {
+    const HELP: [&str; 3] = ["--version", "--help", "--target-help"];
+    let value = words.last().map(|word| word.to_string_lossy());
+    value.is_some_and(|value| match value.strip_prefix("-Wa,") {
+        Some(several) => several.split(',').any(|one| HELP.contains(&one)),
+        None => words[0] == "-Xassembler" && HELP.contains(&&*value),
+    })
+}
+
 /// Options under which the linker makes the code, where nothing rewrites it, or after which
 /// what the compiler makes is no code of this processor's 64-bit mode.
 pub(super) fn is_refused(text: &str) -> Option<&'static str> {

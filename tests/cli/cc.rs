@@ -125,6 +125,43 @@ fn a_compilers_errors_and_status_are_passed_on() {
     assert_eq!(ours.status, theirs.status);
 }
 
+/// Also where nothing is linked in the end, and of sources that are not C.
+#[test]
+fn errors_of_every_source_are_told() {
+    let sandbox = with_program();
+    sandbox.write("wrong.c", "int f( { return x; }\n");
+    sandbox.write("warns.c", "int g(void) { int unused; return 0; }\n");
+    sandbox.write("worse.c", "int h( {\n");
+    sandbox.write("s.s", "\tnonsense\n");
+    for arguments in [
+        "-Wall wrong.c warns.c missing.c worse.c program.c -o program",
+        "program.c wrong.c s.s -o program",
+        "-c s.s wrong.c missing.s",
+        "-c warns.c missing.o",
+    ] {
+        let (ours, theirs) = (cc(&sandbox, arguments), gcc(&sandbox, arguments));
+        assert_eq!(ours, theirs, "{arguments}");
+    }
+}
+
+/// Each text is assembled twice.
+#[test]
+fn what_an_assembler_says_is_said_once() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "x.c",
+        "asm(\".print \\\"said\\\"\\n\\t.warning \\\"warned\\\"\");\n",
+    );
+    let output = cc(&sandbox, "-c x.c");
+    assert_eq!(output.stdout, b"said\n");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(errors.matches("warned").count(), 1, "{errors}");
+    sandbox.write("x.c", "asm(\"nonsense\");\n");
+    let output = cc(&sandbox, "-c x.c");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(errors.matches("no such instruction").count(), 1, "{errors}");
+}
+
 #[test]
 fn warnings_are_the_compilers() {
     let sandbox = Sandbox::new();
@@ -347,7 +384,7 @@ fn a_thread_local_variable_by_descriptor() {
 
 /// Command lines, and the files that a compiler leaves when it is asked in this way, beside
 /// its output. `x.c` includes `h.h`; `m.c` is a program; `s.s` is assembly.
-const LEAVES: [&str; 44] = [
+const LEAVES: [&str; 56] = [
     "-c x.c",
     "-c x.c -o d/y.o",
     "-c x.c m.c",
@@ -392,6 +429,18 @@ const LEAVES: [&str; 44] = [
     "-x c h.h -x none m.c -x assembler t.asm -o p",
     "-c x.c s.s -o d/y.o",
     "-c bad.c x.c",
+    "-c x.c missing.o",
+    "-save-temps -dumpbase f.c -c x.c -o d/y.o",
+    "-save-temps=cwd -dumpbase f.c -dumpbase-ext .c -c x.c -o d/y.o",
+    "-save-temps -dumpbase f.c -dumpbase-ext .c m.c x.c -o d/p",
+    "-save-temps -dumpdir d/q -dumpbase f.c -dumpbase-ext .c m.c -o p",
+    "-save-temps -dumpdir q -dumpbase d/f.c -c x.c",
+    "-save-temps -dumpdir q -save-temps=obj m.c -o d/p",
+    "-save-temps=obj m.c x.c -o d/m",
+    "-save-temps m.c -o d/m.exe",
+    "-g -gsplit-dwarf -dumpbase f -c x.c -o y.o",
+    "-fdump-tree-optimized -fstack-usage -dumpbase f.c m.c -o d/p",
+    "-c x.c -Wa,--version",
 ];
 
 #[test]
