@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use super::long;
 use super::options::{
-    NO_CODE, WITH_VALUE, has_auxiliary, is_assemblers_help, is_c, is_dependency, is_for_assembler,
-    is_for_linker, is_no_output, is_refused, takes_back,
+    NO_CODE, WITH_VALUE, has_auxiliary, is_assemblers_help, is_cpp, is_dependency,
+    is_for_assembler, is_for_linker, is_no_output, is_refused, is_rewritten, takes_back,
 };
 use super::response::expand;
 
@@ -34,11 +34,11 @@ pub enum Stage {
 pub enum Argument {
     /// An option with its value, if that is an argument of its own.
     Option(Vec<OsString>),
-    /// An input; `c` says that it is C.
+    /// An input; `c` says that it is rewritten.
     Input {
         /// Its name.
         path: OsString,
-        /// C source, preprocessed or not.
+        /// C, C++ or Fortran, preprocessed or not.
         c: bool,
     },
     /// `-x LANGUAGE`: of the inputs after it.
@@ -50,9 +50,9 @@ pub enum Argument {
 /// What happens to an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// C: it is compiled and rewritten.
+    /// C, C++ or Fortran: it is compiled and rewritten.
     C,
-    /// It is compiled or assembled.
+    /// It is assembled, or of another language.
     Source,
     /// It is for the linker.
     Object,
@@ -78,6 +78,8 @@ pub struct CommandLine {
     pub arguments: Vec<Argument>,
     /// `-o`.
     pub output: Option<OsString>,
+    /// Whether an input is C++.
+    pub cpp: bool,
     /// An option with which nothing can be rewritten, and why.
     pub refused: Option<(String, &'static str)>,
 }
@@ -94,6 +96,7 @@ impl CommandLine {
             stage: Stage::Link,
             arguments: Vec::new(),
             output: None,
+            cpp: false,
             refused: None,
         };
         let mut language: Option<OsString> = None;
@@ -119,7 +122,8 @@ impl CommandLine {
     ) {
         let text = argument.to_string_lossy().into_owned();
         if text == "-" || !text.starts_with('-') {
-            let c = is_c(&argument, language.as_deref());
+            let c = is_rewritten(&argument, language.as_deref());
+            self.cpp |= is_cpp(&argument, language.as_deref());
             return self.arguments.push(Argument::Input { path: argument, c });
         }
         let parsed = match &*text {
@@ -211,6 +215,12 @@ impl CommandLine {
         given.last()?.get(1).map(OsString::as_os_str)
     }
 
+    /// Whether an option has this value, which is an argument of its own.
+    pub fn has_value(&self, option: &str, value: &str) -> bool {
+        self.options()
+            .any(|words| words[0] == option && words.get(1).is_some_and(|given| given == value))
+    }
+
     /// Whether one of these is given.
     pub fn any(&self, options: &[&str]) -> bool {
         options.iter().any(|option| self.has(option))
@@ -295,7 +305,7 @@ impl CommandLine {
         out
     }
 
-    /// The inputs that are C.
+    /// The inputs that are rewritten.
     pub fn sources(&self) -> impl Iterator<Item = &OsString> {
         self.arguments.iter().filter_map(|a| match a {
             Argument::Input { path, c: true } => Some(path),

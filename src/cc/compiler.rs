@@ -32,6 +32,15 @@ impl<'c> Compiler<'c> {
         command
     }
 
+    /// Whether it takes C for C++, as `clang++` does.
+    pub fn is_for_cpp(&self) -> bool {
+        let name = self
+            .words
+            .last()
+            .and_then(|word| Path::new(word).file_name());
+        name.is_some_and(|name| name.to_string_lossy().contains("++"))
+    }
+
     /// The program that is run.
     pub fn program(&self) -> &'c OsStr {
         self.words.first().map_or(OsStr::new(""), |word| word)

@@ -193,7 +193,7 @@ impl Job<'_> {
         Ok(compiled)
     }
 
-    /// The C source with this number among them, and its name.
+    /// The source with this number among those that are rewritten, and its name.
     fn compile(
         &self,
         scratch: &ScratchDirectory,
@@ -220,6 +220,11 @@ impl Job<'_> {
         );
         if let Some(auxiliary) = &auxiliary {
             command.args(auxiliary.options(&self.line, &assembly));
+        }
+        let traps = self.line.has_value("-mllvm", "-trap-unreachable");
+        if (self.line.cpp || self.compiler.is_for_cpp()) && !traps && clang() {
+            // At -O0 a call that throws would be followed by a jump behind the function.
+            command.args(["-mllvm", "-trap-unreachable"]);
         }
         command.args(["-S", "-o"]).arg(&assembly);
         self.execute(&mut command)?;

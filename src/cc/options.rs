@@ -7,7 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 /// Options whose value is the next argument.
-pub(super) const WITH_VALUE: [&str; 55] = [
+pub(super) const WITH_VALUE: [&str; 57] = [
     "-I",
     "-D",
     "-U",
@@ -63,6 +63,8 @@ pub(super) const WITH_VALUE: [&str; 55] = [
     "-dumpbase-ext",
     "--sysroot",
     "-wrapper",
+    "-J",
+    "-fintrinsic-modules-path",
 ];
 
 /// Options that make the compiler print or write something that is no code.
@@ -96,12 +98,17 @@ pub(super) fn is_assemblers_help(words: &[OsString]) -> bool {
     })
 }
 
-/// Options under which the linker makes the code, where nothing rewrites it, or after which
-/// what the compiler makes is no code of this processor's 64-bit mode.
+/// Options under which the linker makes the code, where nothing rewrites it, under which
+/// an access may go somewhere else, or after which what the compiler makes is no code of
+/// this processor's 64-bit mode.
 pub(super) fn is_refused(text: &str) -> Option<&'static str> {
     match text {
         "-flto" => Some("makes code in the linker, where nothing rewrites it; add -fno-lto"),
         _ if text.starts_with("-flto=") => is_refused("-flto"),
+        "-fnon-call-exceptions" => Some(
+            "lets an access that faults throw, and a rewritten one is several instructions; \
+             leave it out, or add -fno-non-call-exceptions",
+        ),
         "-emit-llvm" => Some("makes no code that could be rewritten; leave it out"),
         "-m32" | "-mx32" | "-m16" | "-miamcu" => {
             Some("makes code that is not of the 64-bit ABI; leave it out, or add -m64")
@@ -114,6 +121,7 @@ pub(super) fn is_refused(text: &str) -> Option<&'static str> {
 pub(super) fn takes_back(text: &str, refused: &str) -> bool {
     match text {
         "-fno-lto" => refused.starts_with("-flto"),
+        "-fno-non-call-exceptions" => refused == "-fnon-call-exceptions",
         "-m64" => refused.starts_with("-m"),
         _ => false,
     }
@@ -148,17 +156,38 @@ pub(super) fn is_no_output(text: &str) -> bool {
     text.starts_with("-object") || text == "-offload"
 }
 
-/// Whether an input is C, by what the last `-x` before it said, or else by its name.
-pub(super) fn is_c(path: &OsStr, language: Option<&OsStr>) -> bool {
+/// Languages that are rewritten: what `-x` calls them, and what their files are called.
+const C: (&[&str], &[&str]) = (&["c", "cpp-output"], &["c", "i"]);
+const CPP: (&[&str], &[&str]) = (
+    &["c++", "c++-cpp-output"],
+    &["cc", "cp", "cxx", "cpp", "CPP", "c++", "C", "ii"],
+);
+const FORTRAN: (&[&str], &[&str]) = (
+    &["f77", "f77-cpp-input", "f95", "f95-cpp-input"],
+    &[
+        "f", "for", "ftn", "f90", "f95", "f03", "f08", "F", "FOR", "fpp", "FPP", "FTN", "F90",
+        "F95", "F03", "F08",
+    ],
+);
+
+/// Whether an input is C, C++ or Fortran, by what the last `-x` before it said, or else by
+/// its name.
+pub(super) fn is_rewritten(path: &OsStr, language: Option<&OsStr>) -> bool {
+    [C, CPP, FORTRAN].iter().any(|one| is(path, language, one))
+}
+
+/// Whether an input that is rewritten is C++ by its name or by `-x`.
+pub(super) fn is_cpp(path: &OsStr, language: Option<&OsStr>) -> bool {
+    is(path, language, &CPP)
+}
+
+fn is(path: &OsStr, language: Option<&OsStr>, (names, files): &(&[&str], &[&str])) -> bool {
     match language.and_then(OsStr::to_str) {
-        Some("c" | "cpp-output") => true,
-        Some("none") | None => {
-            matches!(
-                Path::new(path).extension().and_then(OsStr::to_str),
-                Some("c" | "i")
-            )
+        Some(name) if name != "none" => names.contains(&name),
+        _ => {
+            let extension = Path::new(path).extension().and_then(OsStr::to_str);
+            extension.is_some_and(|extension| files.contains(&extension))
         }
-        Some(_) => false,
     }
 }
 

@@ -24,9 +24,9 @@ Examples:
   make CC=\"twin cc --accesses stores -- gcc\"
   make -C HEADERS M=$PWD CC=\"twin cc --target linux -- gcc\"
 
-C sources (.c, .i, -x c) are compiled to assembly, rewritten and assembled. All
-else is passed to the compiler unchanged: preprocessing, linking, assembly
-sources, other languages. What is compiled for `process` is a program:
+Sources of C, C++ and Fortran (.c .i .cc .cpp .f90 and others, -x c) are compiled
+to assembly, rewritten and assembled. All else is passed to the compiler unchanged:
+preprocessing, linking, assembly sources, other languages. What is compiled for `process` is a program:
 addresses are translated to themselves. Each object brings the runtime along,
 which is linked once.
 

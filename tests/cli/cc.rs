@@ -79,6 +79,45 @@ fn a_program_is_compiled_and_linked_in_one_go() {
     }
 }
 
+/// Exceptions, streams, arrays and the like, as the unrewritten program.
+#[test]
+fn programs_in_other_languages() {
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+    for (compiler, source) in [
+        ("g++", "languages.cpp"),
+        // Debian 12's and 13's.
+        ("clang++-14", "languages.cpp"),
+        ("clang++-19", "languages.cpp"),
+        ("gfortran", "languages.f90"),
+        ("gfortran-12", "languages.f90"),
+    ] {
+        if Command::new(compiler).arg("--version").output().is_err() {
+            continue; // Not installed.
+        }
+        for level in ["-O0", "-O2"] {
+            let sandbox = Sandbox::new();
+            let compile = |wrapper: &[&str], to: &str| {
+                let words = [wrapper, &[compiler, "-w", level, "-o", to]].concat();
+                let status = Command::new(words[0])
+                    .args(&words[1..])
+                    .arg(programs.join(source))
+                    .current_dir(sandbox.path(""))
+                    .status();
+                assert!(status.expect("it runs").success(), "{compiler} {level}");
+            };
+            compile(&["env"], "original");
+            compile(&[env!("CARGO_BIN_EXE_twin"), "cc", "--"], "program");
+            let original = run(&sandbox, "original");
+            assert_eq!(original.0, Some(3), "{compiler} {level}");
+            assert_eq!(run(&sandbox, "program"), original, "{compiler} {level}");
+            let mut nm = Command::new("nm");
+            let names = nm.arg(sandbox.path("program")).output().expect("binutils");
+            let names = String::from_utf8_lossy(&names.stdout).into_owned();
+            assert!(names.contains("twin_slow_"), "{compiler} {level}");
+        }
+    }
+}
+
 #[test]
 fn several_sources_become_several_objects() {
     let sandbox = Sandbox::new();
@@ -496,7 +535,14 @@ fn what_is_compiled_is_rewritten_whatever_is_printed() {
 
 #[test]
 fn options_that_nothing_can_be_rewritten_with_are_named() {
-    for option in ["-flto", "-flto=auto", "-emit-llvm", "-m32", "-mx32"] {
+    for option in [
+        "-flto",
+        "-flto=auto",
+        "-emit-llvm",
+        "-m32",
+        "-mx32",
+        "-fnon-call-exceptions",
+    ] {
         let sandbox = with_program();
         let output = cc(&sandbox, &format!("-O2 {option} -c program.c"));
         let errors = String::from_utf8_lossy(&output.stderr);
