@@ -80,6 +80,8 @@ pub struct CommandLine {
     pub output: Option<OsString>,
     /// Whether an input is C++.
     pub cpp: bool,
+    /// Whether the last option lacks its value.
+    pub lacks_value: bool,
     /// An option with which nothing can be rewritten, and why.
     pub refused: Option<(String, &'static str)>,
 }
@@ -97,6 +99,7 @@ impl CommandLine {
             arguments: Vec::new(),
             output: None,
             cpp: false,
+            lacks_value: false,
             refused: None,
         };
         let mut language: Option<OsString> = None;
@@ -126,6 +129,8 @@ impl CommandLine {
             self.cpp |= is_cpp(&argument, language.as_deref());
             return self.arguments.push(Argument::Input { path: argument, c });
         }
+        let valued = ["-o", "-x"].contains(&&*text) || WITH_VALUE.contains(&&*text);
+        self.lacks_value |= valued && rest.is_empty();
         let parsed = match &*text {
             "-c" => self.reach(Stage::Object),
             "-S" => self.reach(Stage::Assembly),
@@ -267,6 +272,22 @@ impl CommandLine {
         place(later) > place(option)
     }
 
+    /// Whether an input is the output.
+    pub fn overwrites_an_input(&self) -> bool {
+        let real = |path: &OsStr| std::fs::canonicalize(path).ok();
+        let Some(output) = self.output.as_deref().and_then(real) else {
+            return false;
+        };
+        self.inputs()
+            .any(|(path, _)| real(path).is_some_and(|path| path == output))
+    }
+
+    /// Whether a response file could not be read.
+    pub fn misses_words(&self) -> bool {
+        let mut inputs = self.inputs();
+        inputs.any(|(path, _)| path.as_bytes().starts_with(b"@") && !Path::new(path).exists())
+    }
+
     /// Whether an input is not there.
     pub fn misses_an_input(&self) -> bool {
         let mut inputs = self.inputs();
@@ -283,25 +304,35 @@ impl CommandLine {
 
     /// Arguments for the input with this number alone, which is not rewritten.
     pub fn for_other(&self, input: usize) -> Vec<OsString> {
-        let mut out = Vec::new();
-        let mut inputs = 0..;
-        for argument in &self.arguments {
-            match argument {
-                Argument::Option(words) | Argument::Language(words) => {
-                    out.extend(words.iter().cloned());
-                }
-                Argument::Input { path, .. } => {
-                    if inputs.next() == Some(input) {
-                        out.push(path.clone());
-                    }
-                }
-                Argument::Ours => {}
-            }
-        }
+        let mut out = self.alone(input, |_| true);
         out.push(match self.stage {
             Stage::Assembly => "-S".into(),
             Stage::NoCode | Stage::Object | Stage::Link => "-c".into(),
         });
+        out
+    }
+
+    /// The options that are wanted, and the input with this number with its language. What
+    /// is the language of others after it is left out: compilers warn of it.
+    fn alone(&self, input: usize, wanted: impl Fn(&[OsString]) -> bool) -> Vec<OsString> {
+        let mut out = Vec::new();
+        let count = self.inputs().count();
+        let mut inputs = 0;
+        for argument in &self.arguments {
+            match argument {
+                Argument::Option(words) if wanted(words) => out.extend(words.iter().cloned()),
+                Argument::Language(words) if inputs <= input || input + 1 == count => {
+                    out.extend(words.iter().cloned());
+                }
+                Argument::Input { path, .. } => {
+                    if inputs == input {
+                        out.push(path.clone());
+                    }
+                    inputs += 1;
+                }
+                Argument::Option(_) | Argument::Language(_) | Argument::Ours => {}
+            }
+        }
         out
     }
 
@@ -316,23 +347,10 @@ impl CommandLine {
     /// Arguments for compiling the source with this number to assembly: all but the other
     /// inputs and the options that say where results go.
     pub fn for_compiling(&self, source: usize) -> Vec<OsString> {
-        let mut out = Vec::new();
-        let mut sources = 0..;
-        for argument in &self.arguments {
-            match argument {
-                Argument::Input { path, c: true } => {
-                    if sources.next() == Some(source) {
-                        out.push(path.clone());
-                    }
-                }
-                Argument::Option(words) if is_for_linker(words) => {}
-                Argument::Option(words) | Argument::Language(words) => {
-                    out.extend(words.iter().cloned());
-                }
-                Argument::Input { c: false, .. } | Argument::Ours => {}
-            }
-        }
-        out
+        let inputs = self.inputs().enumerate();
+        let mut sources = inputs.filter(|(_, (_, kind))| *kind == Kind::C);
+        let input = sources.nth(source).map_or(usize::MAX, |(n, _)| n);
+        self.alone(input, |words| !is_for_linker(words))
     }
 
     /// Arguments that the assembler must see. A listing is made once, of the `last` text,
@@ -423,7 +441,8 @@ impl CommandLine {
         if !starts(&["-MT", "-MQ"]) {
             let target = match self.stage {
                 Stage::Link => output.unwrap_or_else(|| own("o")),
-                Stage::NoCode | Stage::Assembly | Stage::Object => object.to_owned(),
+                Stage::Assembly => output.unwrap_or_else(|| own("o")),
+                Stage::NoCode | Stage::Object => object.to_owned(),
             };
             out.extend(["-MQ".into(), target.into()]);
         }

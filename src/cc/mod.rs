@@ -15,6 +15,7 @@ mod long;
 mod options;
 mod response;
 
+use std::cell::OnceCell;
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -90,6 +91,8 @@ pub struct Job<'j> {
     pub line: CommandLine,
     /// How to rewrite.
     pub options: Options,
+    /// What the compiler is, once it has been asked.
+    pub family: OnceCell<Family>,
 }
 
 impl Job<'_> {
@@ -105,16 +108,55 @@ impl Job<'_> {
         if let Some((option, why)) = &self.line.refused {
             return Err(Failure::Usage(format!("{option} {why}")).into());
         }
-        if self.line.misses_an_input() && self.family() != Family::Gcc {
-            // clang looks for all of them first.
-            self.execute(self.compiler.command().args(self.given))?;
-        }
+        self.let_the_compiler_refuse()?;
         let scratch = ScratchDirectory::create("twin-cc-");
         let scratch = scratch.map_err(|e| Failure::access("a temporary directory", e))?;
         match self.line.stage {
             Stage::Link => self.link(&scratch),
             Stage::NoCode | Stage::Assembly | Stage::Object => self.compile_all(&scratch),
         }
+    }
+
+    /// What a compiler refuses before it compiles anything, with its own message.
+    fn let_the_compiler_refuse(&self) -> Result<(), Stop> {
+        let line = &self.line;
+        let refused = line.lacks_value
+            || line.misses_words()
+            || match self.family_if(line.misses_an_input() || line.overwrites_an_input()) {
+                // An output that is an input would be lost.
+                Some(Family::Gcc) => line.overwrites_an_input(),
+                // It looks for all of them first.
+                Some(Family::Clang { .. }) => line.misses_an_input(),
+                None => false,
+            };
+        if !(refused && self.driver_refuses()) {
+            return Ok(());
+        }
+        self.execute(self.compiler.command().args(self.given))?;
+        let why = "the compiler takes a command line that was expected to be wrong";
+        Err(Failure::Usage(why.to_owned()).into())
+    }
+
+    /// Asks the compiler what it is, where that matters.
+    fn family_if(&self, matters: bool) -> Option<Family> {
+        matters.then(|| self.family())
+    }
+
+    /// Whether the compiler would not begin with the first of several inputs: it says so once.
+    fn refuses_options(&self) -> bool {
+        self.line.inputs().count() > 1 && self.driver_refuses()
+    }
+
+    /// Whether the compiler refuses the command line, whatever is in the inputs.
+    fn driver_refuses(&self) -> bool {
+        let mut command = self.compiler.command();
+        // First, where it is no option's value.
+        let answer = command.arg("-###").args(self.given).output();
+        answer.is_ok_and(|answer| {
+            // clang has status 0 all the same.
+            let said = String::from_utf8_lossy(&answer.stderr);
+            !answer.status.success() || said.contains("clang: error: ")
+        })
     }
 
     /// Every source to its own output.
@@ -139,6 +181,9 @@ impl Job<'_> {
                     done.note(self.execute(command.args(self.line.for_other(n))))?;
                 }
                 Kind::Object => {}
+            }
+            if n == 0 && done.failed.is_some() && self.refuses_options() {
+                break;
             }
         }
         // gcc has something to say of these, too: last.
@@ -173,6 +218,9 @@ impl Job<'_> {
             let object = scratch.path().join(format!("{n}.o"));
             compiled.extend(done.note(self.compile(scratch, (n, source), &object))?);
             objects.push(object.into_os_string());
+            if n == 0 && done.failed.is_some() && self.refuses_options() {
+                return done.end().map(|()| compiled);
+            }
         }
         if done.failed.is_some() {
             // Nothing is linked, but the compiler says what is wrong with the others.
@@ -189,7 +237,13 @@ impl Job<'_> {
         let arguments = self
             .line
             .for_linking(|_| objects.next().unwrap_or_default());
-        self.execute(self.compiler.command().args(arguments))?;
+        let mut command = self.compiler.command();
+        command.args(arguments);
+        if matches!(self.family(), Family::Clang { .. }) {
+            // What is for compiling has been used.
+            command.arg("-Wno-unused-command-line-argument");
+        }
+        self.execute(&mut command)?;
         Ok(compiled)
     }
 
@@ -225,6 +279,10 @@ impl Job<'_> {
         if (self.line.cpp || self.compiler.is_for_cpp()) && !traps && clang() {
             // At -O0 a call that throws would be followed by a jump behind the function.
             command.args(["-mllvm", "-trap-unreachable"]);
+        }
+        if self.line.stage == Stage::Link && clang() {
+            // What is for the linker is used later.
+            command.arg("-Wno-unused-command-line-argument");
         }
         command.args(["-S", "-o"]).arg(&assembly);
         self.execute(&mut command)?;
@@ -289,11 +347,13 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// Asks the compiler what it is.
+    /// Asks the compiler what it is, once.
     fn family(&self) -> Family {
-        let answer = self.compiler.command().arg("--version").output();
-        answer.map_or(Family::Gcc, |answer| {
-            Family::of(&String::from_utf8_lossy(&answer.stdout))
+        *self.family.get_or_init(|| {
+            let answer = self.compiler.command().arg("--version").output();
+            answer.map_or(Family::Gcc, |answer| {
+                Family::of(&String::from_utf8_lossy(&answer.stdout))
+            })
         })
     }
 

@@ -198,7 +198,8 @@ fn starts(words: &[OsString], prefixes: &[&str]) -> bool {
 
 /// Whether an option, with its value, means nothing to the compiler proper.
 pub(super) fn is_for_linker(words: &[OsString]) -> bool {
-    starts(words, &["-Wl,", "-Xlinker", "-l", "-L"]) || words[0] == "-shared" || words[0] == "-s"
+    starts(words, &["-Wl,", "-Xlinker", "-l", "-L"])
+        || ["-shared", "-s", "-r"].iter().any(|one| words[0] == *one)
 }
 
 /// Whether an option, with its value, chooses the assembler or its options, or is passed to

@@ -1,5 +1,6 @@
 //! `twin cc`: a compiler wrapper that rewrites what it compiles.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::OpenOptions;
@@ -79,6 +80,7 @@ impl Opts {
             given,
             line,
             options: self.options()?,
+            family: OnceCell::new(),
         };
         match job.run() {
             Ok(compiled) => self.account(&compiled),

@@ -177,9 +177,35 @@ fn errors_of_every_source_are_told() {
         "program.c wrong.c s.s -o program",
         "-c s.s wrong.c missing.s",
         "-c warns.c missing.o",
+        "-c program.c -x assembler s.s",
+        "-fnonsense warns.c program.c -o program",
+        "-c program.c -o",
+        "-c program.c -I",
+        "-c program.c -o ./program.c",
+        "program.c warns.c -o program.c",
     ] {
         let (ours, theirs) = (cc(&sandbox, arguments), gcc(&sandbox, arguments));
         assert_eq!(ours, theirs, "{arguments}");
+        assert_eq!(sandbox.read("program.c"), PROGRAM.as_bytes(), "{arguments}");
+    }
+}
+
+/// clang warns of what a step does not use, which all of them together do.
+#[test]
+fn options_of_one_step_are_no_warnings_of_another() {
+    for compiler in ["clang-14", "clang-19"] {
+        if Command::new(compiler).arg("--version").output().is_err() {
+            continue; // Not installed.
+        }
+        let sandbox = with_program();
+        let output = Command::new(env!("CARGO_BIN_EXE_twin"))
+            .args(["cc", "--", compiler, "-Werror", "-no-pie", "-rdynamic"])
+            .args(["-Wa,--noexecstack", "-mllvm", "-unroll-count=2", "-O1"])
+            .args(["program.c", "-o", "program"])
+            .current_dir(sandbox.path(""))
+            .output();
+        done(&output.expect("twin runs"));
+        assert_eq!(run(&sandbox, "program").0, Some(3));
     }
 }
 
@@ -266,8 +292,8 @@ fn a_compiler_behind_a_launcher() {
     }
     assert_eq!(run(&sandbox, "program").0, Some(3));
     let launched = String::from_utf8(sandbox.read("launched")).expect("text");
-    // Compiled, assembled twice, linked; then `--version`.
-    assert_eq!(launched, "gcc\n".repeat(5));
+    // Asked what it is, compiled, assembled twice, linked; then `--version`.
+    assert_eq!(launched, "gcc\n".repeat(6));
 }
 
 /// Directories of headers are the assembler's, too: firmware is embedded that way.
@@ -423,7 +449,7 @@ fn a_thread_local_variable_by_descriptor() {
 
 /// Command lines, and the files that a compiler leaves when it is asked in this way, beside
 /// its output. `x.c` includes `h.h`; `m.c` is a program; `s.s` is assembly.
-const LEAVES: [&str; 56] = [
+const LEAVES: [&str; 58] = [
     "-c x.c",
     "-c x.c -o d/y.o",
     "-c x.c m.c",
@@ -480,6 +506,8 @@ const LEAVES: [&str; 56] = [
     "-g -gsplit-dwarf -dumpbase f -c x.c -o y.o",
     "-fdump-tree-optimized -fstack-usage -dumpbase f.c m.c -o d/p",
     "-c x.c -Wa,--version",
+    "-MD -S x.c",
+    "-MMD -S x.c -o d/y.s",
 ];
 
 #[test]
