@@ -73,24 +73,35 @@ impl Signer {
             );
             return Err(unusable(key, &why));
         }
-        Ok(Signer {
+        let signer = Signer {
             key: pair,
             certificate: issued,
-        })
+        };
+        // Not all of a key's parts are compared when it is read.
+        match signer.signature(&[]) {
+            Some(_) => Ok(signer),
+            None => {
+                let why = "this key is damaged: what it signs does not agree with its certificate";
+                Err(unusable(key, why))
+            }
+        }
+    }
+
+    /// A signature of these bytes; `None` if the key's private part is wrong.
+    fn signature(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let mut signature = vec![0; self.key.public().modulus_len()];
+        // The random numbers only hide the key from who measures time.
+        let random = SystemRandom::new();
+        let signed = self
+            .key
+            .sign(&RSA_PKCS1_SHA256, &random, bytes, &mut signature);
+        signed.ok().map(|()| signature)
     }
 
     /// The module with its signature.
     pub fn sign(&self, mut module: Vec<u8>) -> Vec<u8> {
-        let mut signature = vec![0; self.key.public().modulus_len()];
-        // The random numbers only hide the key from who measures time.
-        self.key
-            .sign(
-                &RSA_PKCS1_SHA256,
-                &SystemRandom::new(),
-                &module,
-                &mut signature,
-            )
-            .expect("the system has random numbers, and the signature has the key's size");
+        let signature = self.signature(&module);
+        let signature = signature.expect("it has signed before");
         let message = cms::signed_data(&self.certificate, &signature);
         module.extend_from_slice(&message);
         // algo, hash, id_type, signer_len, key_id_len, three bytes of padding: all zero

@@ -300,6 +300,11 @@ fn keys_that_are_refused() {
         "pkey", "-in", "key.pem", "-aes256", "-passout", "pass:x", "-out", "locked.pem",
     ];
     good(&sandbox, "openssl", &locked);
+    // An exponent of one of the primes: RFC 8017 A.1.2. It is not compared when a key is read.
+    let mut damaged = sandbox.read("key.der");
+    let exponent = damaged.len() * 3 / 4;
+    damaged[exponent] ^= 1;
+    sandbox.write("damaged.der", damaged);
     let refused = |target: &str, key: &str, certificate: &str| {
         let args = [
             "rewrite", "--target", target, "--sign", key, certificate, "e1000.ko", "-o", "out.ko",
@@ -321,6 +326,7 @@ fn keys_that_are_refused() {
             "other.pem: cert.pem is not the certificate of this key",
         ),
         ("ec.pem", "cert.pem", "it has to be RSA"),
+        ("damaged.der", "cert.pem", "this key is damaged"),
         ("locked.pem", "cert.pem", "openssl pkey"),
         ("cert.pem", "cert.pem", "there is no private key"),
         ("key.pem", "key.pem", "there is no certificate"),
