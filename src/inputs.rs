@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use command_line::failure::Failure;
 use command_line::input::{self, Input};
+use command_line::output::Destination;
 use elf_loader::compression::Compression;
 
 /// What names of drivers in directories end in, before the ending of a compression.
@@ -87,6 +88,29 @@ fn is_driver(name: &OsStr) -> bool {
     ENDINGS
         .iter()
         .any(|ending| stem.len() > ending.len() && stem.ends_with(ending))
+}
+
+/// Refuses an output that is one of the files that are read, by whatever name.
+///
+/// # Errors
+/// It is.
+pub fn refuse_overwriting<'p>(
+    to: &Destination,
+    read: impl IntoIterator<Item = &'p Path>,
+) -> Result<(), Failure> {
+    let Destination::File(path) = to else {
+        return Ok(());
+    };
+    let Some(id) = identity(path) else {
+        return Ok(());
+    };
+    match read.into_iter().any(|file| identity(file) == Some(id)) {
+        true => Err(Failure::Usage(format!(
+            "{}: the output is also an input; choose another name",
+            to.name()
+        ))),
+        false => Ok(()),
+    }
 }
 
 /// Identifies a file, whatever name it is reached by.

@@ -15,6 +15,8 @@ use command_line::input::{self, Input, describe};
 use command_line::output::{self, Destination, Pending};
 use command_line::text::count;
 
+use crate::inputs::refuse_overwriting;
+
 const EXAMPLES: &str = "\
 Examples:
   twin rewrite --scheme window e1000.ko -o e1000.twin.o
@@ -98,6 +100,10 @@ impl Opts {
             [driver, runtime] => (driver, None, runtime),
             _ => unreachable!("clap takes two or three"),
         };
+        let destination = Destination::new(self.output.clone());
+        let texts = [&self.table, &self.kallsyms];
+        let read = self.objects.iter().chain(texts).map(PathBuf::as_path);
+        refuse_overwriting(&destination, read)?;
         let names = Names {
             driver: input::name(driver),
             hot: hot.map_or(String::new(), |hot| input::name(hot)),
@@ -141,7 +147,6 @@ impl Opts {
             dom0: &dom0,
         });
         let built = built.map_err(|error| names.error(error))?;
-        let destination = Destination::new(self.output);
         Pending::create(&destination)?.finish_with(&built.bytes)?;
         say(&destination, &built, &table)
     }

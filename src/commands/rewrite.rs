@@ -128,7 +128,8 @@ impl Opts {
     pub fn run(self) -> Result<(), Failure> {
         let jobs = self.jobs()?;
         let report_to = self.report.clone().map(Destination::new);
-        refuse_clashes(&jobs, report_to.as_ref())?;
+        let read = self.sign.iter().flatten().chain(&self.files_from);
+        refuse_clashes(&jobs, report_to.as_ref(), read.map(PathBuf::as_path))?;
         refuse_terminal(&jobs)?;
         processor_of(self.processor, self.scheme)?;
         for job in &jobs {

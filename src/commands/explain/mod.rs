@@ -18,6 +18,7 @@ use command_line::output::{self, Destination, Pending};
 use elf_loader::{Object, Place};
 use svm_rewrite::{Accesses, Options, Processor, Scheme, Site, Target};
 
+use crate::inputs::refuse_overwriting;
 use crate::parallel::guard;
 
 const EXAMPLES: &str = "\
@@ -117,7 +118,9 @@ impl Opts {
             let only = self.function.as_deref();
             let page = html::page(&input.name, scheme, &original, &rewritten, only);
             let output = self.output.clone().unwrap_or_else(|| PathBuf::from("-"));
-            return Pending::create(&Destination::new(output))?.finish_with(page.as_bytes());
+            let to = Destination::new(output);
+            refuse_overwriting(&to, self.file.as_deref())?;
+            return Pending::create(&to)?.finish_with(page.as_bytes());
         }
         let chosen = |site: &&Site| {
             self.function

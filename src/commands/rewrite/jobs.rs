@@ -88,9 +88,14 @@ fn object_name(name: &OsStr) -> OsString {
     }
 }
 
-/// Refuses outputs that would overwrite an input or each other.
-pub(super) fn refuse_clashes(jobs: &[Job], report: Option<&Destination>) -> Result<(), Failure> {
-    let inputs: HashSet<_> = jobs.iter().filter_map(|job| identity(&job.input)).collect();
+/// Refuses outputs that would overwrite an input, another file that is read, or each other.
+pub(super) fn refuse_clashes<'p>(
+    jobs: &'p [Job],
+    report: Option<&Destination>,
+    read: impl Iterator<Item = &'p Path>,
+) -> Result<(), Failure> {
+    let inputs = jobs.iter().map(|job| job.input.as_path()).chain(read);
+    let inputs: HashSet<_> = inputs.filter_map(identity).collect();
     let mut taken: HashMap<Option<PathBuf>, &Path> = HashMap::new();
     let outputs = jobs.iter().map(|job| (&job.output, job.input.as_path()));
     let reports = report.map(|to| (to, Path::new("--report")));
