@@ -146,6 +146,10 @@ impl Opts {
         agree(self.accesses, self.target)?;
         let contract = self.contract();
         let files = inputs::expand(&self.files, self.files_from.as_deref(), None)?;
+        if files.is_empty() {
+            let why = "the list names no file, so nothing would be proved; give one that does";
+            return Err(Failure::Usage(why.to_owned()));
+        }
         let original = self.check_original.as_deref().map(Original::read);
         let original = original.transpose()?;
         let mut results = Vec::new();

@@ -98,7 +98,7 @@ impl Input {
     pub fn plain(path: &Path) -> Result<Vec<u8>, Failure> {
         let mut bytes = Vec::new();
         let whole = open(path).and_then(|file| read_up_to(file, MAX_TEXT, &mut bytes));
-        let whole = whole.map_err(|error| Failure::access(name(path), unread(path, &error)))?;
+        let whole = whole.map_err(|error| Failure::access(name(path), describe(&error)))?;
         match whole {
             true => Ok(bytes),
             false => Err(Failure::input(
