@@ -39,7 +39,7 @@ fn main() -> ExitCode {
         }
     };
     command_line::interrupt::watch();
-    match cli.command.run() {
+    match parallel::unless_defect(|| "this command".to_owned(), || cli.command.run()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             failure.print();

@@ -74,13 +74,18 @@ pub fn guard<T: AsRef<Path>, R>(
     input: &T,
     job: impl Fn(&T) -> Result<R, Failure>,
 ) -> Result<R, Failure> {
-    catch_unwind(AssertUnwindSafe(|| job(input))).unwrap_or_else(|_| {
+    let name = || command_line::input::name(input.as_ref());
+    unless_defect(name, || job(input))
+}
+
+/// Does something; a panic becomes a failure of what has this name.
+pub fn unless_defect<R>(
+    name: impl Fn() -> String,
+    job: impl FnOnce() -> Result<R, Failure>,
+) -> Result<R, Failure> {
+    catch_unwind(AssertUnwindSafe(job)).unwrap_or_else(|_| {
         let why = "internal error: twin met a defect of its own (above); please report this";
-        Err(Failure::refused(
-            command_line::input::name(input.as_ref()),
-            CommandCode::Internal,
-            why,
-        ))
+        Err(Failure::refused(name(), CommandCode::Internal, why))
     })
 }
 

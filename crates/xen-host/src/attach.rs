@@ -1,5 +1,6 @@
 //! A driver is put into Xen, or everything is as it was.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 
 use crate::code::XenCode;
@@ -41,6 +42,9 @@ impl<E> From<Refusal> for Why<E> {
 ///
 /// # Errors
 /// Why not. All that was done is undone, or it is said what is left.
+///
+/// # Panics
+/// If `make` does. All that was done is undone before.
 pub fn attach<P: AsRef<Path>, E>(
     system: &System,
     kit: &Kit,
@@ -48,10 +52,20 @@ pub fn attach<P: AsRef<Path>, E>(
     make: impl FnOnce() -> Result<P, E>,
 ) -> Result<P, Failed<E>> {
     let mut done = Vec::new();
-    steps(system, kit, interface, make, &mut done).map_err(|why| Failed {
-        why,
-        left: undo(system, &done).err(),
-    })
+    let steps = catch_unwind(AssertUnwindSafe(|| {
+        steps(system, kit, interface, make, &mut done)
+    }));
+    match steps {
+        Ok(steps) => steps.map_err(|why| Failed {
+            why,
+            left: undo(system, &done).err(),
+        }),
+        // A defect of our own. The caller says so; what cannot be undone, `detach` tries again.
+        Err(panic) => {
+            let _ = undo(system, &done);
+            resume_unwind(panic)
+        }
+    }
 }
 
 /// Each step that has changed something is added to `done`.

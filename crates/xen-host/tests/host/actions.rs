@@ -1,5 +1,6 @@
 //! Attachments on a dom0 that is made up: each step fails once, and everything is as it was.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
 use crate::made_up::{self, MadeUp};
@@ -60,6 +61,18 @@ fn undone(file: &str, text: &str, words: &str) {
     assert!(why(&failed).contains(words), "{file}: {}", why(&failed));
     assert_eq!(failed.left, None, "{file}");
     assert_eq!(made.picture(), before, "{file}");
+}
+
+/// The modules are loaded by then.
+#[test]
+fn a_defect_while_the_payload_is_made_leaves_nothing() {
+    let made = usual();
+    let before = made.picture();
+    let (system, kit) = (System::at(made.root()), Kit::at(made.kit()));
+    let make = || -> Result<PathBuf, String> { panic!("a defect of our own") };
+    let attach = AssertUnwindSafe(|| attach(&system, &kit, "eth0", make));
+    assert!(catch_unwind(attach).is_err());
+    assert_eq!(made.picture(), before);
 }
 
 #[test]
