@@ -153,8 +153,8 @@ pub enum SectionProblem {
         /// What to do about it.
         remedy: &'static str,
     },
-    /// The relocation sections together are larger than the file.
-    #[error("the relocation sections overlap in the file; the file is damaged, build it again")]
+    /// The sections together are larger than the file.
+    #[error("it and the sections before overlap in the file; the file is damaged, build it again")]
     Overlap,
 }
 

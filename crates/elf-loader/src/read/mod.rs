@@ -178,9 +178,19 @@ impl<'a> File<'a> {
         )
     }
 
-    /// All sections, with contents but without relocations.
+    /// All sections, with contents but without relocations. Who copies them all takes no more
+    /// memory than the file.
     fn sections(&self) -> Result<Vec<Section<'a>>, ReadError> {
-        (0..self.headers.len()).map(|i| self.section(i)).collect()
+        let mut room = self.bytes.len() as u64;
+        let sections = (0..self.headers.len()).map(|i| {
+            let section = self.section(i)?;
+            let in_file = section.role != Role::Null && section.kind != sh::SHT_NOBITS;
+            let size = if in_file { self.contents(i)?.len() } else { 0 };
+            let left = room.checked_sub(size as u64);
+            room = left.ok_or_else(|| self.refuse(i, SectionProblem::Overlap))?;
+            Ok(section)
+        });
+        sections.collect()
     }
 
     fn section(&self, index: usize) -> Result<Section<'a>, ReadError> {
@@ -301,17 +311,12 @@ impl<'a> File<'a> {
 
     /// Reads every relocation section into the section that it applies to.
     fn relocations(&self, sections: &mut [Section<'a>], symbols: usize) -> Result<(), ReadError> {
-        let mut total = 0u64;
         let mut filled = vec![false; sections.len()];
         for index in 0..sections.len() {
             let Role::Relocations(target) = sections[index].role else {
                 continue;
             };
             let target = target.0 as usize;
-            total += sections[index].size;
-            if total > self.bytes.len() as u64 {
-                return Err(self.refuse(index, SectionProblem::Overlap));
-            }
             if std::mem::replace(&mut filled[target], true) {
                 return Err(self.refuse(index, SectionProblem::Second("relocation table")));
             }

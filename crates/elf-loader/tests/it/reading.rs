@@ -162,6 +162,17 @@ fn bad_sections_are_refused_with_their_name() {
     );
     assert!(with(text, 32, 1 << 32, 8).contains("2 GiB"));
     assert!(with(text, 0, 0xffff, 4).contains("outside the table"));
+    let data = object.section_named(".data").expect(".data").0 as usize;
+    let mut bytes = good.clone();
+    for section in [text, data] {
+        set(&mut bytes, section, 24, 0, 8);
+        set(&mut bytes, section, 32, good.len() as u64 / 2 + 1, 8);
+    }
+    let overlap = message(&bytes);
+    assert!(
+        overlap.contains("`.data`: it and the sections before overlap"),
+        "{overlap}"
+    );
     assert!(with(rela, 44, 0, 4).contains("sh_info"));
     assert!(with(rela, 44, 999, 4).contains("sh_info"));
     assert!(with(rela, 40, 1, 4).contains("sh_link"));
