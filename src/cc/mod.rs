@@ -254,6 +254,14 @@ impl Job<'_> {
         (n, source): (usize, &OsStr),
         output: &Path,
     ) -> Result<Compiled, Stop> {
+        if Path::new(source)
+            .file_name()
+            .is_some_and(|name| name.to_str().is_none())
+        {
+            // Compilers make a symbol of it, and names of symbols are text.
+            let why = "its name is not UTF-8; rename it, or compile a link to it";
+            return Err(Failure::access(Path::new(source).display(), why).into());
+        }
         // A directory for each: clang leaves files there.
         let own = scratch.directory();
         let own = own.map_err(|e| Failure::access("a temporary directory", e))?;
@@ -330,9 +338,11 @@ impl Job<'_> {
             return Ok(());
         }
         if self.line.splits_debug() {
-            let split = auxiliary.named(".dwo");
+            // A name that begins with a dash is no option then.
+            let dotted = |path: &Path| Path::new(".").join(path);
+            let (split, output) = (dotted(&auxiliary.named(".dwo")), dotted(output));
             let objcopy = |option: &str, to: Option<&Path>| {
-                self.execute(Command::new("objcopy").arg(option).arg(output).args(to))
+                self.execute(Command::new("objcopy").arg(option).arg(&output).args(to))
             };
             objcopy("--extract-dwo", Some(&split))?;
             objcopy("--strip-dwo", None)?;

@@ -296,6 +296,40 @@ fn a_compiler_behind_a_launcher() {
     assert_eq!(launched, "gcc\n".repeat(6));
 }
 
+/// As compilers take another directory then.
+#[test]
+fn a_directory_for_temporary_files_that_is_not_there() {
+    let sandbox = with_program();
+    for place in ["", "nothing", "program.c"] {
+        let output = Command::new(env!("CARGO_BIN_EXE_twin"))
+            .args(["cc", "--", "gcc", "program.c", "-o", "program"])
+            .current_dir(sandbox.path(""))
+            .env("TMPDIR", place)
+            .output();
+        done(&output.expect("twin runs"));
+        assert_eq!(run(&sandbox, "program").0, Some(3));
+        assert_eq!(sandbox.names(), ["program", "program.c"]);
+    }
+}
+
+/// Its symbol could not be read again.
+#[test]
+fn a_source_whose_name_is_no_text_is_refused_by_name() {
+    use std::os::unix::ffi::OsStrExt;
+    let sandbox = with_program();
+    let name = std::ffi::OsStr::from_bytes(b"\xff.c");
+    std::fs::rename(sandbox.path("program.c"), sandbox.path("").join(name)).expect("a file");
+    let output = Command::new(env!("CARGO_BIN_EXE_twin"))
+        .args(["cc", "--", "gcc", "-c"])
+        .arg(name)
+        .current_dir(sandbox.path(""))
+        .output()
+        .expect("twin runs");
+    assert_eq!(output.status.code(), Some(2));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(errors.contains("rename it"), "{errors}");
+}
+
 /// Directories of headers are the assembler's, too: firmware is embedded that way.
 #[test]
 fn a_file_that_the_assembler_includes() {

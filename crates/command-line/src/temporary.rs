@@ -116,7 +116,16 @@ impl ScratchDirectory {
     /// # Errors
     /// It cannot be made.
     pub fn create(prefix: &str) -> io::Result<ScratchDirectory> {
-        let make = || tempfile::Builder::new().prefix(prefix).tempdir();
+        let make = || {
+            let place = std::env::temp_dir();
+            let within = |place: &Path| tempfile::Builder::new().prefix(prefix).tempdir_in(place);
+            // As compilers do: a place that is set but cannot be used is no reason to stop.
+            within(&place).or_else(|error| {
+                let others = ["/tmp", "/var/tmp", "."].map(Path::new);
+                let found = others.into_iter().find_map(|other| within(other).ok());
+                found.ok_or(error)
+            })
+        };
         let (directory, _listed) = listed(TemporaryKind::Scratch, make, tempfile::TempDir::path)?;
         Ok(ScratchDirectory { directory, _listed })
     }
