@@ -12,7 +12,7 @@ use std::thread;
 use command_line::codes::CommandCode;
 use command_line::failure::Failure;
 use command_line::input::Input;
-use svm_rewrite::{Options, Refusal, RefusalCode, Rewritten, Site};
+use svm_rewrite::{Options, Refusal, RefusalCode, Rewritten, Site, Target};
 use svm_verify::{Contract, Violation, ViolationCode, Violations};
 
 use crate::mark;
@@ -79,17 +79,27 @@ fn verify(file: &str, bytes: &[u8], contract: Contract) -> Result<(), Failure> {
     let object = elf_loader::read(bytes).map_err(|error| internal(file, &error))?;
     svm_verify::verify(&object, contract)
         .map(|_| ())
-        .map_err(|violations| unproved(file, violations))
+        .map_err(|violations| unproved(file, contract, violations))
 }
 
 fn serialise(file: &str, rewritten: &Rewritten) -> Result<Vec<u8>, Failure> {
     elf_loader::write(&rewritten.object).map_err(|error| internal(file, &error))
 }
 
+/// What a module has beside its code, and the verifier alone looks at in full: the rewriter
+/// passes it on.
+const PASSED_ON: [ViolationCode; 4] = [
+    ViolationCode::Section,
+    ViolationCode::Symbol,
+    ViolationCode::Relocation,
+    ViolationCode::Metadata,
+];
+
 /// The verifier's result for twin's own output. The rewriter leaves it to the verifier
-/// whether a move of `rsp` in a module for a stock kernel can be followed, and whether
-/// the code has become too long; any other violation is a defect of twin.
-fn unproved(file: &str, violations: Violations) -> Failure {
+/// whether a move of `rsp` in a module for a stock kernel can be followed, whether its tables
+/// are in order, and whether the code has become too long; any other violation is a defect
+/// of twin.
+fn unproved(file: &str, contract: Contract, violations: Violations) -> Failure {
     let count = |code| violations.list.iter().filter(|v| v.code == code).count();
     if violations.total == count(ViolationCode::Size)
         && let Some(too_long) = violations.list.first()
@@ -107,11 +117,32 @@ fn unproved(file: &str, violations: Violations) -> Failure {
             refusals: refused,
         };
     }
+    let is_passed_on = |v: &Violation| PASSED_ON.contains(&v.code);
+    if contract.target == Target::Linux && violations.list.iter().all(is_passed_on) {
+        return Failure::Refused {
+            file: file.to_owned(),
+            refusals: violations.list.iter().map(disordered).collect(),
+        };
+    }
     Failure::Violated {
         file: file.to_owned(),
         made_here: true,
         violations,
     }
+}
+
+/// What is not in order in a module, as a refusal.
+fn disordered(violation: &Violation) -> Refusal {
+    let reason = format!(
+        "{}: the module is damaged, or twin does not know what its kernel does with it",
+        violation.reason
+    );
+    Refusal::at(
+        RefusalCode::Metadata,
+        &violation.section,
+        violation.offset,
+        reason,
+    )
 }
 
 /// A move of `rsp` that the verifier cannot follow, as a refusal.
