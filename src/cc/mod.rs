@@ -293,9 +293,18 @@ impl Job<'_> {
             command.arg("-Wno-unused-command-line-argument");
         }
         command.args(["-S", "-o"]).arg(&assembly);
-        self.execute(&mut command)?;
+        // gcc has not begun with an object then.
+        let keeps = self.line.stage == Stage::Object && !self.line.has("-pipe") && !clang();
+        let discard = |_: &Stop| self.discard(output);
+        let done = self.execute(&mut command);
+        done.inspect_err(|stop| {
+            if !keeps {
+                discard(stop)
+            }
+        })?;
         let text = std::fs::read(&assembly).map_err(|e| Failure::access(assembly.display(), e))?;
-        let printed = self.rewrite(scratch, source, &text)?;
+        let printed = self.rewrite(scratch, source, &text);
+        let printed = printed.inspect_err(discard)?;
         match self.line.stage {
             Stage::Assembly if output == Path::new("-") => std::io::stdout()
                 .write_all(&printed.text)
@@ -307,7 +316,8 @@ impl Job<'_> {
                     &printed.text,
                     output,
                     true,
-                )?;
+                )
+                .inspect_err(discard)?;
             }
         }
         if let Some(auxiliary) = &auxiliary {
@@ -317,6 +327,15 @@ impl Job<'_> {
             source: source.into(),
             printed,
         })
+    }
+
+    /// Removes an older output: what it was made from has errors now.
+    fn discard(&self, output: &Path) {
+        let file = output.symlink_metadata().is_ok_and(|old| old.is_file());
+        if file && !self.line.overwrites_an_input() {
+            // It stays if it cannot be removed; the error is told all the same.
+            let _ = std::fs::remove_file(output);
+        }
     }
 
     /// Leaves auxiliary files where the compiler would.

@@ -483,7 +483,7 @@ fn a_thread_local_variable_by_descriptor() {
 
 /// Command lines, and the files that a compiler leaves when it is asked in this way, beside
 /// its output. `x.c` includes `h.h`; `m.c` is a program; `s.s` is assembly.
-const LEAVES: [&str; 58] = [
+const LEAVES: [&str; 61] = [
     "-c x.c",
     "-c x.c -o d/y.o",
     "-c x.c m.c",
@@ -540,6 +540,9 @@ const LEAVES: [&str; 58] = [
     "-g -gsplit-dwarf -dumpbase f -c x.c -o y.o",
     "-fdump-tree-optimized -fstack-usage -dumpbase f.c m.c -o d/p",
     "-c x.c -Wa,--version",
+    "-S bad.c -o d/old",
+    "-c bad.c -o d/old",
+    "-pipe -c bad.c -o d/old",
     "-MD -S x.c",
     "-MMD -S x.c -o d/y.s",
 ];
@@ -565,6 +568,7 @@ fn what_a_compiler_leaves_behind_is_the_same() {
             sandbox.write("s.s", "\tnop\n");
             sandbox.write("t.asm", "\tnop\n");
             sandbox.write("bad.c", "int f( {\n");
+            sandbox.write("d/old", "an older result\n");
             sandbox.write("words", "-c x.c -o d/y.o");
             let status = run(&sandbox, arguments).status;
             let mut files = std::collections::BTreeMap::new();
