@@ -79,6 +79,7 @@ impl ReadError {
                 SymbolProblem::Name { .. }
                 | SymbolProblem::NoSection { .. }
                 | SymbolProblem::PastEnd { .. }
+                | SymbolProblem::NotNull
                 | SymbolProblem::NotAtStart { .. } => ReaderCode::Symbol,
             },
             ReadError::Relocation { problem, .. } => match problem {

@@ -196,6 +196,11 @@ pub enum SymbolProblem {
         /// Its size in bytes.
         size: u64,
     },
+    /// Symbol 0, which is nothing, has a field that is not zero.
+    #[error(
+        "it is the null symbol, whose fields are all zero, and one of them is not; the file is damaged, build it again"
+    )]
+    NotNull,
     /// The symbol of a section itself, at another place than its start.
     #[error(
         "it is the symbol of section `{section}` itself, but at {value:#x} of it; the file is damaged, build it again"

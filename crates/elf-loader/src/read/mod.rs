@@ -4,8 +4,8 @@
 //! Guarantees of an object that was read: every [`SectionId`] and
 //! [`crate::SymbolId`] in it is valid, every relocation is of a known type with its whole
 //! field inside its section, every symbol defined in a section is in it or at its end, that
-//! of a section itself is at its start, an alignment is a power of two up to 2 GiB,
-//! `data.len() == size` for contents, relocations are sorted by offset. Input may be
+//! of a section itself is at its start, symbol 0 is nothing, an alignment is a power of two up
+//! to 2 GiB, `data.len() == size` for contents, relocations are sorted by offset. Input may be
 //! hostile: nothing here panics, and memory is at most a small multiple of the file's
 //! length.
 //!
@@ -298,6 +298,15 @@ impl<'a> File<'a> {
         let table = self.contents(index)?;
         if table.is_empty() {
             return Ok(vec![Symbol::null()]);
+        }
+        // A kernel resolves every symbol but this one: what refers to it gets `st_value`
+        // (`simplify_symbols`, kernel/module/main.c).
+        if table[..entry].iter().any(|byte| *byte != 0) {
+            return Err(ReadError::Symbol {
+                index: 0,
+                name: String::new(),
+                problem: SymbolProblem::NotNull,
+            });
         }
         let names = self.contents(names)?;
         let raw = Symtab::parse(table, 0, table.len() / entry, self.ctx)

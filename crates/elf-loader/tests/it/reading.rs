@@ -195,6 +195,26 @@ fn bad_sections_are_refused_with_their_name() {
     assert!(with(text, 4, 18, 4).contains("65280"));
 }
 
+/// A kernel does not resolve it, so a name or value of it would be taken for another symbol's.
+#[test]
+fn the_null_symbol_is_nothing() {
+    let good = assemble(&[], SAMPLE_64);
+    let object = read(&good).expect("readable");
+    let index = object
+        .sections
+        .iter()
+        .position(|s| s.role == Role::SymbolTable);
+    let headers = u64::from_le_bytes(good[40..48].try_into().expect("8 bytes")) as usize;
+    let header = &good[headers + 64 * index.expect("a symbol table")..];
+    let table = u64::from_le_bytes(header[24..32].try_into().expect("8 bytes")) as usize;
+    for at in 0..24 {
+        let mut bytes = good.clone();
+        bytes[table + at] = 1;
+        let text = message(&bytes);
+        assert!(text.contains("it is the null symbol"), "{at}: {text}");
+    }
+}
+
 /// Whoever reads it takes it for the section's start.
 #[test]
 fn the_symbol_of_a_section_is_at_its_start() {
