@@ -72,7 +72,7 @@ impl ReadError {
                 | SectionProblem::Link { .. }
                 | SectionProblem::EntrySize { .. }
                 | SectionProblem::Size(_)
-                | SectionProblem::Overlap => ReaderCode::Section,
+                | SectionProblem::Overlap(_) => ReaderCode::Section,
             },
             ReadError::Symbol { problem, .. } => match problem {
                 SymbolProblem::Reserved(_) => ReaderCode::Unsupported,

@@ -153,9 +153,9 @@ pub enum SectionProblem {
         /// What to do about it.
         remedy: &'static str,
     },
-    /// The sections together are larger than the file.
-    #[error("it and the sections before overlap in the file; the file is damaged, build it again")]
-    Overlap,
+    /// Some of its bytes are another section's as well, or a header's.
+    #[error("it shares bytes of the file with {0}; the file is damaged, build it again")]
+    Overlap(String),
 }
 
 /// What is wrong with a symbol.

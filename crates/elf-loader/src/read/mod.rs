@@ -5,9 +5,9 @@
 //! [`crate::SymbolId`] in it is valid, every relocation is of a known type with its whole
 //! field inside its section, every symbol defined in a section is in it or at its end, that
 //! of a section itself is at its start, symbol 0 is nothing, an alignment is a power of two up
-//! to 2 GiB, `data.len() == size` for contents, relocations are sorted by offset. Input may be
-//! hostile: nothing here panics, and memory is at most a small multiple of the file's
-//! length.
+//! to 2 GiB, `data.len() == size` for contents, relocations are sorted by offset. No byte of
+//! the file belongs to two sections, or to one and a header. Input may be hostile: nothing here
+//! panics, and memory is at most a small multiple of the file's length.
 //!
 //! Bytes that no section header covers are not looked at, among them the
 //! signature that the kernel build appends to modules.
@@ -35,6 +35,9 @@ pub use machine::ElfMachine;
 
 const SHF_COMPRESSED: u64 = 0x800;
 const SHT_RELR: u32 = 19;
+/// Bytes of the ELF header and of a section header (gABI chapter 4).
+const ELF_HEADER: u64 = 64;
+const SECTION_HEADER: usize = 64;
 /// Addends are in the relocations.
 const IS_RELA: bool = true;
 
@@ -72,6 +75,8 @@ struct File<'a> {
     bytes: &'a [u8],
     ctx: Ctx,
     headers: Vec<SectionHeader>,
+    /// Offset of the section headers in the file.
+    table: u64,
     names: Vec<&'a str>,
     /// Index of the section name table.
     section_names: usize,
@@ -87,6 +92,7 @@ impl<'a> File<'a> {
             bytes,
             ctx,
             headers,
+            table: header.e_shoff,
             names: Vec::new(),
             section_names: usize::from(header.e_shstrndx),
             symbol_table: None,
@@ -178,19 +184,48 @@ impl<'a> File<'a> {
         )
     }
 
-    /// All sections, with contents but without relocations. Who copies them all takes no more
-    /// memory than the file.
+    /// All sections, with contents but without relocations.
     fn sections(&self) -> Result<Vec<Section<'a>>, ReadError> {
-        let mut room = self.bytes.len() as u64;
-        let sections = (0..self.headers.len()).map(|i| {
-            let section = self.section(i)?;
-            let in_file = section.role != Role::Null && section.kind != sh::SHT_NOBITS;
-            let size = if in_file { self.contents(i)?.len() } else { 0 };
-            let left = room.checked_sub(size as u64);
-            room = left.ok_or_else(|| self.refuse(i, SectionProblem::Overlap))?;
-            Ok(section)
-        });
-        sections.collect()
+        let sections: Result<Vec<_>, _> =
+            (0..self.headers.len()).map(|i| self.section(i)).collect();
+        let sections = sections?;
+        self.check_apart(&sections)?;
+        Ok(sections)
+    }
+
+    /// Checks that no byte of the file has two meanings. A kernel keeps its notes on a module
+    /// in the section headers and in `.gnu.linkonce.this_module` before it copies the other
+    /// sections (`rewrite_section_headers`, `layout_sections`, kernel/module/main.c), so code
+    /// there would not be the code that was read. And who copies all sections takes no more
+    /// memory than the file.
+    fn check_apart(&self, sections: &[Section<'_>]) -> Result<(), ReadError> {
+        let table = self.table..self.table + (self.headers.len() * SECTION_HEADER) as u64;
+        let mut used = vec![(0..ELF_HEADER, None), (table, None)];
+        for (i, section) in sections.iter().enumerate() {
+            if section.role != Role::Null && section.kind != sh::SHT_NOBITS {
+                let size = self.contents(i)?.len() as u64;
+                let start = self.headers[i].sh_offset;
+                // Of an empty one the offset says nothing, and may be any.
+                if size != 0 {
+                    used.push((start..start + size, Some(i)));
+                }
+            }
+        }
+        used.sort_by_key(|(bytes, section)| (bytes.start, *section));
+        for pair in used.windows(2) {
+            let ((before, first), (behind, second)) = (&pair[0], &pair[1]);
+            if behind.start >= before.end {
+                continue;
+            }
+            let named = |i: usize| format!("section {i} `{}`", self.name(i));
+            let (index, other) = match (*first, *second) {
+                (Some(one), Some(other)) => (other, named(one)),
+                (Some(index), None) | (None, Some(index)) => (index, "a header".into()),
+                (None, None) => return Err(damaged("its headers overlap".into())),
+            };
+            return Err(self.refuse(index, SectionProblem::Overlap(other)));
+        }
+        Ok(())
     }
 
     fn section(&self, index: usize) -> Result<Section<'a>, ReadError> {

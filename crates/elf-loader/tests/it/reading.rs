@@ -170,9 +170,30 @@ fn bad_sections_are_refused_with_their_name() {
     }
     let overlap = message(&bytes);
     assert!(
-        overlap.contains("`.data`: it and the sections before overlap"),
+        overlap.contains("shares bytes of the file with"),
         "{overlap}"
     );
+    // Nothing else in the file becomes smaller, and the sum fits.
+    let long = format!("{SAMPLE_64}\n .section .room\n .skip 4096\n");
+    let mut bytes = assemble(&[], &long);
+    let headers = u64::from_le_bytes(bytes[40..48].try_into().expect("8 bytes"));
+    let start = |bytes: &[u8], section: usize| {
+        let at = headers as usize + 64 * section + 24;
+        u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"))
+    };
+    let room = read(&bytes).expect("readable").section_named(".room");
+    let room = room.expect(".room").0 as usize;
+    for (place, with) in [
+        (0, "a header"),
+        (headers, "a header"),
+        (start(&bytes, room) + 1, "`.room`"),
+    ] {
+        let at = headers as usize + 64 * text + 24;
+        bytes[at..at + 8].copy_from_slice(&place.to_le_bytes());
+        let shared = message(&bytes);
+        assert!(shared.contains("shares bytes of the file with"), "{shared}");
+        assert!(shared.contains(with), "{shared}");
+    }
     assert!(with(rela, 44, 0, 4).contains("sh_info"));
     assert!(with(rela, 44, 999, 4).contains("sh_info"));
     assert!(with(rela, 40, 1, 4).contains("sh_link"));
