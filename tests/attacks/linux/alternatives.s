@@ -1055,3 +1055,55 @@ ret
 .short 21
 .byte 9b-1b, 0, 2
 .popsection
+
+### a vector's difference, whose opcode is that of a jump, in a replacement
+# refuse: P2-metadata
+# from: Linux 6.5 arch/x86/kernel/alternative.c, apply_relocation: a short jump in its place, if it is near
+1: nop; nop; nop; nop
+9: ret
+2: vpsubsw %xmm0, %xmm0, %xmm0
+3: int3
+.pushsection .altinstructions,"a"
+.long 1b - ., 2b - .
+.short 20
+.byte 9b-1b, 3b-2b
+.popsection
+
+### the same of wide vectors
+# refuse: P2-metadata
+# from: Linux 6.5 arch/x86/kernel/alternative.c, apply_relocation
+1: nop; nop; nop; nop; nop; nop
+9: ret
+2: vpsubsw %zmm0, %zmm0, %zmm0
+3: int3
+.pushsection .altinstructions,"a"
+.long 1b - ., 2b - .
+.short 20
+.byte 9b-1b, 3b-2b
+.popsection
+
+### a shuffle of a vector, whose opcode is that of a conditional jump, in a replacement
+# refuse: P2-metadata
+# from: Linux 6.5 arch/x86/kernel/alternative.c, apply_relocation: adds a distance to its immediate
+1: nop; nop; nop; nop; nop
+9: ret
+2: vpshufd $0x80, %xmm0, %xmm0
+3: int3
+.pushsection .altinstructions,"a"
+.long 1b - ., 2b - .
+.short 20
+.byte 9b-1b, 3b-2b
+.popsection
+
+### the difference in the older encoding, which has another first byte
+# accept
+# from: Linux 6.5 arch/x86/kernel/alternative.c, apply_relocation
+1: nop; nop; nop; nop
+9: ret
+2: psubsw %xmm0, %xmm0
+3: int3
+.pushsection .altinstructions,"a"
+.long 1b - ., 2b - .
+.short 20
+.byte 9b-1b, 3b-2b
+.popsection

@@ -26,7 +26,7 @@
 //! not at the site. This is equivalent under these rules:
 //!
 //! * it is one call or jump as above, or computes nothing from its own place: no
-//!   branch, no operand relative to `%rip`;
+//!   branch, nothing that the kernel takes for one, no operand relative to `%rip`;
 //! * it runs only at the site: nothing leads into it, it does not overlap
 //!   anything else that is replaced or copied, and no table names a place in it;
 //! * changes that other tables make in the site come before (`module_finalize` has the
@@ -38,7 +38,7 @@ use std::ops::Range;
 
 use elf_loader::SectionId;
 use elf_loader::special::{Entry, EntryData, SpecialKind};
-use iced_x86::{Decoder, DecoderOptions, FlowControl, Mnemonic};
+use iced_x86::{Decoder, DecoderOptions, EncodingKind, FlowControl, Instruction, Mnemonic};
 
 use super::reader::{Reader, SectionPlace};
 use super::{Patches, prefixes};
@@ -384,5 +384,18 @@ fn is_independent(reader: &Reader<'_, '_>, insn: &Insn) -> bool {
     );
     // To the decoder a hypercall is a call; its callee depends on no place.
     let stays = stays || matches!(decoded.mnemonic(), Mnemonic::Vmcall | Mnemonic::Vmmcall);
-    stays && !decoded.is_ip_rel_memory_operand()
+    stays && !decoded.is_ip_rel_memory_operand() && !looks_like_a_branch(&decoded)
+}
+
+/// Whether the kernel would move an instruction as a branch that is none. It asks for the
+/// opcode's first byte alone (`__apply_relocation`, arch/x86/kernel/alternative.c of Linux 6.3
+/// and later), which of a vector's instruction in the newer encodings is the byte behind the
+/// prefix. In the place of `vpsubsw` (0xe9) it writes a short jump, if that reaches.
+fn looks_like_a_branch(decoded: &Instruction) -> bool {
+    let code = decoded.code();
+    code.encoding() != EncodingKind::Legacy
+        && matches!(
+            code.op_code().op_code() & 0xff,
+            0x70..=0x7f | 0xe8 | 0xe9 | 0xeb
+        )
 }
