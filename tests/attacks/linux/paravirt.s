@@ -225,3 +225,46 @@ ret
 .byte 1, 7
 .skip 6
 .popsection
+
+### a paravirtual call and more inside an alternative, which older kernels apply first
+# refuse: P2-metadata
+# from: Linux 5.17 arch/x86/kernel/module.c, module_finalize: alternatives before paravirtual calls
+1: call *pv_ops+8(%rip)
+nop; nop; nop; nop
+9: ret
+.pushsection .altinstr_replacement,"ax"
+2: movabs $0x1234567890abcdef, %rax
+3:
+.popsection
+.pushsection .altinstructions,"a"
+.long 1b - ., 2b - .
+.short 20
+.byte 9b-1b, 3b-2b
+.popsection
+.pushsection .parainstructions,"a"
+.quad 1b
+.byte 1, 6
+.skip 6
+.popsection
+
+### the second of two instructions of an alternative is a paravirtual call
+# refuse: P2-metadata
+# from: Linux 5.17 arch/x86/kernel/module.c, module_finalize
+1: nop; nop
+8: call *pv_ops+8(%rip)
+9: ret
+.pushsection .altinstr_replacement,"ax"
+2: mov $0x12345678, %eax
+nop; nop; nop
+3:
+.popsection
+.pushsection .altinstructions,"a"
+.long 1b - ., 2b - .
+.short 20
+.byte 9b-1b, 3b-2b
+.popsection
+.pushsection .parainstructions,"a"
+.quad 8b
+.byte 1, 6
+.skip 6
+.popsection

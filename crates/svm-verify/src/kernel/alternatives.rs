@@ -31,7 +31,8 @@
 //!   anything else that is replaced or copied, and no table names a place in it;
 //! * changes that other tables make in the site come before (`module_finalize` has the
 //!   order: paravirtual calls, thunks, returns); or the kernel goes by the address, and
-//!   finds the instruction at the same distance from the start.
+//!   finds the instruction at the same distance from the start. Linux 5.17 and before make
+//!   paravirtual calls last, over what the site is by then, so such a call is the whole site.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -237,8 +238,10 @@ impl Ranges {
             Some((.., Use::Prefix)) => {
                 Err("it names a place before a function that the kernel may write over")
             }
-            Some((start, _, Use::Replaced)) => match kind {
-                K::ParaInstructions | K::RetpolineSites | K::ReturnSites | K::ExTable => Ok(()),
+            Some((start, end, Use::Replaced)) => match kind {
+                K::RetpolineSites | K::ReturnSites | K::ExTable => Ok(()),
+                // Of several ranges of one start this is the longest.
+                K::ParaInstructions if (start, end) == (n, n + 1) => Ok(()),
                 // Replaced by another call or by something else, but at the same place.
                 K::CallSites if n == start => Ok(()),
                 _ => Err("it names a place that the kernel may have replaced"),
