@@ -510,3 +510,46 @@ ret
 .asciz "vermagic=5.10.0-46-amd64 \377 mod_unload "
 .asciz "vermagic=6.1.0-56-amd64 SMP preempt mod_unload "
 .popsection
+
+### an operand that looks like padding before a function that a static call leads to
+# refuse: P2-metadata
+# from: Linux 6.2 arch/x86/kernel/callthunks.c, callthunks_translate_call_dest
+1: call __SCT__own
+movabs $0x9090909090909090, %rax
+nop
+nop
+.type h,@function
+h: ret
+.size h, . - h
+.pushsection .static_call_sites,"aw"
+.long 1b - ., k - .
+.popsection
+.section .static_call.text,"ax"
+.type __SCT__own,@function
+__SCT__own: jmp f
+.byte 0x0f,0xb9,0xcc
+.data
+.balign 16
+k: .quad h, 0
+.text
+
+### the same before an exported function, which other modules call
+# refuse: P2-metadata
+# from: Linux 6.2 arch/x86/kernel/callthunks.c, is_coretext: of any module
+movabs $0x9090909090909090, %rax
+nop
+nop
+.globl h
+.type h,@function
+h: ret
+.size h, . - h
+
+### the padding of an exported function
+# accept
+# from: Linux 6.2 arch/x86/kernel/callthunks.c, patch_dest
+ret
+.skip 16, 0x90
+.globl h
+.type h,@function
+h: ret
+.size h, . - h

@@ -3,7 +3,9 @@
 //! Linux 6.2 and later, if it counts the depth of calls, makes a call of a function into one of
 //! the bytes before the function, and puts instructions there that count
 //! (`patch_dest`, arch/x86/kernel/callthunks.c). It does so only if these bytes are all `0x90`.
-//! It does not ask what they are a part of.
+//! It does not ask what they are a part of. The call need not be one that the object shows:
+//! a static call may lead to any function whose address is in a key
+//! (`callthunks_translate_call_dest`), and other modules call what is exported.
 //!
 //! The instructions write a per-CPU variable and the flags. At a function's start nothing is
 //! known of the flags, so a path through them proves nothing that it did not before. So it
@@ -23,8 +25,8 @@ const MOST: i64 = 32;
 const FEWEST: i64 = 9;
 const NOP: u8 = 0x90;
 
-/// The `nop`s before each function of the object that is called from it, and where the first
-/// instruction is that is none; each function once.
+/// The `nop`s before each function of the object and each place that is called in it, and where
+/// the first instruction is that is none; each once.
 pub(super) fn before_functions(
     reader: &Reader<'_, '_>,
 ) -> Vec<(CodeAt, Result<Range<u32>, &'static str>)> {
@@ -33,13 +35,14 @@ pub(super) fn before_functions(
         .branches
         .iter()
         .filter_map(|&n| disassembly.get(n));
-    let called: BTreeSet<u32> = calls
-        .filter_map(|insn| match insn.op {
-            Op::Call(BranchTarget::Insn(to)) => Some(to),
-            _ => None,
-        })
-        .collect();
-    let prefixes = called.into_iter().filter_map(|to| {
+    let called = calls.filter_map(|insn| match insn.op {
+        Op::Call(BranchTarget::Insn(to)) => Some(to),
+        _ => None,
+    });
+    let functions = reader.image.globals.iter().chain(&reader.image.locals);
+    let functions = functions.filter_map(|&at| disassembly.at(at));
+    let entered: BTreeSet<u32> = called.chain(functions).collect();
+    let prefixes = entered.into_iter().filter_map(|to| {
         let insn = disassembly.get(to)?;
         let start = CodeAt {
             section: insn.section,
