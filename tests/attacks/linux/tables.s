@@ -1426,3 +1426,34 @@ ret
 6: {T:(%rdx)}
 mov %rax, %rdx
 jmp 7b
+
+### a trace entry with a frame, whose last word a tracer takes for the return address
+# refuse: P4-return
+# from: Linux 6.1 arch/x86/kernel/ftrace.c, ftrace_graph_func: writes another one over it
+mov %rsp, %rax
+push %rax
+1: call __fentry__
+pop %rsp
+ret
+.pushsection __mcount_loc,"a"
+.quad 1b
+.popsection
+
+### a trace entry behind a word that was pushed
+# refuse: P4-return
+# from: Linux 6.1 arch/x86/net/bpf_jit_comp.c, arch_prepare_bpf_trampoline: returns past the function
+push %rdi
+1: call __fentry__
+pop %rdi
+ret
+.pushsection __mcount_loc,"a"
+.quad 1b
+.popsection
+
+### a call of the trace entry with a frame, which no table lists
+# accept
+# from: Linux 6.1 arch/x86/kernel/ftrace_64.S, __fentry__ returns
+push %rdi
+call __fentry__
+pop %rdi
+ret

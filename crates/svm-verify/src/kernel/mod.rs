@@ -54,7 +54,8 @@ pub struct Patches {
     pub copies: HashSet<u32>,
     /// `ud2` of a WARN: control continues.
     pub warns: HashSet<u32>,
-    /// Jumps that the kernel may turn into a return, or into a jump elsewhere.
+    /// Jumps that the kernel may turn into a return, or into a jump elsewhere, and calls of the
+    /// trace entry, which may write or use the return address.
     pub leaves: HashSet<u32>,
     /// Instructions that yield the address of code that is not the start of a function
     /// ([`crate::kernel::references`]).
@@ -209,13 +210,18 @@ impl Patches {
         let (n, insn) = reader.insn(site).ok_or("no instruction starts there")?;
         let is = |good: bool, reason| good.then_some(()).ok_or(reason);
         match kind {
-            // ftrace_nop_initialize, kernel/trace/ftrace.c
-            K::McountLoc => is(
-                matches!(insn.op, Op::Call(BranchTarget::Routine(Routine::Imported)))
-                    && insn.len == 5
-                    && reader.names(insn) == "__fentry__",
-                "not a call of the trace entry",
-            )?,
+            // ftrace_nop_initialize, kernel/trace/ftrace.c; what is called then takes the word
+            // behind its own return address for the function's (ftrace_graph_func,
+            // arch/x86/kernel/ftrace.c)
+            K::McountLoc => {
+                is(
+                    matches!(insn.op, Op::Call(BranchTarget::Routine(Routine::Imported)))
+                        && insn.len == 5
+                        && reader.names(insn) == "__fentry__",
+                    "not a call of the trace entry",
+                )?;
+                self.leaves.insert(n);
+            }
             // patch_retpoline, arch/x86/kernel/alternative.c
             K::RetpolineSites => is(
                 matches!(

@@ -56,7 +56,10 @@ impl Step<'_> {
     }
 
     pub(super) fn call(&mut self, target: BranchTarget) -> Result<Next, Broken> {
-        let direction = self.direction_clear();
+        let direction = match self.leaving {
+            true => self.leaves(),
+            false => self.direction_clear(),
+        };
         let next = match target {
             BranchTarget::Routine(Routine::Thunk(r)) => return self.call_indirect(Some(r)),
             BranchTarget::Insn(callee) => {

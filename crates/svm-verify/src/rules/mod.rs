@@ -83,7 +83,8 @@ pub struct Step<'a> {
     pub rules: &'static Rules,
     /// Whether the kernel handles faults of its memory operand.
     pub faulting: bool,
-    /// Whether the kernel may turn the jump into a return.
+    /// Whether the kernel may turn the jump into a return, or the call writes or uses the return
+    /// address.
     pub leaving: bool,
     /// Whether it yields the address of code that is not the start of a function.
     pub label: bool,
