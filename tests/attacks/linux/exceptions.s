@@ -669,3 +669,53 @@ d: .quad 0
 .long 1b - ., 2b - .
 .long 3
 .popsection
+
+### a fixup of Linux 5.16 that is a place in the saved registers and a length
+# refuse: P2-metadata
+# from: Linux 5.16 arch/x86/include/asm/extable_fixup_types.h: EX_TYPE_BPF is 9
+1: mov (%rdi), %rax
+2: ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - ., 9
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=5.16.0 SMP preempt mod_unload "
+.popsection
+
+### a type of handler that Linux 5.16 does not have yet
+# refuse: P2-metadata
+# from: Linux 5.16 arch/x86/mm/extable.c, fixup_exception: BUG
+1: mov (%rdi), %rax
+2: ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - ., 17
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=5.16.0 SMP preempt mod_unload "
+.popsection
+
+### the types of Linux 5.16 that leave the fixup alone
+# accept
+# from: Linux 5.16 arch/x86/include/asm/extable_fixup_types.h
+1: rdmsr
+2: mov (%rdi), %rax
+3: ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - ., 8
+.long 2b - ., 3b - ., 12
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=5.16.0 SMP preempt mod_unload "
+.popsection
+
+### the same types in the numbers of Linux 5.17, where the first is a machine check's
+# refuse: P2-metadata
+# from: Linux 5.17 arch/x86/include/asm/extable_fixup_types.h
+1: mov (%rdi), %rax
+2: ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - ., 12
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=5.17.0 SMP preempt mod_unload "
+.popsection

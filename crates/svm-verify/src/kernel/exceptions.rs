@@ -6,7 +6,12 @@ use elf_loader::special::{Entry, EntryData, FieldRole, Referent};
 use elf_loader::{Place, SymbolId};
 
 use super::reader::Reader;
+use super::tables::Series;
 use crate::insn::{Gpr, GprSet};
+
+/// The first kernel whose entries have a type, in whose numbers there are no registers yet.
+const FIRST_WITH_TYPES: Series = (5, 16);
+const OTHER: &str = "its type of handler is none that leaves the stack and the fixup alone";
 
 /// Where control goes when an instruction faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +32,7 @@ impl Fixup {
             .iter()
             .find(|r| r.role == FieldRole::Handler);
         let writes = match routine.map(|r| r.to) {
-            None => handler(data)?,
+            None => handler(data, reader.series)?,
             Some(Referent::Symbol(symbol, 0)) => routines(reader, symbol)?,
             Some(_) => return Err("its handler is no routine of the kernel"),
         };
@@ -66,11 +71,14 @@ fn routines(reader: &Reader<'_, '_>, symbol: SymbolId) -> Result<GprSet, &'stati
 ///
 /// Refused are types that move `rsp` (`POP_REG`), use the fixup field for something else
 /// (`BPF`), load a segment (`CLEAR_FS`), restore vector registers (`FPU_RESTORE`) or
-/// never return (`NONE`, `WRMSR_IN_MCE`, `RDMSR_IN_MCE`), and any that Linux 5.16 to 7.3 do
-/// not have.
-fn handler(data: u32) -> Result<GprSet, &'static str> {
+/// never return (`NONE`, `WRMSR_IN_MCE`, `RDMSR_IN_MCE`), and any that Linux 5.17 to 7.3 do
+/// not have. Linux 5.16 has numbers of its own.
+fn handler(data: u32, series: Option<Series>) -> Result<GprSet, &'static str> {
     let register = Gpr((data >> 8 & 0xf) as u8);
     match data & 0xff {
+        // DEFAULT, FAULT, UACCESS, COPY; WRMSR, RDMSR; for machine checks. 9 is BPF.
+        1..=4 | 7 | 8 | 12 | 13 if series == Some(FIRST_WITH_TYPES) => Ok(GprSet::NONE),
+        _ if series == Some(FIRST_WITH_TYPES) => Err(OTHER),
         // DEFAULT, FAULT, UACCESS, COPY, and for machine checks
         1..=4 | 14 | 15 => Ok(GprSet::NONE),
         // WRMSR, RDMSR; FAULT_SGX, UCOPY_LEN
@@ -80,7 +88,7 @@ fn handler(data: u32) -> Result<GprSet, &'static str> {
         // WRMSR_SAFE, RDMSR_SAFE, IMM_REG
         10 | 11 | 17 if register == Gpr::RSP => Err("its handler writes %rsp"),
         10 | 11 | 17 => Ok(register.set()),
-        _ => Err("its type of handler is none that leaves the stack and the fixup alone"),
+        _ => Err(OTHER),
     }
 }
 
@@ -98,14 +106,20 @@ mod tests {
         for kind in [10, 11, 17] {
             for register in 0..16 {
                 let expected = (register != 4).then(|| Gpr(register as u8).set());
-                assert_eq!(handler(data(kind, register)).ok(), expected, "{kind}");
+                assert_eq!(handler(data(kind, register), None).ok(), expected, "{kind}");
             }
         }
     }
 
     #[test]
     fn types_that_are_not_listed_are_refused() {
-        let good: Vec<u32> = (0..=255).filter(|&k| handler(data(k, 3)).is_ok()).collect();
-        assert_eq!(good, [1, 2, 3, 4, 8, 9, 10, 11, 14, 15, 17, 18, 19, 20]);
+        let good = |series| -> Vec<u32> {
+            let is_good = |&k: &u32| handler(data(k, 3), series).is_ok();
+            (0..=255).filter(is_good).collect()
+        };
+        let later = [1, 2, 3, 4, 8, 9, 10, 11, 14, 15, 17, 18, 19, 20];
+        assert_eq!(good(None), later);
+        assert_eq!(good(Some((5, 17))), later);
+        assert_eq!(good(Some((5, 16))), [1, 2, 3, 4, 7, 8, 12, 13]);
     }
 }

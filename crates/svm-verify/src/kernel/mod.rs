@@ -71,8 +71,8 @@ impl Patches {
         disassembly: &Disassembly,
         findings: &mut Findings<'o>,
     ) -> Patches {
-        tables::judge(image, findings);
-        let reader = Reader::new(image, disassembly);
+        let series = tables::judge(image, findings);
+        let reader = Reader::new(image, disassembly, series);
         let mut patches = Patches {
             leaves: reader.trampolines().collect(),
             ..Patches::default()

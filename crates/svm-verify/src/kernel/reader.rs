@@ -8,6 +8,7 @@ use elf_loader::consts::{R_X86_64_32S, R_X86_64_PC32, R_X86_64_PLT32};
 use elf_loader::special::{Entry, EntryData};
 use twin_abi::sections;
 
+use super::tables::Series;
 use crate::insn::{CodeAt, Disassembly, Insn, Op, Origin};
 use crate::object::{Image, Meaning};
 
@@ -23,12 +24,18 @@ const TRAMPOLINE: [u8; 3] = [0x0f, 0xb9, 0xcc];
 pub(super) struct Reader<'a, 'o> {
     pub(super) image: &'a Image<'o>,
     pub(super) disassembly: &'a Disassembly,
+    /// The kernel that the module is for, if it says which.
+    pub(super) series: Option<Series>,
     /// Functions that are trampolines by their names.
     named: HashSet<CodeAt>,
 }
 
 impl<'a, 'o> Reader<'a, 'o> {
-    pub(super) fn new(image: &'a Image<'o>, disassembly: &'a Disassembly) -> Reader<'a, 'o> {
+    pub(super) fn new(
+        image: &'a Image<'o>,
+        disassembly: &'a Disassembly,
+        series: Option<Series>,
+    ) -> Reader<'a, 'o> {
         let symbols = image.object.symbols();
         let named = symbols.filter_map(|(id, symbol)| match image.meaning(id) {
             Meaning::Code(at) if symbol.name.starts_with("__SCT__") => Some(at),
@@ -37,6 +44,7 @@ impl<'a, 'o> Reader<'a, 'o> {
         Reader {
             image,
             disassembly,
+            series,
             named: named.collect(),
         }
     }

@@ -23,7 +23,7 @@ use crate::object::Image;
 use crate::object::module::RUNTIME;
 
 /// The first two numbers of a kernel's release.
-type Series = (u32, u32);
+pub(super) type Series = (u32, u32);
 
 /// The section in which a module says what it is, and the key of its kernel.
 const MODINFO: &str = ".modinfo";
@@ -40,8 +40,9 @@ const KERNELS: [Series; 2] = [(5, 10), (7, 3)];
 /// writes (include/linux/jump_label_types.h, static_call_types.h).
 const KEY: u64 = 16;
 
-/// Judges the sections that hold tables.
-pub(super) fn judge<'o>(image: &Image<'o>, findings: &mut Findings<'o>) {
+/// Judges the sections that hold tables. Returns the kernel that the module is for, if it is
+/// known.
+pub(super) fn judge<'o>(image: &Image<'o>, findings: &mut Findings<'o>) -> Option<Series> {
     let series = match release(image) {
         Ok(release) => {
             let series = release.as_deref().and_then(series);
@@ -95,6 +96,7 @@ pub(super) fn judge<'o>(image: &Image<'o>, findings: &mut Findings<'o>) {
         let reason = "its unwind tables are not of one length";
         findings.object(ViolationCode::Metadata, reason);
     }
+    series
 }
 
 /// The release that a module is for: the first word of its `vermagic`; `None` if it does not
