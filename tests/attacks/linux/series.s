@@ -553,3 +553,18 @@ ret
 .type h,@function
 h: ret
 .size h, . - h
+
+### the entry of a warning in a register at ud1, which a newer kernel goes on behind
+# refuse: P1-implicit
+# from: Linux 7.3 arch/x86/kernel/traps.c, handle_bug: BUG_UD1_WARN asks for no table of the module
+lea d(%rip), %rax
+test %rsi, %rsi
+je 2f
+1: .byte 0x67,0x48,0x0f,0xb9,0x3a
+jmp 3f
+2: {T}
+3: mov (%rax), %rcx
+ret
+.data
+d: .quad 0, 0
+.text

@@ -1457,3 +1457,43 @@ push %rdi
 call __fentry__
 pop %rdi
 ret
+
+### code that the kernel takes for per-CPU data
+# refuse: object-section
+# from: Linux 6.1 kernel/module/main.c, find_pcpusec: symbols there are places in per-CPU memory
+call h
+ret
+.section .data..percpu,"ax",@progbits
+.type h,@function
+h: ret
+.text
+
+### code that is gone when the module runs
+# refuse: object-section
+# from: Linux 6.1 kernel/module/main.c, rewrite_section_headers
+call h
+ret
+.section __versions,"ax",@progbits
+.type h,@function
+h: ret
+.text
+
+### code among what the module says of itself
+# refuse: object-section
+# from: Linux 6.1 kernel/module/main.c, rewrite_section_headers
+call h
+ret
+.section .modinfo,"ax",@progbits
+.type h,@function
+h: ret
+.text
+
+### code where the kernel keeps the module's state
+# refuse: object-section
+# from: Linux 6.1 kernel/module/main.c, load_module writes there before it protects code
+call h
+ret
+.section .gnu.linkonce.this_module,"ax",@progbits
+.type h,@function
+h: ret
+.text

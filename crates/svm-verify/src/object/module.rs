@@ -38,6 +38,17 @@ pub const RUNTIME: [&str; 3] = [
     sections::LINUX_STLB,
 ];
 
+/// Sections that are data for the kernel, whatever their flags (kernel/module/main.c). Symbols
+/// in `.data..percpu` are places in per-CPU memory (`simplify_symbols`), `.modinfo` and
+/// `__versions` are not loaded (`rewrite_section_headers`), and into the last one it writes
+/// before code is protected. Those of its tables are judged with the tables.
+const KERNELS: [&str; 4] = [
+    ".data..percpu",
+    ".modinfo",
+    "__versions",
+    ".gnu.linkonce.this_module",
+];
+
 /// Sorts the sections: fills [`Image::code`].
 pub fn sections<'o>(image: &mut Image<'o>, findings: &mut Findings<'o>) {
     let (mut own, mut loaded) = (HashSet::new(), 0_u64);
@@ -74,6 +85,9 @@ pub fn sections<'o>(image: &mut Image<'o>, findings: &mut Findings<'o>) {
             findings.at(id, 0, ViolationCode::Section, "code without its bytes");
         } else if code && section.flags & SHF_ALLOC == 0 {
             findings.at(id, 0, ViolationCode::Section, "code that is not loaded");
+        } else if code && KERNELS.contains(&name) {
+            let reason = "code in a section that the kernel takes for something else by its name";
+            findings.at(id, 0, ViolationCode::Section, reason);
         } else if code && !RUNTIME.contains(&name) {
             match image.code.len() < usize::from(u16::MAX) {
                 true => image.code.push(id),
