@@ -446,6 +446,28 @@ ret
 .long 1b - ., __SCK__x - .
 .popsection
 
+### a key at a weak symbol, which may be zero and so in the user's memory
+# refuse: P2-metadata
+# from: Linux 6.1 kernel/module/main.c, simplify_symbols
+1: .byte 0x0f,0x1f,0x44,0,0
+ret
+2: ret
+.weak there
+.pushsection __jump_table,"aw"
+.long 1b - ., 2b - .
+.quad there + 0x10000 - .
+.popsection
+
+### the same of a static call
+# refuse: P2-metadata
+# from: ibid.
+1: call __SCT__x
+ret
+.weak __SCK__x
+.pushsection .static_call_sites,"aw"
+.long 1b - ., __SCK__x - .
+.popsection
+
 ### a static call with a key of any name
 # refuse: P2-metadata
 # from: Linux 6.1 kernel/static_call_inline.c: it writes key->mods

@@ -12,7 +12,7 @@
 
 use std::collections::HashSet;
 
-use elf_loader::consts::{SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, SHT_PROGBITS};
+use elf_loader::consts::{SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, SHT_PROGBITS, STB_WEAK};
 use elf_loader::special::{self, Entry, EntryLayout, FieldRole, Referent, SpecialKind};
 use elf_loader::{Place, Section, SectionId, SymbolId};
 use twin_abi::sections;
@@ -249,7 +249,10 @@ fn kernels_key(
 fn undefined<'o>(image: &Image<'o>, symbol: SymbolId) -> Result<&'o str, &'static str> {
     let symbol = image.object.symbol(symbol);
     match symbol.place {
-        Place::Undefined if !symbol.name.is_empty() => Ok(&symbol.name),
+        // A weak one may be zero.
+        Place::Undefined if !symbol.name.is_empty() && symbol.binding != STB_WEAK => {
+            Ok(&symbol.name)
+        }
         _ => Err("a field that names nothing of the kernel's"),
     }
 }
