@@ -56,12 +56,11 @@ impl<'a, 'o> Reader<'a, 'o> {
 
     /// Whether the runtime jumps to the return thunk there.
     pub(super) fn returns(&self, (id, offset): SectionPlace) -> bool {
-        let object = self.image.object;
-        let field = offset.checked_add(1);
-        let found = object.section(id).relocations.iter();
-        found.into_iter().any(|r| {
-            Some(r.offset) == field && object.symbol(r.symbol).name == "__x86_return_thunk"
-        })
+        let (object, field) = (self.image.object, offset.saturating_add(1));
+        let all = &object.section(id).relocations;
+        let first = all.partition_point(|r| r.offset < field);
+        let found = all.get(first).filter(|r| r.offset == field);
+        found.is_some_and(|r| object.symbol(r.symbol).name == "__x86_return_thunk")
     }
 
     pub(super) fn place(&self, (id, offset): SectionPlace) -> Option<CodeAt> {
