@@ -247,7 +247,7 @@ impl<'o> Lister<'o> {
     /// `symbol+addend`, small addends in decimal.
     fn symbol(&self, relocation: &Relocation, bias: i64) -> String {
         let name = self.object.symbol_name(relocation.symbol);
-        with_offset(name, relocation.addend + bias)
+        with_offset(name, relocation.addend.saturating_add(bias))
     }
 
     fn function_at(&self, offset: u64) -> String {

@@ -63,10 +63,11 @@ pub fn tie(
         } else {
             0
         };
-        return Ok(Tie::Displacement(RelocatedValue {
-            addend: r.addend + correction,
-            ..value
-        }));
+        let addend = r
+            .addend
+            .checked_add(correction)
+            .ok_or("the relocation's addend is no distance that 64 bits hold")?;
+        return Ok(Tie::Displacement(RelocatedValue { addend, ..value }));
     }
     if fields.has_immediate()
         && at == fields.immediate_offset()
