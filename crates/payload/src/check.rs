@@ -7,8 +7,8 @@
 //!
 //! * **R1** Code refers to its own code, to stubs, to the runtime's entries, to the window's
 //!   mask and to two absolute numbers of the runtime, and to nothing else: not to Xen.
-//! * **R2** A stub has the form of [`crate::stubs`], leads to the runtime's two entries, and is
-//!   called at its start.
+//! * **R2** A stub has the form of [`crate::stubs`], leads to the runtime's two entries, is
+//!   called at its start, and has no other function of the runtime's called than its routine's.
 //! * **R3** The mask is 2^42 - 1 and not writable.
 //! * **R4** The codemap ascends by dom0's addresses, so each has one place in the code; the
 //!   verifier proves each place as an entry.
@@ -35,7 +35,7 @@ use twin_abi::{sections, window};
 use crate::code::PayloadCode;
 use crate::output::names;
 use crate::refusal::{Part, PayloadError, Refusal};
-use crate::stubs::{CALL_OUT, ENTRY, STUB};
+use crate::stubs::{CALL_OUT, ENTRY, STUB, own_name};
 
 /// Proves that the code in a payload keeps the contract of a hypervisor.
 ///
@@ -297,6 +297,8 @@ fn stub<'p>(
         place && &*payload.symbol(r.symbol).name == name && r.kind != R_X86_64_64
     };
     let there: Vec<&Relocation> = there.collect();
+    let name = symbol.name.strip_prefix(names::STUB_PREFIX);
+    let own = name.and_then(own_name);
     let good = match (bytes, &there[..]) {
         // mov $number, %r11d; jmp twin_import_entry
         (Some([0x41, 0xbb, _, _, _, _, 0xe9, 0, 0, 0, 0, rest @ ..]), [jump]) => {
@@ -304,12 +306,11 @@ fn stub<'p>(
         }
         // lea routine(%rip), %r11; jmp twin_call_out
         (Some([0x4c, 0x8d, 0x1d, 0, 0, 0, 0, 0xe9, 0, 0, 0, 0, rest @ ..]), [lea, jump]) => {
-            let routine = (lea.offset, lea.addend) == (symbol.value + 3, -4);
+            let routine = own.is_some_and(|own| leads(lea, 3, &own));
             filled(rest) && routine && leads(jump, 8, CALL_OUT)
         }
         _ => false,
     };
-    let name = symbol.name.strip_prefix(names::STUB_PREFIX);
     match (good && symbol.value.is_multiple_of(STUB), name) {
         (true, Some(name)) => Ok(name),
         _ => Err("it refers to what is no stub"),

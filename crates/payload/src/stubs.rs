@@ -24,8 +24,9 @@ use crate::runtime::Runtime;
 
 /// Bytes of a stub.
 pub const STUB: u64 = 16;
-/// The runtime's function that does what an imported routine does has this and its name.
-pub const OWN_PREFIX: &str = "twin_import_";
+/// The runtime's function that does what an imported routine does has this and its name;
+/// see [`own_name`].
+const OWN_PREFIX: &str = "twin_import_";
 /// Where stubs lead: with a number in `r11d`, and with a function in `r11`.
 pub const ENTRY: &str = "twin_import_entry";
 /// See [`ENTRY`].
@@ -54,6 +55,14 @@ impl Stubs {
     }
 }
 
+/// The name of the runtime's function that does what an imported routine does. The driver
+/// chooses the names that it imports: by one of them ([`ENTRY`] has the prefix, too) it would
+/// have an entry run as a C function, on the hypervisor's stack.
+pub fn own_name(import: &str) -> Option<String> {
+    let name = format!("{OWN_PREFIX}{import}");
+    (name != ENTRY).then_some(name)
+}
+
 /// The hot routine of this name.
 fn hot(name: &str, all: &[Code<'_>]) -> Option<SymbolId> {
     let mut hot = all.iter().filter(|code| code.role == Role::Hot);
@@ -70,7 +79,7 @@ pub fn place(
     runtime: &Runtime<'_>,
 ) -> Result<Stubs, Refusal> {
     let imports: BTreeSet<&str> = all.iter().flat_map(Code::imports).collect();
-    let own = |name: &str| runtime.function(&format!("{OWN_PREFIX}{name}"));
+    let own = |name: &str| runtime.function(&own_name(name)?);
     let own: BTreeMap<&str, SymbolId> = imports
         .iter()
         .filter_map(|name| Some((*name, own(name)?)))

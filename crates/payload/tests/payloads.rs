@@ -178,6 +178,24 @@ fn imports_lead_to_the_runtime_to_hot_routines_or_to_dom0() {
     assert_eq!(stubs.data[32..38], [0x41, 0xbb, 1, 0, 0, 0]);
 }
 
+/// The runtime's `twin_import_entry` is where stubs lead, and is no function for an import of
+/// the name `entry`, which a driver may choose.
+#[test]
+fn no_import_is_the_runtimes_entry() {
+    let mut set = Set::new();
+    let types = ".type   twin_stlb_call,@function\n        .type   twin_import_entry,@function";
+    set.runtime = set
+        .runtime
+        .replace(".type   twin_stlb_call,@function", types);
+    set.driver = set.driver.replace("call    memcpy", "call    entry");
+    set.kallsyms.push_str("ffffffff81a00300 T entry\n");
+    let payload = set.build().expect("a payload");
+    assert_eq!(payload.imports, ["entry", "kfree"]);
+    let object = elf_loader::read(&payload.bytes).expect("a payload");
+    let stub = at(&object, ".text.twin.stubs", 7).0;
+    assert_eq!(stub, "twin_import_entry");
+}
+
 #[test]
 fn without_hot_routines() {
     let mut set = Set::new();
@@ -342,6 +360,13 @@ fn changed_stubs_die() {
         let warn = symbol(object, "twin_warn");
         to(object, ".text.twin.stubs", "twin_import_entry").symbol = warn;
     });
+    // Of the routine that is called on the hypervisor's stack.
+    for other in ["twin_import_entry", "twin_warn", "twin:load", "e1000:probe"] {
+        dies("no stub", |object| {
+            let other = symbol(object, other);
+            to(object, ".text.twin.stubs", "twin_import_host_receive").symbol = other;
+        });
+    }
 }
 
 #[test]
