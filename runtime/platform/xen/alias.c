@@ -60,6 +60,13 @@ static uint64_t *table_at(uint64_t entry)
 	return xen_at(entry & XEN_PAGE_ADDRESS);
 }
 
+/* An entry of a table of dom0's, whose other processors may change it at any time: it is read
+ * once, and what was read is judged and used. */
+static uint64_t read_once(const uint64_t *table, uint32_t index)
+{
+	return __atomic_load_n(&table[index], __ATOMIC_RELAXED);
+}
+
 static uint64_t entry_of(uint64_t frame_address)
 {
 	return frame_address | XEN_PAGE_TABLE | XEN_PAGE_NX;
@@ -172,7 +179,7 @@ int xen_alias_plan(const struct twin_xen_attach *given)
 	alias.top = xen_at(XEN_FIELD(uint64_t, xen_current(), twin_value_vcpu_guest_table) <<
 			   TWIN_PAGE_SHIFT);
 	for (i = 0; i < XEN_SLOTS; i++)
-		present[i] = i >= XEN_DOM0_FIRST && has_anything(alias.top[i]);
+		present[i] = i >= XEN_DOM0_FIRST && has_anything(read_once(alias.top, i));
 	refusal = xen_slots_plan(&alias.plan, needed, sizeof(needed) / sizeof(*needed), present);
 	if (!refusal)
 		return 0;
@@ -187,12 +194,14 @@ static bool hold_slots(void)
 
 	for (i = 0; i < XEN_WINDOW_SLOTS; i++) {
 		const uint32_t slot = alias.plan.shown[i];
+		uint64_t entry;
 
 		if (!slot)
 			continue;
-		if (!hold(alias.top[slot], XEN_TYPE_L3))
+		entry = read_once(alias.top, slot);
+		if (!hold(entry, XEN_TYPE_L3))
 			return false;
-		alias.entries[i] = entry_of(alias.top[slot] & XEN_PAGE_ADDRESS);
+		alias.entries[i] = entry_of(entry & XEN_PAGE_ADDRESS);
 	}
 	return true;
 }
@@ -209,9 +218,11 @@ static bool hold_mirror(uint64_t entries[2])
 	uint32_t i;
 
 	for (i = 0; i < 2; i++) {
-		if (!hold(last[XEN_ENTRY_MIRROR + i], XEN_TYPE_L2))
+		const uint64_t entry = read_once(last, XEN_ENTRY_MIRROR + i);
+
+		if (!hold(entry, XEN_TYPE_L2))
 			return false;
-		entries[i] = entry_of(last[XEN_ENTRY_MIRROR + i] & XEN_PAGE_ADDRESS);
+		entries[i] = entry_of(entry & XEN_PAGE_ADDRESS);
 	}
 	return true;
 }
