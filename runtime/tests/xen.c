@@ -233,6 +233,35 @@ static void a_broadcast_reaches_all_but_its_sender(void)
 }
 
 /* The card's frame lies in dom0's memory: here, in an unused part of a ring's page. */
+/* Nor is a frame for a guest that is behind one which waits, or a group's own that waits. */
+static void what_waits_for_the_driver_is_not_delivered_twice(void)
+{
+	const uint32_t busy[] = { HOT_BUSY, HOT_BUSY, HOT_SENT, HOT_BUSY, HOT_BUSY, HOT_SENT };
+	uint32_t i;
+
+	start();
+	fill_frame(60);
+	memcpy(grants[1], (uint8_t[]){ 0, 0x16, 0x3e, 0, 0, 1 }, 6);
+	memset(grants[2], 0xff, 6);
+	for (i = 0; i < 8; i++)
+		put_rx(1, i, 4 + i);
+	memcpy(answers, busy, sizeof(busy));
+	answer_count = 6;
+	put_tx(0, (struct netif_tx_request){ .reference = 0, .size = 60 });
+	put_tx(0, (struct netif_tx_request){ .reference = 1, .size = 1000 });
+	for (i = 0; i < 3; i++)
+		kick(0);
+	CHECK_EQUAL(sent_count, 1);
+	CHECK_EQUAL(vif_status(1).received, 1);
+	put_tx(0, (struct netif_tx_request){ .reference = 2, .size = 1000 });
+	for (i = 0; i < 3; i++)
+		kick(0);
+	CHECK_EQUAL(sent_count, 2);
+	CHECK_EQUAL(vif_status(1).received, 2);
+	CHECK(!memcmp(grants[5], grants[2], 1000));
+	CHECK_EQUAL(vif_status(0).sent, 3);
+}
+
 static void a_received_frame_reaches_its_guest(void)
 {
 	uint8_t *frame = &rings[0][1][3000];
@@ -670,6 +699,7 @@ int main(void)
 	RUN(buffers_come_back_or_stay_with_a_dead_driver);
 	RUN(guests_reach_one_another);
 	RUN(a_broadcast_reaches_all_but_its_sender);
+	RUN(what_waits_for_the_driver_is_not_delivered_twice);
 	RUN(a_received_frame_reaches_its_guest);
 	RUN(a_large_packet_is_the_cards);
 	RUN(the_largest_packet_is_taken);

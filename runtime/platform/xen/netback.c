@@ -242,9 +242,15 @@ static bool describe(struct vif *vif, struct taken *taken, struct xen_packet *pa
 			      &packet->checksum_offset);
 }
 
-/* To other guests. Whether the card is to have it, too. (A broadcast that the driver then
- * has no room for comes here again: its copies may arrive twice, as on any Ethernet.) */
-static bool switch_out(struct vif *vif, const struct taken *taken, const struct xen_packet *packet)
+/* Not only for a guest that is here. */
+static bool is_for_card(const struct vif *vif, const struct taken *taken)
+{
+	return xen_is_group(taken->header) || !xen_vif_knows(vif, taken->header);
+}
+
+/* To other guests. Only when the ring will have its answer: a packet that has to wait for the
+ * driver comes here again. */
+static void switch_out(struct vif *vif, const struct taken *taken, const struct xen_packet *packet)
 {
 	const struct xen_bytes bytes = {
 		.first = taken->header,
@@ -257,17 +263,15 @@ static bool switch_out(struct vif *vif, const struct taken *taken, const struct 
 		.gso_size = packet->gso_size, .gso_type = packet->gso_type,
 	};
 
-	if (!xen_is_group(taken->header) && !xen_vif_knows(vif, taken->header))
-		return true;
 	if (flags & (NETTXF_CSUM_BLANK | NETTXF_DATA_VALIDATED))
 		marks.flags |= NETRXF_DATA_VALIDATED;
 	if (flags & NETTXF_CSUM_BLANK)
 		marks.flags |= NETRXF_CSUM_BLANK;
-	return !xen_vif_switch(vif, taken->header, &bytes, &marks) || xen_is_group(taken->header);
+	xen_vif_switch(vif, taken->header, &bytes, &marks);
 }
 
 /* What becomes of a packet. */
-enum fate { FATE_SEND, FATE_DELIVERED, FATE_REFUSED };
+enum fate { FATE_SEND, FATE_LOCAL, FATE_REFUSED };
 
 static void finish(struct vif *vif, const struct taken *taken, bool accepted)
 {
@@ -300,6 +304,8 @@ static bool send(struct vif *vif, uint32_t count)
 		const uint32_t result = packets[i].result;
 
 		waits |= result == HOT_BUSY || result == HOT_NO_BUFFER;
+		if (!waits && xen_is_group(batch[i].header))
+			switch_out(vif, &batch[i], &packets[i]);
 		if (alive && result != HOT_SENT)
 			release(&batch[i]);
 		if (!waits)
@@ -323,8 +329,8 @@ static bool serve_batch(struct vif *vif, uint32_t produced)
 		at += batch[count].packet.entries;
 		if (!describe(vif, &batch[count], &packets[count]))
 			fate = FATE_REFUSED;
-		else if (!switch_out(vif, &batch[count], &packets[count]))
-			fate = FATE_DELIVERED;
+		else if (!is_for_card(vif, &batch[count]))
+			fate = FATE_LOCAL;
 		else
 			count++;
 	}
@@ -333,9 +339,11 @@ static bool serve_batch(struct vif *vif, uint32_t produced)
 			release(&batch[count]);
 		return false;
 	}
+	if (fate == FATE_LOCAL)
+		switch_out(vif, &batch[count], &packets[count]);
 	if (fate != FATE_SEND) {
 		release(&batch[count]);
-		finish(vif, &batch[count], fate == FATE_DELIVERED);
+		finish(vif, &batch[count], fate == FATE_LOCAL);
 	}
 	return count || fate != FATE_SEND;
 }
