@@ -166,6 +166,31 @@ static void a_guest_has_its_turn(void)
 	CHECK_EQUAL(requested, 3);
 }
 
+/* The card has room for one packet at a time, and each guest has more of them. */
+static void what_there_is_too_little_of_goes_round(void)
+{
+	uint32_t i;
+
+	start();
+	fill_frame(100);
+	for (i = 0; i < 60; i++)
+		put_tx(i % GUESTS, (struct netif_tx_request){ .reference = 0, .size = 60 });
+	/* One that has not put all of a packet there waits for itself. */
+	put_tx(0, (struct netif_tx_request){ .reference = 0, .size = 60, .flags = NETTXF_MORE_DATA });
+	for (i = 0; i < 30; i++) {
+		room = 1;
+		kick(i % 2);
+	}
+	for (i = 0; i < GUESTS; i++)
+		CHECK_EQUAL(vif_status(i).sent, 10);
+	for (i = 0; i < 60; i++) {
+		room = 1;
+		kick(0);
+	}
+	for (i = 0; i < GUESTS; i++)
+		CHECK_EQUAL(vif_status(i).sent, 20);
+}
+
 static void buffers_come_back_or_stay_with_a_dead_driver(void)
 {
 	uint32_t i;
@@ -696,6 +721,7 @@ int main(void)
 	RUN(a_packet_of_three_pieces_is_put_together);
 	RUN(packets_wait_for_the_driver);
 	RUN(a_guest_has_its_turn);
+	RUN(what_there_is_too_little_of_goes_round);
 	RUN(buffers_come_back_or_stay_with_a_dead_driver);
 	RUN(guests_reach_one_another);
 	RUN(a_broadcast_reaches_all_but_its_sender);

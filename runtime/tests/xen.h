@@ -34,6 +34,7 @@ static uint8_t sent[64][65536];
 static struct xen_packet given[64];
 static uint32_t sent_count;
 static bool driver_dead;
+static uint32_t room;		/* packets that it takes from now on */
 
 static uint8_t pages[BUFFERS][4096];
 static uint32_t buffer_state[BUFFERS];	/* 0 free, 1 taken, 2 sent */
@@ -240,6 +241,10 @@ bool xen_transmit(struct xen_packet *packets, uint32_t count)
 		CHECK(packet->header_length >= NETIF_SMALLEST);
 		CHECK(packet->header_length <= HOT_HEADER && packet->rest <= 65535 - HOT_HEADER);
 		packet->result = answered < answer_count ? answers[answered++] : HOT_SENT;
+		if (packet->result == HOT_SENT && !room--) {
+			room = 0;
+			packet->result = HOT_BUSY;
+		}
 		if (driver_dead)
 			packet->result = HOT_DOWN;
 		if (packet->rest && (driver_dead || packet->result == HOT_SENT))
@@ -423,6 +428,7 @@ static void start(void)
 	memset(produced, 0, sizeof(produced));
 	memset(buffer_state, 0, sizeof(buffer_state));
 	rings_gone = driver_dead = false;
+	room = UINT32_MAX;
 	sent_count = answer_count = answered = notified = destroyed = requested = 0;
 	publications = 0;
 	for (i = 0; i <= GUESTS; i++)

@@ -395,17 +395,42 @@ static bool serve(struct vif *vif, bool over)
 
 /* ---- Events -------------------------------------------------------------------------- */
 
-static void attend(struct vif *vif, bool over)
+/* Whether packets of it wait, and none could be taken. */
+static bool attend(struct vif *vif, bool over)
 {
 	const bool kicked = __atomic_exchange_n(&vif->kicked, 0, __ATOMIC_ACQ_REL);
+	const uint32_t taken = vif->transmit.taken;
+	bool waits = false;
 
-	if ((kicked || (over && vif->paced)) && !serve(vif, over))
+	if ((kicked || (over && vif->paced)) && !serve(vif, over)) {
 		__atomic_store_n(&vif->kicked, 1, __ATOMIC_RELEASE);
+		waits = vif->transmit.taken == taken;
+	}
 	/* Packets that wait for the driver, or for a restart, are not waited for by time. */
 	if (over && !vif->window)
 		vif->paced = false;
 	if (over)
 		vif->window = 0;
+	return waits;
+}
+
+/*
+ * All guests, from `first` on. Who comes first has what there is too little of, descriptors of
+ * the card and buffers: next time that is the first one that got none, else the next one.
+ */
+static void attend_all(bool over)
+{
+	static uint32_t first;
+	uint32_t i, without = TWIN_XEN_VIFS;
+
+	for (i = 0; i < xen_vif_count; i++) {
+		const uint32_t number = (first + i) % xen_vif_count;
+
+		if (xen_vifs[number].domain && attend(&xen_vifs[number], over) &&
+		    without == TWIN_XEN_VIFS)
+			without = number;
+	}
+	first = (without == TWIN_XEN_VIFS ? first + 1 : without) % TWIN_XEN_VIFS;
 }
 
 /* Those that do not notify for each packet are looked at afterwards as if they had. */
@@ -421,12 +446,9 @@ void xen_vif_hold(void)
 void xen_vif_service(void)
 {
 	const bool over = xen_pace_over();
-	uint32_t i;
 
 	if (!xen_pace_holds())
-		for (i = 0; i < xen_vif_count; i++)
-			if (xen_vifs[i].domain)
-				attend(&xen_vifs[i], over);
+		attend_all(over);
 	xen_vif_answer(over);
 }
 
