@@ -8,11 +8,14 @@
  * is no longer needed, so a guest may end while its packet is on its way.
  *
  *   FREE --get--> TAKEN --sent--> SENT --completion--> FREE
- *                   \--put, or not sent--> FREE
+ *                   |--put, or not sent--> FREE
+ *                   \--the driver ended meanwhile--> LOST
  *
  * A packet has as many buffers as it needs, of which the first stands for all: it alone is ever
  * SENT. The cookie of a request is its number + 1, 0 for none. Completions are in
- * dom0's memory and may say anything: only a buffer that was sent comes back, once.
+ * dom0's memory and may say anything: only a buffer that was sent comes back, once, and a
+ * completion of what is not on its way counts for nothing. So packets are on their way as long
+ * as one of their buffers is.
  */
 #include <twin/guest.h>
 
@@ -22,7 +25,7 @@
 /* Cards may have 32 bits of address. */
 #define BELOW_4_GIB (32u << 24)
 
-enum buffer_state { BUFFER_FREE, BUFFER_TAKEN, BUFFER_SENT };
+enum buffer_state { BUFFER_FREE, BUFFER_TAKEN, BUFFER_SENT, BUFFER_LOST };
 
 /* The hot routines' interface of one processor, as dom0 had it at attach. */
 struct channel {
@@ -38,7 +41,8 @@ static struct {
 	uint32_t next[BUFFERS];	/* of the same packet; XEN_NO_BUFFER: none */
 	uint32_t free[BUFFERS];
 	uint32_t free_count;
-	uint32_t in_flight;	/* packets, also those without a buffer */
+	uint32_t in_flight;	/* packets */
+	uint32_t without_buffer;	/* of which */
 	struct channel channel[HOT_CPUS];
 } transmit;
 
@@ -189,18 +193,20 @@ static void note_result(struct xen_packet *packet)
 	transmit.in_flight++;
 	if (packet->rest)
 		transmit.state[packet->buffer] = BUFFER_SENT;
+	else
+		transmit.without_buffer++;
 }
 
 /* The driver ended in between: the device may have any of them. They are its own until it
- * was reset. */
+ * was reset. Those of which the result was read are on their way. */
 static void give_up(struct xen_packet *packets, uint32_t count)
 {
 	uint32_t i;
 
 	for (i = 0; i < count; i++) {
 		packets[i].result = HOT_DOWN;
-		if (packets[i].rest)
-			transmit.state[packets[i].buffer] = BUFFER_SENT;
+		if (packets[i].rest && transmit.state[packets[i].buffer] == BUFFER_TAKEN)
+			transmit.state[packets[i].buffer] = BUFFER_LOST;
 	}
 }
 
@@ -232,13 +238,27 @@ bool xen_transmit(struct xen_packet *packets, uint32_t count)
 
 /* ---- Completion ------------------------------------------------------------------ */
 
+/* Whether such a packet is on its way; it is not any more. */
+static bool take_back(uint64_t cookie)
+{
+	if (!cookie) {
+		if (!transmit.without_buffer)
+			return false;
+		transmit.without_buffer--;
+		return true;
+	}
+	if (cookie > BUFFERS || transmit.state[cookie - 1] != BUFFER_SENT)
+		return false;
+	xen_buffer_put(cookie - 1);
+	return true;
+}
+
 static void complete(uint64_t cookie)
 {
-	if (transmit.in_flight)
-		transmit.in_flight--;
+	if (!take_back(cookie))
+		return;
+	transmit.in_flight--;
 	xen_count(&xen_counts.completed);
-	if (cookie && cookie <= BUFFERS && transmit.state[cookie - 1] == BUFFER_SENT)
-		xen_buffer_put(cookie - 1);
 }
 
 /* Completions that are copied at once. */

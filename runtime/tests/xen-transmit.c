@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Packets that the driver has, and completions, which are in dom0's memory and may say
+ * anything: platform/xen/transmit.c.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../platform/xen/platform.h"
+#include "test.h"
+
+/* What only Xen may execute. */
+#define xen_interrupts_off() 0ull
+#define xen_interrupts_restore(flags) ((void)(flags))
+#define xen_alias_ready(processor) ((void)(processor))
+#define xen_processor() 0u
+
+#include "../platform/xen/transmit.c"
+
+/* ---- What stands for Xen and dom0 --------------------------------------------------------- */
+
+const uint64_t twin_value_directmap = 0;
+struct xen_device xen_device;
+struct twin_xen_status xen_counts;
+const char twin_function_hot_transmit[1];
+
+static struct hot_shared shared[HOT_CPUS];
+static struct hot_tx_request requests[HOT_REQUESTS];
+static struct hot_tx_done completions[HOT_CPUS][HOT_TX_DONE];
+static bool is_gone;		/* dom0's memory is not there */
+static int status;		/* of the driver's run */
+static uint32_t result;		/* of each packet */
+static uint32_t pages;
+
+void *alloc_xenheap_pages(unsigned int order, unsigned int flags)
+{
+	(void)flags;
+	pages++;
+	return aligned_alloc(TWIN_PAGE_SIZE, (uint64_t)TWIN_PAGE_SIZE << order);
+}
+
+void free_xenheap_pages(void *page, unsigned int order)
+{
+	(void)order;
+	pages--;
+	free(page);
+}
+
+bool xen_dom0_read(void *to, uint64_t from, uint32_t bytes)
+{
+	if (!is_gone)
+		memcpy(to, (const void *)from, bytes);
+	return !is_gone;
+}
+
+bool xen_dom0_write(uint64_t to, const void *from, uint32_t bytes)
+{
+	if (!is_gone)
+		memcpy((void *)to, from, bytes);
+	return !is_gone;
+}
+
+bool xen_dom0_read_ready(void *to, uint64_t from, uint32_t bytes)
+{
+	return xen_dom0_read(to, from, bytes);
+}
+
+bool xen_dom0_write_ready(uint64_t to, const void *from, uint32_t bytes)
+{
+	return xen_dom0_write(to, from, bytes);
+}
+
+int xen_run(const void *function, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t *sent)
+{
+	uint32_t i;
+
+	(void)a0;
+	CHECK(function == twin_function_hot_transmit);
+	CHECK_EQUAL(a1, 0);
+	for (i = 0; i < a2; i++)
+		requests[i].result = result;
+	*sent = a2;
+	return status;
+}
+
+static void start(void)
+{
+	uint32_t i;
+
+	xen_transmit_destroy();
+	CHECK_EQUAL(pages, 0);
+	memset(shared, 0, sizeof(shared));
+	for (i = 0; i < HOT_CPUS; i++) {
+		shared[i].requests = (uint64_t)requests;
+		shared[i].tx_done = (uint64_t)completions[i];
+	}
+	xen_device.given.hot_shared = (uint64_t)shared;
+	is_gone = false;
+	status = TWIN_OK;
+	result = HOT_SENT;
+	CHECK_EQUAL(xen_transmit_create(), 0);
+}
+
+/* A packet with so many bytes in buffers: the first of them. */
+static uint32_t send(uint32_t rest)
+{
+	static uint8_t header[HOT_HEADER];
+	struct xen_packet packet = {
+		.header = header, .header_length = HOT_HEADER, .rest = rest,
+		.buffer = rest ? xen_buffer_get((rest + TWIN_PAGE_SIZE - 1) / TWIN_PAGE_SIZE) :
+			  XEN_NO_BUFFER,
+	};
+
+	CHECK(!rest || packet.buffer != XEN_NO_BUFFER);
+	CHECK_EQUAL(xen_transmit(&packet, 1), status == TWIN_OK);
+	return packet.buffer;
+}
+
+/* dom0's memory says that a packet is sent. */
+static void say(uint32_t processor, uint64_t cookie)
+{
+	const uint32_t at = shared[processor].tx_done_produce++ % HOT_TX_DONE;
+
+	completions[processor][at].cookie = cookie;
+}
+
+/* ---- Tests ---------------------------------------------------------------------------------- */
+
+static void packets_come_back(void)
+{
+	uint32_t one, three;
+
+	start();
+	one = send(100);
+	three = send(3 * TWIN_PAGE_SIZE);
+	send(0);
+	CHECK_EQUAL(xen_transmit_in_flight(), 3);
+	CHECK_EQUAL(transmit.free_count, BUFFERS - 4);
+	say(1, three + 1);
+	say(0, 0);
+	say(2, one + 1);
+	CHECK_EQUAL(xen_transmit_complete(), 3);
+	CHECK_EQUAL(xen_transmit_in_flight(), 0);
+	CHECK_EQUAL(transmit.free_count, BUFFERS);
+	CHECK_EQUAL(shared[1].tx_done_consume, 1);
+}
+
+/* What was not sent, or has come back, does not come back: the card may still read the rest. */
+static void completions_of_nothing_are_nothing(void)
+{
+	uint32_t buffer, i;
+
+	start();
+	buffer = send(2 * TWIN_PAGE_SIZE);
+	for (i = 0; i < 50; i++) {
+		say(0, 0);
+		say(0, transmit.next[buffer] + 1);	/* its second page */
+		say(0, BUFFERS + 1);
+		say(0, UINT64_MAX);
+		say(0, (buffer + 1) | 1ull << 32);
+		say(0, transmit.free[0] + 1);
+	}
+	xen_transmit_complete();
+	CHECK_EQUAL(xen_transmit_in_flight(), 1);
+	CHECK_EQUAL(transmit.free_count, BUFFERS - 2);
+	say(0, buffer + 1);
+	say(0, buffer + 1);
+	xen_transmit_complete();
+	CHECK_EQUAL(xen_transmit_in_flight(), 0);
+	CHECK_EQUAL(transmit.free_count, BUFFERS);
+	CHECK_EQUAL(xen_counts.completed - xen_counts.transmitted, 0);
+}
+
+/* A packet without a buffer has no name: as many completions as there are such packets. */
+static void a_short_packet_completes_no_other(void)
+{
+	uint32_t buffer;
+
+	start();
+	buffer = send(100);
+	send(0);
+	say(0, 0);
+	say(0, 0);
+	xen_transmit_complete();
+	CHECK_EQUAL(xen_transmit_in_flight(), 1);
+	say(0, buffer + 1);
+	xen_transmit_complete();
+	CHECK_EQUAL(xen_transmit_in_flight(), 0);
+}
+
+/* The driver ended, or dom0's memory went, while packets were given: nobody completes them. */
+static void what_was_given_up_stays_the_cards(void)
+{
+	uint32_t buffer, other;
+
+	start();
+	other = send(100);
+	status = TWIN_ABORTED;
+	buffer = send(100);
+	CHECK_EQUAL(xen_transmit_in_flight(), 1);
+	say(0, buffer + 1);
+	say(0, other + 1);
+	say(0, buffer + 1);
+	xen_transmit_complete();
+	CHECK_EQUAL(xen_transmit_in_flight(), 0);
+	CHECK_EQUAL(transmit.free_count, BUFFERS - 1);
+}
+
+static void nonsense_in_dom0s_memory(void)
+{
+	start();
+	send(100);
+	shared[0].tx_done_produce = HOT_TX_DONE + 1;
+	CHECK_EQUAL(xen_transmit_complete(), 0);
+	shared[0].tx_done_produce = 5;
+	is_gone = true;
+	CHECK_EQUAL(xen_transmit_complete(), 0);
+	is_gone = false;
+	result = HOT_BUSY;
+	xen_buffer_put(send(100));
+	CHECK_EQUAL(xen_transmit_in_flight(), 1);
+	CHECK_EQUAL(transmit.free_count, BUFFERS - 1);
+}
+
+int main(void)
+{
+	RUN(packets_come_back);
+	RUN(completions_of_nothing_are_nothing);
+	RUN(a_short_packet_completes_no_other);
+	RUN(what_was_given_up_stays_the_cards);
+	RUN(nonsense_in_dom0s_memory);
+	xen_transmit_destroy();
+	return test_summary();
+}
