@@ -13,10 +13,11 @@
  * here:
  *
  *   not nested                      cpu->instance is 0
- *   the data stack is in the window the layout is that for which it was found there
  *   the gate                        count + 1; if it was closed, count - 1 and slowly.
  *                                   Whoever closes it waits until the count is 0, so the
  *                                   moment in between is a moment of waiting
+ *   the data stack is in the window the layout is that for which it was found there. Asked
+ *                                   inside, where it does not change
  *   alive, no maintenance           two words, by one comparison
  *
  * All four are registers; t is destroyed.
@@ -24,13 +25,13 @@
 .macro ADMIT_QUICK cpu, instance, function, t, slowly
 	cmpq	$0, CPU_INSTANCE(%\cpu)
 	jne	\slowly
-	movq	CPU_STACK_LAYOUT(%\cpu), %\t
-	cmpq	%\t, INSTANCE_LAYOUT(%\instance)
-	jne	\slowly
 	movl	$1, %\t\()d
 	lock xaddl %\t\()d, INSTANCE_GATE(%\instance)
 	testl	%\t\()d, %\t\()d
 	js	98f
+	movq	CPU_STACK_LAYOUT(%\cpu), %\t
+	cmpq	%\t, INSTANCE_LAYOUT(%\instance)
+	jne	98f
 	cmpq	$0, INSTANCE_DEAD(%\instance)	# and maintain
 	je	99f
 98:	lock decl INSTANCE_GATE(%\instance)

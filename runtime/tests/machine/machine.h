@@ -218,6 +218,7 @@ uint64_t view_of_scheme(uint32_t scheme);
 	X(a_cpu_without_a_data_stack_is_refused) \
 	X(the_gs_base_is_the_windows_in_driver_code_alone) \
 	X(quick_entries_are_entries)						\
+	X(ranges_go_before_a_quick_entry_or_after)				\
 	X(a_frozen_driver_goes_on)						\
 	X(per_cpu_data_is_in_the_window) \
 	X(ranges_with_one_place_are_refused) \

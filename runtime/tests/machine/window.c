@@ -10,6 +10,8 @@
 #include "platform.h"
 #include "window.h"
 
+#include <ucontext.h>
+
 #define STACK_BYTES (TWIN_STACK_HIGH - TWIN_STACK_LOW)
 
 #define FUNCTIONS(X)								\
@@ -746,6 +748,72 @@ void quick_entries_are_entries(void)
 	CHECK_EQUAL(enter_quick(with->load, DATA, 0), TWIN_DEAD);
 	CHECK_EQUAL(entries(), 7);
 	CHECK_EQUAL(result, word(0, 0x28));
+	cpu->quick = NULL;
+	set_host_gs(before);
+	tear_down_window();
+}
+
+/* ---- ... while ranges go ---------------------------------------------------------- */
+
+#define TRAP_FLAG 0x100
+
+static uint32_t steps_left;	/* until another CPU takes the data stack away */
+static bool is_away;
+
+static void on_step(int number, siginfo_t *info, void *context)
+{
+	greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
+
+	(void)number;
+	(void)info;
+	if (!cpu->in_driver && --steps_left)
+		return;
+	regs[REG_EFL] &= ~TRAP_FLAG;
+	is_away = !cpu->in_driver &&
+		  twin_unmap(instance, view_of(cpu), TWIN_STACK_BLOCK / PAGE, 0) == TWIN_OK;
+}
+
+/* Between any two instructions. */
+static int enter_by_steps(uint32_t steps)
+{
+	int status;
+
+	steps_left = steps;
+	is_away = false;
+	cpu->host_gs = HOST_GS;
+	set_host_gs(with->window);
+	__asm__ volatile("pushfq; orl %0, (%%rsp); popfq" : : "i"(TRAP_FLAG) : "memory", "cc");
+	status = twin_enter_quick(cpu, (uint64_t)with->load, DATA + 0x18, 0, 0, &result);
+	set_host_gs(HOST_GS);
+	return status;
+}
+
+/* The driver is not entered without its stack, and not aborted for what the host did. */
+void ranges_go_before_a_quick_entry_or_after(void)
+{
+	const struct sigaction action = {
+		.sa_sigaction = on_step, .sa_flags = SA_SIGINFO | SA_ONSTACK,
+	};
+	const uint64_t before = gs_base();
+	struct sigaction usual;
+	uint32_t steps, taken = 0, count = 40;
+
+	set_up_window();
+	tear_down();
+	set_up_quick();
+	sigaction(SIGTRAP, &action, &usual);
+	for (steps = 1; steps <= count; steps++) {
+		const int status = enter_by_steps(steps);
+
+		CHECK_EQUAL(status, is_away ? TWIN_INVALID : TWIN_OK);
+		if (!is_away)
+			continue;
+		taken++;
+		CHECK_EQUAL(twin_testbed_add_stack(user, cpu, with->stacks_fd, 0), TWIN_OK);
+		CHECK_EQUAL(twin_prepare_quick(cpu, instance), TWIN_OK);
+	}
+	CHECK(taken > 3 && taken < count);
+	sigaction(SIGTRAP, &usual, NULL);
 	cpu->quick = NULL;
 	set_host_gs(before);
 	tear_down_window();
