@@ -6,7 +6,10 @@
  * faulting instruction of Xen's goes on. For one of the driver's that is the landing
  * (hooks.S), on the stack where it happened. An overflow of the control stack has no room
  * for an exception's frame: it is a double fault, which Xen handles on a stack of its own
- * that is left for good.
+ * that is left for good. So it is if there is room for the frame, but not for Xen's handler, or
+ * for what that calls here: rip is then Xen's, or this file's. On a block's stack nothing else
+ * runs, so a double fault there is the driver's end wherever rip is. A handler on its way to
+ * search_exception_table has taken no lock.
  *
  * All of it runs on this processor with interrupts off, and takes no lock: whether rsp is
  * in a block, and rip in code of the instance, says whose fault it is.
@@ -40,16 +43,34 @@ static long exception(struct xen_registers *registers, uint64_t *stub)
 	return (long)xen_fault_landing;
 }
 
+/* Where the driver was: rip, or what is found on its stack by a rip of the runtime's entry. */
+static uint64_t place_of(const struct twin_cpu *cpu, const struct xen_registers *registers)
+{
+	if (twin_fault_is_drivers(cpu, registers->rip, registers->rsp, false))
+		return registers->rip;
+	return (uint64_t)twin_abort_from_fault;
+}
+
+/* A report that was begun when the stack ended is written anew: nobody else is inside. */
+static void forget_half_a_report(void)
+{
+	uint32_t dying = 1;
+
+	__atomic_compare_exchange_n(&xen_instance.dead, &dying, 0, false, __ATOMIC_ACQ_REL,
+				    __ATOMIC_RELAXED);
+}
+
 static void double_fault(struct xen_registers *registers)
 {
 	struct twin_cpu *cpu = xen_block_of(registers->rsp);
 	void (*leave)(struct twin_cpu *) = (void (*)(struct twin_cpu *))twin_abort_from_fault;
 
-	if (!cpu || !twin_fault_is_drivers(cpu, registers->rip, registers->rsp, false)) {
+	if (!cpu || !cpu->instance) {
 		twin_original_do_double_fault(registers);
 		return;
 	}
-	twin_fault_record(cpu, registers->rip, registers->rsp, fault_address(),
+	forget_half_a_report();
+	twin_fault_record(cpu, place_of(cpu, registers), registers->rsp, fault_address(),
 			  TRAP_DOUBLE_FAULT);
 	leave(cpu);
 }
