@@ -47,12 +47,13 @@ u64 twin_vif_kicks(void)
 
 /*
  * A guest's notification, which Xen did not take: the driver is not attached. The guest is
- * served when it is.
+ * served when it is. Nothing is done for it here, and Linux is told so: it lets later ones of a
+ * guest that goes on notifying wait, up to a second, instead of having dom0 do nothing else.
  */
 static irqreturn_t kicked(int irq, void *data)
 {
 	atomic64_inc(&kicks);
-	xen_irq_lateeoi(irq, 0);
+	xen_irq_lateeoi(irq, XEN_EOI_FLAG_SPURIOUS);
 	return IRQ_HANDLED;
 }
 
