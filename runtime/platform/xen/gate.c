@@ -48,10 +48,13 @@ static void unmap_range(struct twin_instance *instance, uint64_t start, uint64_t
 	printk(XEN_WARNING "twin: %lx..%lx stays in the window\n", start, start + length);
 }
 
+/* The console is slow, and driver code may do nothing else: it sees the first ones. */
+#define WARNINGS 16u
+
 static void warn(struct twin_instance *instance, uint64_t site)
 {
-	(void)instance;
-	printk(XEN_WARNING "twin: WARN of the driver at %pS\n", (void *)site);
+	if (instance->statistics.warnings <= WARNINGS)
+		printk(XEN_WARNING "twin: WARN of the driver at %pS\n", (void *)site);
 }
 
 static const struct twin_platform_ops ops = {
