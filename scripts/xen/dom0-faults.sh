@@ -35,6 +35,9 @@ aborts invalid-instruction 2 invalid 6 6
 aborts protection 3 protection 6 13
 aborts fetch 4 fetch 6 14 123456789000
 aborts control-stack-overflow 5 recurse 5 8
+# Room for the exception's frame, and for no more or little more.
+aborts no-room-for-a-handler 8 edge 5 8 40
+aborts little-room-for-a-handler 8 edge 5 8 100
 
 # Pointers, cut as the scheme cuts them. Processor 0's block is at ffff837cc0010000, and dom0
 # would have its data stack at ffff8800c0010000 (platform/xen/layout.h).

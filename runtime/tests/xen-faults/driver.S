@@ -59,6 +59,12 @@ FUNCTION xen_test_loop			/* it never ends, and calls nobody */
 	pause
 	jmp	xen_test_loop
 
+FUNCTION xen_test_edge			/* #DE with rdi bytes of the control stack left */
+	andq	$-0x10000, %rsp
+	leaq	0x9000(%rsp,%rdi), %rsp
+	xorl	%ecx, %ecx
+	divl	%ecx
+
 	.globl	xen_test_end
 	.hidden	xen_test_end
 xen_test_end:

@@ -13,7 +13,8 @@ long xen_test_text(void);
 
 extern const char xen_test_start[], xen_test_end[];
 extern const char xen_test_return[], xen_test_divide[], xen_test_invalid[], xen_test_protection[],
-	xen_test_fetch[], xen_test_recurse[], xen_test_touch[], xen_test_loop[];
+	xen_test_fetch[], xen_test_recurse[], xen_test_touch[], xen_test_loop[],
+	xen_test_edge[];
 
 #define FIRST 0x74776f00u
 
@@ -22,6 +23,7 @@ static const char *function_of(unsigned int number)
 	const char *const functions[] = {
 		xen_test_return, xen_test_divide, xen_test_invalid, xen_test_protection,
 		xen_test_fetch, xen_test_recurse, xen_test_touch, xen_test_loop,
+		xen_test_edge,
 	};
 
 	return number - FIRST < sizeof(functions) / sizeof(*functions) ?
