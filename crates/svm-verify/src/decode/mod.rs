@@ -399,6 +399,10 @@ pub fn allowed(
             ViolationCode::Instruction,
             "with a mask it is not on the allow-list",
         )),
+        Admission::System if !system::is_usual(instruction.code(), raw) => Err((
+            ViolationCode::Instruction,
+            "its ModRM byte is one of memory, by which kernels find another length",
+        )),
         Admission::Allowed | Admission::System => prefix::check(instruction, raw, rules),
         // Thunks and retpolines may lead anywhere as well: left to the kernel's policy.
         Admission::Indirect

@@ -53,6 +53,19 @@ fn system(mnemonic: Mnemonic) -> bool {
     )
 }
 
+/// Whether a move of a control or debug register has the ModRM byte of a register. Processors
+/// ignore the mode there (SDM volume 2, MOV - Move to/from Control Registers). The kernel's
+/// decoder does not: it finds a displacement, which is the next instruction
+/// (`insn_get_displacement`, arch/x86/lib/insn.c), adds a distance to it in an alternative's
+/// replacement (`__apply_relocation`), and continues behind it in an encrypted guest
+/// (`vc_finish_insn`, arch/x86/coco/sev/vc-handle.c).
+pub fn is_usual(code: Code, bytes: &[u8]) -> bool {
+    use Code::*;
+    let moves = matches!(code, Mov_r64_cr | Mov_r64_dr | Mov_cr_r64 | Mov_dr_r64);
+    // It is the last byte: there is no operand in memory and no immediate.
+    !moves || bytes.last().is_some_and(|modrm| modrm >> 6 == 0b11)
+}
+
 /// Calls of the machine's own hypervisor, by Intel's and by AMD's instruction
 /// (arch/x86/include/asm/{kvm_para,vmware}.h).
 pub fn is_hypercall(mnemonic: Mnemonic) -> bool {
