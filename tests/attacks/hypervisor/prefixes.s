@@ -446,3 +446,176 @@ ret
 # from: SDM vol. 2, 2.1.1
 ret
 .byte 0x66
+
+### an operand size before a load of 8 bytes, which one reading makes a write of a general register
+# refuse: P3-prefix
+# from: SDM vol. 2, 2.1.1: "other use of the 66H prefix" with SSE is reserved; MOVD, MOVQ
+{T}
+.byte 0x66, 0xf3, 0x0f, 0x7e, 0xc0
+mov (%rax), %rax
+ret
+
+### the same without it
+# accept
+# from: SDM vol. 2, MOVQ
+{T}
+movq %xmm0, %xmm0
+mov (%rax), %rax
+ret
+
+### an operand size before a load of 8 bytes, which one reading makes a store of 4
+# refuse: P3-prefix
+# from: SDM vol. 2, 2.1.1; MOVD, MOVQ
+{T}
+.byte 0x66, 0xf3, 0x0f, 0x7e, 0x00
+ret
+
+### an operand size before a load of 8 bytes, which one reading makes one of 16
+# refuse: P3-prefix
+# from: SDM vol. 2, 2.1.1; MOVSD, MOVUPD
+{T:4089(%rdi)}
+.byte 0xf2, 0x66, 0x0f, 0x10, 0x00
+ret
+
+### an operand size before a sum of one byte, which one reading makes a load of two
+# refuse: P3-prefix
+# from: SDM vol. 2, 2.1.1; CRC32, MOVBE
+{T}
+.byte 0x66, 0xf2, 0x0f, 0x38, 0xf0, 0x08
+ret
+
+### the same sum of two bytes, where the operand size belongs
+# accept
+# from: SDM vol. 2, CRC32
+{T}
+crc32w (%rax), %ecx
+ret
+
+### an operand size before an addition with the overflow flag, which one reading makes one with the carry
+# refuse: P3-prefix
+# from: SDM vol. 2, 2.1.1; ADCX, ADOX
+.byte 0x66, 0xf3, 0x0f, 0x38, 0xf6, 0xc1
+ret
+
+### an operand size before a count of 16 bits
+# accept
+# from: SDM vol. 2, POPCNT
+popcnt %cx, %ax
+ret
+
+### an operand size before a count of 64 bits
+# refuse: P3-prefix
+# from: SDM vol. 2, 2.1.1
+.byte 0x66, 0xf3, 0x48, 0x0f, 0xb8, 0xc1
+ret
+
+### an operand size before a landing pad
+# refuse: P3-prefix
+# from: SDM vol. 2, 2.1.1; ENDBR64, RDSSPD
+.byte 0x66, 0xf3, 0x0f, 0x1e, 0xfa
+ret
+
+### an operand size before an exchange of 8 bytes, whose opcode is VMCLEAR's with it
+# refuse: P3-prefix
+# from: SDM vol. 2, CMPXCHG8B; VMCLEAR
+{T}
+.byte 0xf0, 0x66, 0x0f, 0xc7, 0x08
+ret
+
+### an operand size before a prefetch
+# refuse: P3-prefix
+# from: SDM vol. 2, 2.1.1; PREFETCHh
+{T}
+.byte 0x66, 0x0f, 0x18, 0x08
+ret
+
+### an operand size before the clock and the CPU's number, whose opcode many share
+# refuse: P3-prefix
+# from: SDM vol. 2, appendix A, 0f 01
+.byte 0x66, 0x0f, 0x01, 0xf9
+ret
+
+### a scalar sum with VEX.L
+# refuse: P3-prefix
+# from: SDM vol. 2, ADDSS: "may encounter unpredictable behavior across different processor generations"
+{T:4093(%rdi)}
+.byte 0xc5, 0xf6, 0x58, 0x00
+ret
+
+### the same without VEX.L
+# accept
+# from: SDM vol. 2, ADDSS
+{T:4093(%rdi)}
+vaddss (%rax), %xmm1, %xmm0
+ret
+
+### a scalar load with VEX.L, behind a segment
+# refuse: P3-prefix
+# from: SDM vol. 2, MOVSD
+{T}
+.byte 0x2e, 0xc5, 0xff, 0x10, 0x00
+ret
+
+### a scalar made a whole number with VEX.L, of three bytes
+# refuse: P3-prefix
+# from: SDM vol. 2, CVTSD2SI
+.byte 0xc4, 0xe1, 0x7f, 0x2d, 0xc1
+ret
+
+### a scalar multiplied and added with VEX.L
+# refuse: P3-prefix
+# from: SDM vol. 2, VFMADD132SS
+.byte 0xc4, 0xe2, 0x75, 0x99, 0xc1
+ret
+
+### 256 bits that make 128, in memory
+# accept
+# from: SDM vol. 2, CVTPD2PS
+{T}
+vcvtpd2psy (%rax), %xmm0
+ret
+
+### every register cleared
+# accept
+# from: SDM vol. 2, VZEROALL
+vzeroall
+ret
+
+### bytes repeated with a REX that names nothing, at which processors lost their place
+# refuse: P3-prefix
+# from: CVE-2023-23583
+# scheme: window32
+movabs $twin_window, %rdx; mov %edi, %edi; lea (%rdi,%rdx), %rdi; mov %esi, %esi; lea (%rsi,%rdx), %rsi
+.byte 0xf3, 0x44, 0xa4
+ret
+
+### the same in a scheme with a table
+# refuse: P3-prefix
+# from: CVE-2023-23583
+{B}
+.byte 0x44, 0xa4
+ret
+
+### bytes repeated with a REX without bits
+# refuse: P3-prefix
+# from: CVE-2023-23583
+# scheme: window32
+movabs $twin_window, %rdx; mov %edi, %edi; lea (%rdi,%rdx), %rdi
+.byte 0xf3, 0x40, 0xaa
+ret
+
+### bytes repeated with REX.W
+# refuse: P3-prefix
+# from: CVE-2023-23583
+# scheme: window32
+movabs $twin_window, %rdx; mov %edi, %edi; lea (%rdi,%rdx), %rdi
+.byte 0xf3, 0x48, 0xaa
+ret
+
+### words of 8 bytes repeated with more than REX.W
+# refuse: P3-prefix
+# from: CVE-2023-23583
+# scheme: window32
+movabs $twin_window, %rdx; mov %edi, %edi; lea (%rdi,%rdx), %rdi
+.byte 0xf3, 0x4c, 0xab
+ret

@@ -3,8 +3,9 @@
 //! Processors disagree about some: `66 e8` is a call with a 16-bit or a 32-bit
 //! offset, depending on the maker (AMD's manual, volume 3, 1.2.2; Intel's,
 //! volume 2, CALL). An instruction that another processor may read differently
-//! is not the instruction that was verified. So each prefix must have a meaning
-//! on its instruction, except for padding of `nop`.
+//! is not the instruction that was verified. So a prefix is refused where processors
+//! may differ about it: where it could select another instruction, where a manual calls
+//! its effect undefined or unpredictable, and where processors have been wrong.
 
 use iced_x86::{Code, Instruction, Mnemonic, OpKind, Register};
 
@@ -74,11 +75,18 @@ pub fn check(
     bytes: &[u8],
     rules: &Rules,
 ) -> Result<(), (ViolationCode, &'static str)> {
+    let (transfer, string) = (
+        is_transfer(instruction),
+        instruction.is_string_instruction(),
+    );
+    if is_long_scalar(instruction, bytes) {
+        let reason = "a scalar with VEX.L set is not the same on all processors";
+        return Err((ViolationCode::Prefix, reason));
+    }
     let rex = matches!(bytes.first(), Some(0x40..=0x4f));
-    if plain(bytes) && !(rex && is_transfer(instruction)) {
+    if plain(bytes) && !(rex && (transfer || string)) {
         return Ok(());
     }
-    let transfer = is_transfer(instruction);
     let p = scan(bytes);
     let nop = instruction.mnemonic() == Mnemonic::Nop;
     // What string instructions reach, no operand shows: a segment would move it.
@@ -93,11 +101,7 @@ pub fn check(
         memory if memory.is_window() && shown && !lea && !nop => {
             in_window(&p, gs, memory == NamedMemory::WideWindow)?;
         }
-        memory
-            if memory.is_window()
-                && p.ignored_segment != 0
-                && instruction.is_string_instruction() =>
-        {
+        memory if memory.is_window() && p.ignored_segment != 0 && string => {
             return Err((
                 ViolationCode::Operand,
                 "a string instruction has no segment prefix",
@@ -137,6 +141,10 @@ pub fn check(
         || (p.opsize != 0 && (goes(instruction) || moves_rsp(instruction)))
     {
         Some("processors disagree about this prefix on a branch, push or pop")
+    } else if p.opsize != 0 && selects_opcode(instruction, &p) {
+        Some("66 makes no operand 16 bits wide, but may select another instruction")
+    } else if string && has_idle_rex(instruction, bytes) {
+        Some("the REX prefix of a string instruction has no effect")
     } else if instruction.has_xacquire_prefix() || instruction.has_xrelease_prefix() {
         Some("lock elision is not verified")
     } else {
@@ -169,6 +177,63 @@ fn in_window(p: &Prefixes, gs: bool, is_wide: bool) -> Result<(), (ViolationCode
 pub fn is_narrow(instruction: &Instruction) -> bool {
     let shown = instruction.op_kinds().any(|kind| kind == OpKind::Memory);
     shown && (instruction.memory_base().is_gpr32() || instruction.memory_index().is_gpr32())
+}
+
+/// Whether 66 could be read as a part of the opcode, and of another instruction's.
+///
+/// Beside `f2` or `f3`: `66 f3 0f 7e /r` loads 8 bytes into a vector register where `f3`
+/// counts, and writes 4 bytes or a general register where 66 does. Such use is reserved
+/// and may be unpredictable (SDM volume 2, 2.1.1). And where prefixes tell instructions of one
+/// opcode apart, new ones among them: `66 0f ae f0` was `mfence` before it was `tpause`,
+/// and `0f 01`, `0f 18` and `0f c7` are shared like that.
+fn selects_opcode(instruction: &Instruction, p: &Prefixes) -> bool {
+    use Mnemonic::*;
+    let narrow = instruction.memory_size().size() == 2
+        || (0..instruction.op_count()).any(|n| instruction.op_register(n).is_gpr16());
+    let shared = matches!(
+        instruction.mnemonic(),
+        Cmpxchg8b
+            | Cmpxchg16b
+            | Prefetchnta
+            | Prefetcht0
+            | Prefetcht1
+            | Prefetcht2
+            | Prefetchw
+            | Rdtsc
+            | Rdtscp
+    );
+    shared || p.rep + p.repne != 0 && !narrow
+}
+
+/// Whether a VEX prefix asks for 256 bits of an instruction that has none. It is ignored, says
+/// the manual, and also that the behavior is unpredictable across processor generations (SDM
+/// volume 2, ADDSS and every other scalar instruction).
+fn is_long_scalar(instruction: &Instruction, bytes: &[u8]) -> bool {
+    let legacy = |b: &u8| matches!(b, 0x26 | 0x2e | 0x36 | 0x3e | 0x64..=0x67);
+    let first = bytes.iter().position(|b| !legacy(b)).unwrap_or(0);
+    let long = match bytes[first..] {
+        [0xc5, last, _, ..] | [0xc4, _, last, _, ..] => last & 4 != 0,
+        _ => false,
+    };
+    let is_ymm = |n| instruction.op_register(n).is_ymm();
+    long && instruction.code() != Code::VEX_Vzeroall
+        && instruction.memory_size().size() != 32
+        && !(0..instruction.op_count()).any(is_ymm)
+}
+
+/// Whether a string instruction has a REX prefix that is not the REX.W of its elements of 8
+/// bytes. The other bits name nothing there, and processors with fast short strings lost
+/// their instruction pointer over them (CVE-2023-23583).
+fn has_idle_rex(instruction: &Instruction, bytes: &[u8]) -> bool {
+    use Mnemonic::*;
+    let quads = matches!(
+        instruction.mnemonic(),
+        Movsq | Stosq | Lodsq | Cmpsq | Scasq
+    );
+    match *bytes {
+        [.., rex @ 0x40..=0x4f, _] => !(quads && rex == 0x48),
+        _ => false,
+    }
 }
 
 /// `rep` and `repne` where they are not part of the opcode.

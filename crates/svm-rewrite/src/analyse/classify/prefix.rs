@@ -2,9 +2,9 @@
 //! report prefixes without effect.
 //!
 //! A later processor may give them a meaning, as `rep bsf` became `tzcnt` (SDM volume
-//! 2, 2.1.1), so code with them is refused.
+//! 2, 2.1.1), and the manual calls some unpredictable, so code with them is refused.
 
-use iced_x86::{FlowControl, Instruction, Mnemonic};
+use iced_x86::{Code, FlowControl, Instruction, Mnemonic};
 
 use crate::analyse::classify::{MemoryOperands, memory_operands};
 
@@ -42,6 +42,12 @@ pub fn ambiguous(iced: &Instruction, bytes: &[u8]) -> Option<&'static str> {
 
 /// Why an instruction with such prefixes is not kept.
 pub fn meaningless(iced: &Instruction, bytes: &[u8]) -> Option<&'static str> {
+    if is_string_with_rex(iced, bytes) {
+        return Some("the REX prefix of a string instruction has no effect, or a wrong one");
+    }
+    if is_wide_scalar(iced, bytes) {
+        return Some("VEX.L on a scalar instruction is unpredictable");
+    }
     // Nothing, or REX alone.
     let is_prefix = |b: u8| is_legacy(b) || is_rex(b);
     match *bytes {
@@ -55,8 +61,6 @@ pub fn meaningless(iced: &Instruction, bytes: &[u8]) -> Option<&'static str> {
         iced.flow_control(),
         FlowControl::Next | FlowControl::Interrupt
     );
-    // That of `lea` counts: it is an address.
-    let has_address = !matches!(memory_operands(iced), MemoryOperands::None);
     if found.iter().rev().skip(1).any(|b| is_rex(*b)) {
         Some("a REX prefix that another prefix follows has no effect")
     } else if is_repeated(found) {
@@ -65,11 +69,63 @@ pub fn meaningless(iced: &Instruction, bytes: &[u8]) -> Option<&'static str> {
         Some("lock elision is not supported; processors no longer have it")
     } else if straight && is_idle_repeat(iced) {
         Some("a repeat prefix means nothing on this instruction")
-    } else if straight && !has_address && has(&[0x64, 0x65, 0x67]) {
+    } else if straight && !has_address(iced) && has(&[0x64, 0x65, 0x67]) {
         Some("an address prefix without a memory operand has no effect")
+    } else if straight && has(&[0x66]) && may_select(iced, found) {
+        Some("an operand size that changes no operand may select another instruction")
     } else {
         None
     }
+}
+
+/// Whether 66 is beside a prefix that selects the opcode and makes no operand of 16 bits, which
+/// is reserved (SDM volume 2, 2.1.1), or before an opcode that prefixes share out.
+fn may_select(iced: &Instruction, found: &[u8]) -> bool {
+    use Mnemonic as M;
+    let selects = found.iter().any(|b| matches!(b, 0xf2 | 0xf3));
+    let word = (0..iced.op_count()).any(|n| iced.op_register(n).is_gpr16())
+        || iced.memory_size().size() == 2;
+    let shared = matches!(
+        iced.mnemonic(),
+        M::Cmpxchg8b
+            | M::Cmpxchg16b
+            | M::Prefetchnta
+            | M::Prefetcht0
+            | M::Prefetcht1
+            | M::Prefetcht2
+            | M::Prefetchw
+            | M::Rdtsc
+            | M::Rdtscp
+    );
+    shared || selects && !word
+}
+
+/// Whether a string instruction has another REX than the REX.W of words of 8 bytes. Processors
+/// with fast short strings lose their instruction pointer over it (CVE-2023-23583).
+fn is_string_with_rex(iced: &Instruction, bytes: &[u8]) -> bool {
+    use Mnemonic as M;
+    let words = matches!(
+        iced.mnemonic(),
+        M::Movsq | M::Stosq | M::Lodsq | M::Cmpsq | M::Scasq
+    );
+    let rex = prefixes(bytes).last().filter(|b| is_rex(**b));
+    iced.is_string_instruction() && rex.is_some_and(|&rex| !words || rex != 0x48)
+}
+
+/// Whether a VEX prefix says 256 bits while no operand has them: "unpredictable behavior across
+/// different processor generations" (SDM volume 2, ADDSS and all scalars).
+fn is_wide_scalar(iced: &Instruction, bytes: &[u8]) -> bool {
+    let long = match bytes[prefixes(bytes).len()..] {
+        [0xc5, p, ..] | [0xc4, _, p, ..] => p & 4 != 0,
+        _ => false,
+    };
+    let has_ymm = (0..iced.op_count()).any(|n| iced.op_register(n).is_ymm());
+    long && !has_ymm && iced.memory_size().size() != 32 && iced.code() != Code::VEX_Vzeroall
+}
+
+/// Whether it has an operand in memory. That of `lea` counts: it is an address.
+fn has_address(iced: &Instruction) -> bool {
+    !matches!(memory_operands(iced), MemoryOperands::None)
 }
 
 /// Whether a group occurs twice. Compilers pad with segment prefixes; the verifier, too,

@@ -190,3 +190,27 @@ fn the_decoders_agree_on_every_listed_instruction() {
         .collect();
     assert_eq!(missing, []);
 }
+
+/// By the first decoder's own table; the rule goes by the operands.
+#[test]
+fn no_scalar_is_accepted_with_256_bits() {
+    let mut factory = InstructionInfoFactory::new();
+    let (mut long, mut scalars) = (0, 0);
+    for (head, scheme) in all_heads() {
+        let vex = head.iter().rposition(|b| matches!(b, 0xc4 | 0xc5));
+        if vex.is_none_or(|at| at + 3 < head.len()) {
+            continue;
+        }
+        let is_long = head.last().is_some_and(|b| b & 4 != 0);
+        every_opcode(&head, |bytes| {
+            let Some((i, _)) = compared(bytes, scheme, &mut factory) else {
+                return;
+            };
+            let scalar = i.code().op_code().is_lig();
+            assert!(!(is_long && scalar), "{i}: {bytes:02x?}");
+            long += usize::from(is_long);
+            scalars += usize::from(scalar);
+        });
+    }
+    assert!(long > 0 && scalars > 0);
+}
