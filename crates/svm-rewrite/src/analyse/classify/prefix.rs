@@ -4,7 +4,7 @@
 //! A later processor may give them a meaning, as `rep bsf` became `tzcnt` (SDM volume
 //! 2, 2.1.1), and the manual calls some unpredictable, so code with them is refused.
 
-use iced_x86::{Code, FlowControl, Instruction, Mnemonic};
+use iced_x86::{Code, FlowControl, Instruction, Mnemonic, OpKind};
 
 use crate::analyse::classify::{MemoryOperands, memory_operands};
 
@@ -71,6 +71,8 @@ pub fn meaningless(iced: &Instruction, bytes: &[u8]) -> Option<&'static str> {
         Some("a repeat prefix means nothing on this instruction")
     } else if straight && !has_address(iced) && has(&[0x64, 0x65, 0x67]) {
         Some("an address prefix without a memory operand has no effect")
+    } else if iced.code() == Code::Pause && bytes.len() != 2 {
+        Some("pause with another prefix is an exchange to some decoders")
     } else if straight && has(&[0x66]) && may_select(iced, found) {
         Some("an operand size that changes no operand may select another instruction")
     } else {
@@ -121,6 +123,27 @@ fn is_wide_scalar(iced: &Instruction, bytes: &[u8]) -> bool {
     };
     let has_ymm = (0..iced.op_count()).any(|n| iced.op_register(n).is_ymm());
     long && !has_ymm && iced.memory_size().size() != 32 && iced.code() != Code::VEX_Vzeroall
+}
+
+/// Why a return, or a call or jump through a register or memory, does not stay as it is. `rep ret`
+/// is how compilers padded returns for old processors.
+pub fn meaningless_on_transfer(iced: &Instruction, bytes: &[u8]) -> Option<&'static str> {
+    use FlowControl as F;
+    let found = prefixes(bytes);
+    let has = |list: &[u8]| found.iter().any(|b| list.contains(b));
+    let returns = iced.flow_control() == F::Return;
+    let idle = match iced.flow_control() {
+        F::Return => has(&[0x64, 0x65, 0x67, 0xf2]) || found.iter().any(|b| is_rex(*b)),
+        F::IndirectCall | F::IndirectBranch => {
+            has(&[0xf2, 0xf3]) || iced.op0_kind() == OpKind::Register && has(&[0x64, 0x65, 0x67])
+        }
+        _ => return None,
+    };
+    let rex = found.iter().rev().skip(1).any(|b| is_rex(*b));
+    (idle || rex || is_repeated(found)).then_some(match returns {
+        true => "a prefix without effect on a return",
+        false => "a prefix without effect on a call or jump",
+    })
 }
 
 /// Whether it has an operand in memory. That of `lea` counts: it is an address.

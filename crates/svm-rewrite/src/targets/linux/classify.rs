@@ -119,6 +119,10 @@ fn by_itself(question: &Question<'_>) -> Result<Class, Refused> {
         };
     }
     let class = of_object(question, &DIFFERENCES)?;
+    let bytes = question.lifted.bytes(question.inst);
+    if let Some(reason) = prefix::meaningless_on_transfer(iced, bytes) {
+        return Err((RefusalCode::Prefix, reason));
+    }
     refuse_segment(iced, class)?;
     let class = unless_kept(class, iced);
     Ok(unless_load(class, iced, question.survey, question.accesses))
@@ -176,11 +180,13 @@ fn first(iced: &Instruction) -> Result<Option<Class>, Refused> {
     Ok((makes_frame(iced) || saves_flags(iced)).then_some(Class::Plain))
 }
 
-/// In a module for a stock kernel all extensions may stay. A translated access is
-/// encoded again, without prefixes that have no meaning.
+/// In a module for a stock kernel all extensions may stay, but no prefix without a meaning:
+/// the verifier accepts none in what stays as it is, either. `nop` may be padded with any, and
+/// a direct branch is encoded again.
 fn refuse_prefixes(iced: &Instruction, bytes: &[u8], class: Class) -> Result<(), Refused> {
     let class = unless_kept(class, iced);
-    if matches!(class, Class::Keep(_) | Class::Drop | Class::Branch(_)) {
+    let padded = iced.mnemonic() == Mnemonic::Nop;
+    if padded || matches!(class, Class::Drop | Class::Branch(_)) {
         return Ok(());
     }
     match prefix::meaningless(iced, bytes) {

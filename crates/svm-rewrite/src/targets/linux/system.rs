@@ -164,11 +164,7 @@ const MASKED: &str = "AVX-512 with a mask, which says what is read and written";
 
 /// Vector extensions after AVX2 that the kernel's cryptography and RAID have.
 fn is_vector_of_the_kernel(iced: &Instruction) -> bool {
-    match iced.code().encoding() {
-        EncodingKind::VEX => iced.mnemonic() == Mnemonic::Vpclmulqdq,
-        EncodingKind::EVEX => !iced.has_op_mask() && is_wide(iced),
-        _ => false,
-    }
+    iced.code().encoding() == EncodingKind::EVEX && !iced.has_op_mask() && is_wide(iced)
 }
 
 /// AVX-512 that computes with whole registers, and moves them (SDM volume 1, 5.19).
