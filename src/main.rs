@@ -22,6 +22,8 @@ mod version;
 use std::process::ExitCode;
 
 use clap::Parser;
+use command_line::failure::Failure;
+use command_line::output;
 use mimalloc::MiMalloc;
 
 /// See the workspace's `Cargo.toml`.
@@ -31,19 +33,24 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 fn main() -> ExitCode {
     let cli = match cli::Cli::try_parse() {
         Ok(cli) => cli,
-        // Help and version are errors to clap, which knows where to print each. If
-        // printing fails there is nothing left to do.
+        // Help and version are errors to clap, which knows where to print each.
         Err(error) => {
-            let _ = error.print();
-            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+            let printed = output::text_result(error.print());
+            return match (error.use_stderr(), printed) {
+                (false, Err(failure)) => ended(&failure),
+                // Of usage that cannot be printed nobody can be told.
+                _ => ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2)),
+            };
         }
     };
     command_line::interrupt::watch();
     match parallel::unless_defect(|| "this command".to_owned(), || cli.command.run()) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            failure.print();
-            failure.exit_code()
-        }
+        Err(failure) => ended(&failure),
     }
+}
+
+fn ended(failure: &Failure) -> ExitCode {
+    failure.print();
+    failure.exit_code()
 }

@@ -61,6 +61,37 @@ fn a_device_is_written_to_and_stays_a_device() {
 }
 
 #[test]
+fn help_that_cannot_be_printed_is_a_failure() {
+    let sandbox = Sandbox::new();
+    for word in ["--help", "--version"] {
+        let full = fs::File::options().write(true).open("/dev/full");
+        let mut twin = sandbox.twin(&[word]);
+        let done = twin.stdout(full.expect("a device")).output();
+        let done = done.expect("it starts");
+        assert_eq!(done.status.code(), Some(2), "{word}");
+        assert_eq!(
+            String::from_utf8_lossy(&done.stderr),
+            "twin: <stdout>: cannot be written: No space left on device\n"
+        );
+    }
+}
+
+#[test]
+fn a_report_that_cannot_be_written_fails_and_results_stay() {
+    let sandbox = Sandbox::with_driver();
+    let outcome = sandbox.run(&[
+        "rewrite", "driver.o", "-o", "out.o", "--report", "/dev/full",
+    ]);
+    assert_eq!(outcome.status, 2);
+    assert!(
+        outcome
+            .stderr
+            .starts_with("twin: /dev/full: cannot be written")
+    );
+    sandbox.run(&["verify", "out.o"]).ok();
+}
+
+#[test]
 fn the_same_bytes_at_any_number_of_jobs() {
     let sandbox = Sandbox::new();
     let names: Vec<String> = (0..12).map(|i| format!("d{i}.o")).collect();

@@ -99,6 +99,26 @@ fn a_shell_sees_128_and_the_number() {
     }
 }
 
+/// The kernel sends SIGXFSZ besides. It ended twin, which left a part under another name.
+#[test]
+fn a_limit_on_the_size_of_files_is_a_failure_to_write() {
+    let sandbox = Sandbox::with_driver();
+    sandbox.write("out.o", "an earlier output");
+    let before = sandbox.names();
+    let script = format!(
+        "ulimit -f 1; exec env --default-signal=XFSZ '{}' rewrite driver.o -o out.o",
+        env!("CARGO_BIN_EXE_twin")
+    );
+    let mut shell = Command::new("sh");
+    let shell = shell.args(["-c", &script]).current_dir(sandbox.path(""));
+    let done = shell.output().expect("sh");
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert_eq!(said, "twin: out.o: cannot be written: File too large\n");
+    assert_eq!(done.status.code(), Some(2));
+    assert_eq!(sandbox.names(), before);
+    assert_eq!(sandbox.read("out.o"), b"an earlier output");
+}
+
 #[test]
 fn a_signal_that_was_ignored_stays_ignored() {
     let sandbox = Sandbox::with_driver();

@@ -28,7 +28,7 @@ impl CommandCode {
         let (meaning, why, remedy, example) = match self {
             CommandCode::Access => (
                 "A file could not be read or written. The exit status is 2.",
-                "The message has the system's reason. On any failure an output that was there before stays as it was.",
+                "The message has the system's reason. An output that could not be written is not there, and one that was there before stays as it was. The other results of the same command stay, also where only its report could not be written.",
                 "Check the name, permissions and free space. Outputs are written beside their final name and renamed, so the directory must be writable too.",
                 "$ twin rewrite e1000.ko -o /proc/e1000.twin.o",
             ),

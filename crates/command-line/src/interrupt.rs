@@ -4,10 +4,11 @@
 //! that was ignored when the program started (`nohup`, background jobs) stays ignored.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::flag;
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
@@ -44,6 +45,11 @@ impl Drop for Postponed {
 /// the program at once, as they do without it.
 pub fn watch() {
     let ignored = ignored();
+    if ignored & bit(SIGXFSZ) == 0 {
+        // Handled by nothing, it leaves the failure to write that comes with it (setrlimit(2),
+        // RLIMIT_FSIZE), which has a message and removes what was begun.
+        let _ = flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
+    }
     let wanted = [SIGINT, SIGTERM, SIGHUP];
     let wanted = wanted.into_iter().filter(|n| ignored & bit(*n) == 0);
     let Ok(mut signals) = Signals::new(wanted) else {
