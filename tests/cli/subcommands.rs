@@ -63,6 +63,40 @@ fn explain_says_where_nothing_is_to_do() {
     );
 }
 
+/// Mnemonics of the instructions in lines of assembly, without labels and comments.
+fn mnemonics<'t>(lines: impl Iterator<Item = &'t str>) -> Vec<&'t str> {
+    let instructions = lines.flat_map(|line| {
+        let code = line.split('#').next().unwrap_or_default();
+        let code = code.split_once(": ").map_or(code, |(_, code)| code);
+        code.split(';')
+    });
+    let first = instructions.filter_map(|i| i.split_whitespace().next());
+    first.filter(|m| !m.starts_with(['<', '.'])).collect()
+}
+
+#[test]
+fn the_chunk_of_a_string_is_as_it_is_specified() {
+    let sandbox = Sandbox::new();
+    let source = ".globl f\n.type f, @function\nf: cld\n rep movsq\n ret\n.size f, .-f\n";
+    sandbox.assemble("d.o", source);
+    let outcome = sandbox.run(&["explain", "d.o"]).ok();
+    let site = outcome
+        .text()
+        .split("\n\n")
+        .find(|s| s.contains("rep movsq"));
+    let emitted = site.expect("the site").lines().skip(1);
+    let emitted = mnemonics(emitted.filter_map(|line| line.get(37..)));
+    let page = include_str!("../../docs/spec/strings.md");
+    let chunk = page.split("```").nth(1).expect("the fullest case");
+    let specified = mnemonics(chunk.lines());
+    let mut rest = emitted.iter();
+    let missing = specified.iter().find(|m| !rest.any(|e| e == *m));
+    assert_eq!(missing, None, "{specified:?}\n{emitted:?}");
+    assert!(specified.len() > 40, "{specified:?}");
+    let pushes = |list: &[&str]| list.iter().filter(|m| **m == "push").count();
+    assert_eq!(pushes(&specified), pushes(&emitted));
+}
+
 #[test]
 fn explain_takes_codes_in_any_case() {
     let sandbox = Sandbox::new();
