@@ -124,6 +124,14 @@ fn every_field_of_a_verification_is_documented_and_there() {
             "`{name}` is documented and never there"
         );
     }
+    let mut violations = Vec::new();
+    for one in list {
+        violations.extend(one["violations"].as_array().expect("a list"));
+    }
+    assert!(!violations.is_empty());
+    for one in violations {
+        compare(one, &document()["Violations"], &mut BTreeMap::new());
+    }
     assert_eq!(list[0]["accesses"], "stores");
     assert_eq!(list[0]["counts"]["confined"], "stores");
     assert_ne!(list[0]["counts"]["accesses"]["unconfined"], 0);
