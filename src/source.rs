@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Text for `linux` is a part of a module, and its object is verified as a module would be.
-//! Text for `hypervisor` is a program's, mapped to itself: the proof is about drivers,
+//! Text for `process` is a program's, mapped to itself: the proof is about drivers,
 //! whose stack and frames have known sizes, and does not hold for programs.
 
 use std::borrow::Cow;
@@ -19,6 +19,7 @@ use svm_verify::Contract;
 
 use command_line::assembler;
 use command_line::failure::Failure;
+use command_line::options::suit;
 
 use crate::mark;
 
@@ -31,6 +32,9 @@ const PROCESS_RUNTIME: &str = include_str!("../runtime/platform/process/process.
 /// # Errors
 /// The target takes no text, or the scheme is not for programs.
 pub fn options(options: Options) -> Result<Options, Failure> {
+    if options.target != Target::Hypervisor {
+        suit(options.scheme, options.target)?;
+    }
     match (options.target, options.scheme) {
         (Target::Hypervisor, _) => {
             let why = "for a hypervisor, text must become an object: give -o FILE.o";

@@ -18,7 +18,7 @@ use clap::Args;
 use command_line::failure::Failure;
 use command_line::input;
 use command_line::options::{
-    LeftOut, accesses, agree, processor, processor_of, scheme, target_among,
+    LeftOut, accesses, agree, processor, processor_of, scheme, suit, target_among,
 };
 use command_line::output::{self, Destination};
 use svm_rewrite::{Accesses, Processor, Scheme, Target};
@@ -132,6 +132,9 @@ impl Opts {
         refuse_clashes(&jobs, report_to.as_ref(), read.map(PathBuf::as_path))?;
         refuse_terminal(&jobs)?;
         processor_of(self.processor, self.scheme)?;
+        if let Some(target) = self.target {
+            suit(self.scheme, target)?;
+        }
         for job in &jobs {
             agree(self.accesses, self.target_of(job))?;
         }

@@ -9,7 +9,7 @@ use clap::Args;
 use command_line::codes::CommandCode;
 use command_line::failure::{Failure, Status};
 use command_line::input::{self, Input};
-use command_line::options::{Format, accesses, agree, scheme, target_among};
+use command_line::options::{Format, accesses, agree, scheme, suit, target_among};
 use command_line::output;
 use command_line::text::count;
 use elf_loader::Object;
@@ -144,6 +144,9 @@ impl Opts {
     /// Verifies all files.
     pub fn run(self) -> Result<(), Failure> {
         agree(self.accesses, self.target)?;
+        if let Some(scheme) = self.scheme {
+            suit(scheme, self.target)?;
+        }
         let contract = self.contract();
         let files = inputs::expand(&self.files, self.files_from.as_deref(), None)?;
         if files.is_empty() {

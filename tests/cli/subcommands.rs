@@ -109,6 +109,48 @@ fn explain_takes_codes_in_any_case() {
 }
 
 #[test]
+fn options_that_do_not_go_together_are_wrong_usage() {
+    let sandbox = Sandbox::with_driver();
+    sandbox.write("x.s", "nop\n");
+    let commands = [
+        "rewrite --target linux --scheme window driver.o -o out.o",
+        "rewrite --target process --scheme window32 driver.o -o out.o",
+        "rewrite --scheme window x.s -o out.s",
+        "explain --target linux --scheme window driver.o",
+        "verify --target linux --scheme window32 driver.o",
+        "cc --target linux --scheme window -- gcc -c x.c",
+        "rewrite --accesses stores driver.o -o -",
+    ];
+    for command in commands {
+        let outcome = sandbox.run(&command.split(' ').collect::<Vec<_>>());
+        assert_eq!((outcome.status, outcome.text()), (2, ""), "{command}");
+        let said = &outcome.stderr;
+        let expected = [
+            "twin: --scheme window",
+            "twin: --accesses stores is not for",
+        ];
+        assert!(
+            expected.iter().any(|e| said.starts_with(e)) && said.contains("; use --"),
+            "{command}: {said}"
+        );
+    }
+    assert_eq!(sandbox.names(), ["driver.o", "x.s"]);
+}
+
+/// What to do was said of another object than this.
+#[test]
+fn an_object_of_a_program_is_refused_for_what_was_asked() {
+    let sandbox = Sandbox::with_driver();
+    let outcome = sandbox.run(&["rewrite", "--target", "process", "driver.o", "-o", "out.o"]);
+    assert_eq!(outcome.status, 1);
+    assert_eq!(
+        outcome.stderr,
+        "driver.o: programs are rewritten only as assembly text, which shows their jump tables; \
+         use `twin cc` [options]; choose others, as the reason says\n"
+    );
+}
+
+#[test]
 fn explain_lists_every_code() {
     let sandbox = Sandbox::new();
     let list = sandbox.run(&["explain", "--codes"]).ok();

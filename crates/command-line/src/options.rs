@@ -79,6 +79,23 @@ pub fn processor_of(asked: Option<Processor>, scheme: Scheme) -> Result<Processo
     Err(Failure::Usage(why))
 }
 
+/// Refuses a scheme that code for the target cannot have.
+///
+/// # Errors
+/// Why, and what to do.
+pub fn suit(scheme: Scheme, target: Target) -> Result<(), Failure> {
+    if scheme.serves(target) {
+        return Ok(());
+    }
+    let why = format!(
+        "--scheme {} is not for `{}`: its window is a hypervisor's to lay out; use --scheme {}",
+        scheme.as_str(),
+        target.as_str(),
+        Scheme::Stlb.as_str(),
+    );
+    Err(Failure::Usage(why))
+}
+
 /// Refuses to translate stores alone for a target whose addresses lead elsewhere.
 ///
 /// # Errors

@@ -142,16 +142,18 @@ pub fn decide<'a>(
     if !suits(options.scheme, options.target) {
         let reason = match options.row().has_checks() {
             true => "its checks have absolute addresses, which the target cannot have",
-            false => "the scheme's window is a hypervisor's; use --target hypervisor",
+            false => {
+                "the scheme's window is a hypervisor's; use --target hypervisor, or --scheme stlb"
+            }
         };
-        return Err(vec![Refusal::of_object(RefusalCode::Unsupported, reason)]);
+        return Err(vec![Refusal::of_object(RefusalCode::Options, reason)]);
     }
     if !options.processor.serves(options.scheme) {
-        return Err(vec![Refusal::of_object(RefusalCode::Unsupported, NO_PEXT)]);
+        return Err(vec![Refusal::of_object(RefusalCode::Options, NO_PEXT)]);
     }
     let target = targets::of(options.target);
     if options.accesses == Accesses::Stores && !target.code.translates_to_itself {
-        return Err(vec![Refusal::of_object(RefusalCode::Unsupported, LOADS)]);
+        return Err(vec![Refusal::of_object(RefusalCode::Options, LOADS)]);
     }
     (target.check_object)(lifted.object).map_err(|refusal| vec![refusal])?;
     // Control flow, what each instruction is, what is live before it.

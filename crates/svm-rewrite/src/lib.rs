@@ -80,7 +80,7 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
     let target = targets::of(options.target);
     let prepare = target
         .prepare
-        .map_err(|reason| vec![Refusal::of_object(RefusalCode::Machine, reason)])?;
+        .map_err(|reason| vec![Refusal::of_object(RefusalCode::Options, reason)])?;
     // The object's code as instructions, functions and branch targets.
     let lifted = lift::lift(object)?;
     let hints = Hints::of_object(&lifted);

@@ -160,7 +160,7 @@ fn not_for_a_hypervisor() {
             ..options(Target::Hypervisor, Accesses::Stores)
         };
         let refusals = rewrite(&object, options).expect_err("it has dom0's addresses");
-        assert_eq!(refusals[0].code, RefusalCode::Unsupported);
+        assert_eq!(refusals[0].code, RefusalCode::Options);
         assert!(
             refusals[0].to_string().contains("--target linux"),
             "{}",

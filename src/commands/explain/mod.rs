@@ -13,7 +13,7 @@ use clap::Args;
 use command_line::codes::{AnyCode, CommandCode};
 use command_line::failure::Failure;
 use command_line::input::{Input, is_stdin};
-use command_line::options::{accesses, agree, processor, processor_of, scheme, target_among};
+use command_line::options::{accesses, agree, processor, processor_of, scheme, suit, target_among};
 use command_line::output::{self, Destination, Pending};
 use elf_loader::{Object, Place};
 use svm_rewrite::{Accesses, Options, Processor, Scheme, Site, Target};
@@ -88,6 +88,7 @@ impl Opts {
             return code::list();
         };
         agree(self.accesses, self.target)?;
+        suit(self.scheme, self.target)?;
         match code::meant(file) {
             Some(code) => code::print(code),
             None => {

@@ -5,6 +5,7 @@ use std::num::NonZero;
 use command_line::assembler;
 use command_line::failure::Failure;
 use command_line::input::Input;
+use command_line::options::agree;
 use command_line::output::{self, Destination, Pending};
 use elf_loader::archive::{self, Member};
 use svm_rewrite::{Options, Target};
@@ -155,6 +156,8 @@ impl Work<'_> {
     /// An object: rewritten, marked, serialised, verified.
     fn make(&self, input: &Input) -> Result<Made, Failure> {
         let target = self.target();
+        // Of standard output it is not known before that an object goes there.
+        agree(self.opts.accesses, target)?;
         let demanded = (!self.opts.no_verify).then(|| self.opts.contract(target));
         let made = object::make(input, self.options(target), demanded)?;
         let sites = match &self.report {

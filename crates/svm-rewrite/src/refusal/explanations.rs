@@ -11,10 +11,16 @@ pub(crate) fn explanation(code: RefusalCode) -> Explanation {
     use Example::{Assembly, Text};
     let (meaning, why, remedy, example) = match code {
         RefusalCode::Machine => (
-            "The object is for another machine, word size or target than can be rewritten.",
+            "The object is for another machine or word size than can be rewritten.",
             "Registers, calling convention, relocations and the sequences that translate belong to one machine; those of x86-64 say nothing about another.",
-            "Give an x86-64 relocatable object (`gcc -c -m64`). For a target, give one that `twin rewrite --help` lists.",
+            "Give an x86-64 relocatable object (`gcc -c -m64`).",
             Text("$ gcc -m32 -c driver.c && twin rewrite driver.o -o driver.twin.o"),
+        ),
+        RefusalCode::Options => (
+            "The target, the scheme, the accesses, the processor or the kind of input that were asked for do not go together.",
+            "A window is laid out by a hypervisor; a load that stays as it is would read the hypervisor's memory there. An object of a program does not show where its indirect jumps lead; its text does.",
+            "Choose as the message says. Programs are rewritten by `twin cc`, or as text.",
+            Text("$ twin rewrite --target process program.o -o program.twin.o"),
         ),
         RefusalCode::TooMany => (
             "The object has more than 4,194,304 instructions, some 16 MiB of code; more than 65,536 string instructions; or more than 100,000 places that are refused, of which the others are listed. Or the rewritten code has more than the verifier takes.",

@@ -31,6 +31,9 @@ codes! {
     /// The object is for a machine or word size that cannot be rewritten yet.
     Machine = "machine",
         "give an x86-64 relocatable object";
+    /// What is asked for does not go together: target, scheme, accesses, processor, input.
+    Options = "options",
+        "choose others, as the reason says";
     /// The object was made by the rewriter.
     AlreadyRewritten = "already-rewritten",
         "give the original object, not the rewritten one";
