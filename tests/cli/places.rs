@@ -3,7 +3,7 @@
 use crate::sandbox::Sandbox;
 
 /// Lines from the third on, the line that is refused, and words of the reason.
-const REFUSED: [(&str, u32, &str); 25] = [
+const REFUSED: [(&str, u32, &str); 30] = [
     // The address is computed again by the slow path, behind the function.
     ("mov 1f(%rdi), %rax\n1:", 3, "by a place in the text"),
     ("nop\n1: mov 1b(%rdi), %rax", 4, "by a place in the text"),
@@ -26,6 +26,24 @@ const REFUSED: [(&str, u32, &str); 25] = [
     ("movabs $f+1, %rax", 3, "by a distance"),
     ("movabs $.+10, %rax", 3, "by a distance"),
     (".byte 0x48, 0x8d, 0x05, 5, 0, 0, 0", 3, "by a distance"),
+    // A line that stays has the new length, a sequence the old one.
+    ("1: nop\n2: movb $(2b-1b), (%rdi)", 4, "a length of code"),
+    ("1: nop\n2: mov 2b-1b(%rdi), %rax", 4, "a length of code"),
+    (
+        ".set n, 2f-1f\n1: nop\n2: movl $n, (%rdi)",
+        5,
+        "a length of code",
+    ),
+    (
+        ".set n, m+1\n.set m, 2f-1f\n1: nop\n2: movl $n, (%rdi)",
+        6,
+        "a length of code",
+    ),
+    (
+        "1: nop\n2: cmp $(2b-1b), %ecx\nmov %rax, (%rdi)\nja f",
+        4,
+        "a length of code",
+    ),
     // Bytes of a replaced instruction.
     (
         "1: mov 0x1000(%rdi), %rax\n.reloc 1b+3, R_X86_64_32S, a",
@@ -57,7 +75,11 @@ const REFUSED: [(&str, u32, &str); 25] = [
 ];
 
 /// What is like these and is accepted.
-const ACCEPTED: [&str; 9] = [
+const ACCEPTED: [&str; 11] = [
+    // A line that stays is counted again.
+    "1: nop\n2: mov $(2b-1b), %ecx",
+    // A length of data does not change.
+    "movl $(.Le-.Ls), (%rdi)\nret\n.data\n.Ls: .quad 0\n.Le: .text",
     "mov a(%rdi), %rax",
     ".set p, a\nmov p+8(%rdi), %rax",
     ".set n, 8\nmov n(%rdi), %rax\n.set n, 16\nmov n(%rdi), %rax",

@@ -21,6 +21,7 @@ mod directives;
 mod distances;
 mod expand;
 mod format;
+mod lengths;
 mod marks;
 mod moved;
 mod number;
@@ -46,6 +47,7 @@ use crate::analyse::flow::Hints;
 use crate::decide::{Options, decide};
 use crate::encode::sites;
 use crate::explain::stats::Stats;
+use crate::plan::Flags;
 use crate::refusal::{Refusal, RefusalCode};
 use crate::{lift, targets};
 pub use expand::{Expansion, expand, same};
@@ -187,6 +189,13 @@ impl<'t> Source<'t> {
         })?;
         // --- all decisions about code are made; the rest prints ---
         let code = sites::emit(&decided.decisions(options), target.closes_calls);
+        let sites = code.functions.iter().flat_map(|f| &f.sites);
+        let repeated = decided.plans.iter().filter_map(|plan| match plan.flags {
+            Flags::Recompute(compare) => Some(compare),
+            Flags::Dead | Flags::Save(_) => None,
+        });
+        let replaced = sites.map(|site| site.inst).chain(repeated);
+        self.none(&lengths::find(self.text, &statements, &tie, replaced))?;
         let input = print::Input {
             text: self.text,
             statements: &statements,

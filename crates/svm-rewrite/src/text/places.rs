@@ -104,7 +104,7 @@ fn number(token: &[u8]) -> Option<bool> {
 }
 
 /// The names and numbers of an expression, without what follows `@`, and registers.
-fn tokens(expression: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(super) fn tokens(expression: &[u8]) -> impl Iterator<Item = &[u8]> {
     let symbol = |b: &u8| {
         b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'$' | b'@' | b'%') || *b >= 128
     };
@@ -117,7 +117,7 @@ fn tokens(expression: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// Labels in sections of code, and references to numeric ones, which may be.
-fn labels_of_code<'t>(text: &'t [u8], statements: &[Statement]) -> HashSet<&'t [u8]> {
+pub(super) fn labels_of_code<'t>(text: &'t [u8], statements: &[Statement]) -> HashSet<&'t [u8]> {
     let mut sections = Sections::default();
     let mut labels = HashSet::default();
     for statement in statements {

@@ -1,0 +1,117 @@
+//! Lengths of code as operands of instructions that are replaced:
+//!
+//! ```text
+//!     movl $(1b-0b), (%rdi)      the sequence has the number that the object had
+//!     mov  $(1b-0b), %ecx        the line stays, and the assembler counts again
+//! ```
+//!
+//! A length is counted again where its line stays. A sequence is made of the instruction that
+//! was assembled, so it has the old number, and the two differ. Such an instruction is refused,
+//! and a comparison that would be repeated.
+
+use foldhash::{HashMap, HashSet};
+
+use super::operand;
+use super::places::{labels_of_code, tokens};
+use super::print::Obstacle;
+use super::statement::{Statement, StatementKind};
+use super::tie::Tie;
+use crate::lift::InstIdx;
+use crate::refusal::RefusalCode;
+
+/// Finds the instructions among `replaced` that have a length of code for an operand.
+pub fn find(
+    text: &[u8],
+    statements: &[Statement],
+    tie: &Tie,
+    replaced: impl Iterator<Item = InstIdx>,
+) -> Vec<Obstacle> {
+    let mut lengths = None;
+    let found = replaced.filter_map(|i| {
+        let k = tie.statement(i)?;
+        let operands = statements[k.0 as usize].rest(text);
+        if !may_be_length(operands) {
+            return None;
+        }
+        let lengths = lengths.get_or_insert_with(|| Lengths::find(text, statements));
+        lengths.are_in(operands).then(|| Obstacle {
+            at: k,
+            code: RefusalCode::Statement,
+            reason: "a length of code, which changes when the code is rewritten; load it into a \
+                     register by `mov`"
+                .to_owned(),
+        })
+    });
+    let mut found: Vec<Obstacle> = found.collect();
+    found.sort_by_key(|obstacle| obstacle.at);
+    found
+}
+
+/// Whether operands may name a label or a symbol besides registers: most name none.
+fn may_be_length(operands: &[u8]) -> bool {
+    names(operands).next().is_some()
+}
+
+/// The names in an expression, without numbers.
+fn names(expression: &[u8]) -> impl Iterator<Item = &[u8]> {
+    tokens(expression).filter(|token| {
+        let direction = matches!(token.last(), Some(b'b' | b'f'));
+        !token[0].is_ascii_digit() || direction && !token.starts_with(b"0x")
+    })
+}
+
+/// What is a length of code in a text.
+struct Lengths<'t> {
+    labels: HashSet<&'t [u8]>,
+    /// Symbols that have one for a value.
+    symbols: HashSet<&'t [u8]>,
+}
+
+impl<'t> Lengths<'t> {
+    fn find(text: &'t [u8], statements: &[Statement]) -> Lengths<'t> {
+        let mut lengths = Lengths {
+            labels: labels_of_code(text, statements),
+            symbols: HashSet::default(),
+        };
+        // A symbol may be assigned before those that its value names.
+        let mut users: HashMap<&[u8], Vec<&[u8]>> = HashMap::default();
+        let mut found = Vec::new();
+        for statement in statements {
+            let rest = statement.rest(text);
+            let symbol = match (statement.kind, statement.name(text)) {
+                (StatementKind::Assignment, name) => name,
+                (StatementKind::Directive, b".set" | b".equ" | b".equiv" | b".eqv") => {
+                    names(rest).next().unwrap_or_default()
+                }
+                _ => continue,
+            };
+            if lengths.are_in(rest) {
+                found.push(symbol);
+            }
+            for name in names(rest).filter(|name| *name != symbol) {
+                users.entry(name).or_default().push(symbol);
+            }
+        }
+        while let Some(symbol) = found.pop() {
+            if lengths.symbols.insert(symbol) {
+                found.extend(users.remove(symbol).into_iter().flatten());
+            }
+        }
+        lengths
+    }
+
+    /// Whether an expression is a difference with a label of code, or names such a length.
+    fn are_in(&self, expression: &[u8]) -> bool {
+        let expression = &*operand::without_comments(expression);
+        let is_label = |name: &[u8]| match name.split_last() {
+            Some((b'.', [])) => true,
+            Some((b'b' | b'f', number)) if number.iter().all(u8::is_ascii_digit) => {
+                self.labels.contains(number) || self.labels.contains(name)
+            }
+            _ => self.labels.contains(name),
+        };
+        let labels = names(expression).filter(|name| is_label(name)).count();
+        names(expression).any(|name| self.symbols.contains(name))
+            || labels >= 2 && expression.contains(&b'-')
+    }
+}
