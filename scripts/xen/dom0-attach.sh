@@ -31,10 +31,13 @@ run_guest 2
 
 # ---- Taken back in the middle --------------------------------------------------------
 
-# Two guests at once. Their connections outlive it: what is lost meanwhile is sent again.
+# Two guests at once. Their connections outlive it: what is lost meanwhile is sent again. An echo
+# is not.
 if start_guest 3 && start_guest 4; then
     connected 3
     connected 4
+    pinged 3
+    pinged 4
     await_traffic both/moving
     tell 30 both/detach detach 1
     is interface -

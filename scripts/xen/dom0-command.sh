@@ -146,7 +146,7 @@ fi
 
 # A guest's interface is still there: the driver goes, dom0's modules stay.
 if start_guest 2; then
-    await 240 guest2/pinged grep -q '^@ok ping' "$(console_of 2)"
+    pinged 2
     says 0 detach/guest 'shut these guests down' twin xen detach eth0
     ! in_xen && loaded twin_dom0
     step detach/guest/modules-stay $? "$(xen-livepatch list | grep -c '^twin ') payloads"

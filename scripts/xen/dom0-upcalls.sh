@@ -16,11 +16,6 @@ all_answered() {
     [ "$(status_of upcalls)" = "$(status_of upcalls-answered)" ]
 }
 
-# pinged N: guest N has had all its replies, and goes on to its transfers.
-pinged() {
-    await 240 "guest$1/pinged" grep -q '^@ok ping' "$(console_of "$1")"
-}
-
 if start_guest 1; then
     connected 1
     pinged 1

@@ -125,6 +125,11 @@ connected() {
     await 240 "guest$1/connected" grep -q '^@ok carrier' "$(console_of "$1")"
 }
 
+# pinged N: guest N has had all its replies, and goes on to its transfers.
+pinged() {
+    await 240 "guest$1/pinged" grep -q '^@ok ping' "$(console_of "$1")"
+}
+
 # moved NUMBER: whether the driver inside Xen has received so many frames.
 moved() {
     [ "$(status_of received)" -ge "$1" ]
