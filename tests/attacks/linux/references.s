@@ -476,3 +476,97 @@ ret
 sub $8, %rsp
 1: add $8, %rsp
 ret
+
+### a pointer to a local function that begins inside an instruction
+# refuse: P2-target
+# from: kernel/module/main.c, do_init_module: what data names is called
+movabs $0xc390, %rax
+ret
+.type g,@function
+.set g, f + 2
+.section .gnu.linkonce.this_module,"aw"
+.skip 312
+.quad g
+.section .modinfo,"a"
+.asciz "vermagic=6.1.0-18-amd64 SMP preempt mod_unload modversions "
+.text
+
+### a pointer to a local function that begins where its section ends
+# refuse: P2-target
+# from: Linux 6.1 kernel/module/main.c, layout_sections: there is the next section's code
+ret
+.section .text.e,"ax",@progbits
+ret
+.type e,@function
+e:
+.data
+.quad e
+.text
+
+### a pointer far from its symbol's section, where code is
+# refuse: P2-target
+# from: Linux 6.1 kernel/module/main.c, layout_sections: text and data are one block of pages
+ret
+.section .rodata,"a"
+d: .quad 0
+.data
+.quad d - 0x1000
+.text
+
+### a pointer far behind its symbol's section, where code is that is gone later
+# refuse: P2-target
+# from: ibid.
+ret
+.data
+d: .quad d + 0x2000
+.text
+
+### an address of 32 bits far from its symbol's section
+# refuse: P2-target
+# from: ibid.
+ret
+.section .rodata,"a"
+d: .quad 0
+.data
+.long d - 0x1000, -1
+.text
+
+### an exported name of a place before its section
+# refuse: P2-target
+# from: ibid., and include/linux/export-internal.h: a distance from the field
+ret
+.section .rodata,"a"
+d: .quad 0
+.section __ksymtab,"a"
+.long d - 0x1000 - ., 0, 0
+.text
+
+### a pointer to the end of an array
+# accept
+# from: every compiler
+ret
+.section .rodata,"a"
+d: .quad 0
+.data
+.quad d + 8
+.text
+
+### code, called by way of a symbol of data that is far from it
+# refuse: P2-target
+# from: ibid.
+lea d - 0x1000(%rip), %rax
+call *%rax
+ret
+.section .rodata,"a"
+d: .quad 0
+.text
+
+### the address of a place before an array, from which it is counted
+# accept
+# from: gcc, for an index that begins at 8
+{T:d-64(,%rdi,8)}
+mov (%rax), %rax
+ret
+.data
+d: .quad 0
+.text

@@ -9,13 +9,15 @@
 
 use std::collections::HashSet;
 
-use elf_loader::consts::{R_X86_64_PC32, R_X86_64_PLT32, SHF_ALLOC, SHF_WRITE};
+use elf_loader::consts::{
+    R_X86_64_32, R_X86_64_32S, R_X86_64_64, R_X86_64_PC32, R_X86_64_PLT32, SHF_ALLOC, SHF_WRITE,
+};
 use elf_loader::special::{self, SpecialKind};
 use elf_loader::{Place, Relocation, Role, Section, SectionId};
 
 use crate::domain::bounds;
 use crate::findings::{Findings, ViolationCode};
-use crate::insn::{Access, CodeAt, Disassembly, Insn, Op, Origin, Routine};
+use crate::insn::{Access, CodeAt, Disassembly, GprSet, Insn, Op, Origin, Routine};
 use crate::object::module::RUNTIME;
 use crate::object::{Image, Meaning};
 
@@ -150,7 +152,8 @@ impl<'o> References<'_, 'o> {
                 ),
                 Meaning::Code(at) => {
                     let at = moved(at, r.addend);
-                    if self.functions.contains(&at) {
+                    // A symbol alone makes no function: an instruction has to start there.
+                    if self.functions.contains(&at) && self.disassembly.at(at).is_some() {
                         self.found.functions.push(at);
                         continue;
                     }
@@ -166,10 +169,30 @@ impl<'o> References<'_, 'o> {
                     ViolationCode::Metadata,
                     "data refers to a table of the kernel's",
                 ),
+                Meaning::Data(to, at) if loaded && self.leaves(section, r, to, at) => {
+                    let reason = "data refers to a place outside its symbol's section, where code may be; name a symbol of the section that is meant";
+                    (ViolationCode::Target, reason)
+                }
                 _ => continue,
             };
             self.findings.at(id, r.offset, code, reason);
         }
+    }
+
+    /// Whether an address in data is outside the section of its symbol. Up to Linux 6.3 the
+    /// kernel puts code and data one behind the other (`layout_sections`,
+    /// kernel/module/main.c), so it may be one of code, of any byte. Where the field has a
+    /// distance, only an exported symbol's is surely one from the field itself: another may
+    /// be one from the start of a table.
+    fn leaves(&self, section: &Section<'_>, r: &Relocation, to: SectionId, at: i64) -> bool {
+        let address = matches!(r.kind, R_X86_64_64 | R_X86_64_32 | R_X86_64_32S);
+        let place = at.wrapping_add(r.addend);
+        (address || section.name.starts_with("__ksymtab")) && !self.is_in(to, place)
+    }
+
+    /// Whether a place is in a section, or its end.
+    fn is_in(&self, id: SectionId, place: i64) -> bool {
+        bounds::in_section(place, 0, self.image.object.section(id).size as i64)
     }
 
     /// References from relocated operands of a code section; those of branches
@@ -233,6 +256,13 @@ impl<'o> References<'_, 'o> {
                 ViolationCode::Metadata,
                 "the address of a table of the kernel's",
             )),
+            // As a number it is good, but it may be the address of any byte of code.
+            Meaning::Data(data, at)
+                if is_address(insn) && !self.is_in(data, at.wrapping_add(distance)) =>
+            {
+                self.found.labels.insert(n);
+                None
+            }
             Meaning::Routine(_) if accessed => {
                 let inside = (0..KERNEL_SYMBOL).contains(&distance);
                 (!inside).then_some((ViolationCode::AddressForm, "a place far from the symbol"))
@@ -281,6 +311,15 @@ impl<'o> References<'_, 'o> {
                 self.findings.at(id, u64::from(insn.at), code, reason);
             }
         }
+    }
+}
+
+/// Whether an instruction puts an address into a register as it is. With registers in it, it is
+/// counted from there, as of an array whose index does not begin at zero.
+fn is_address(insn: &Insn) -> bool {
+    match insn.op {
+        Op::Lea { inputs, .. } => inputs == GprSet::NONE,
+        op => matches!(op, Op::Constant { .. }),
     }
 }
 
