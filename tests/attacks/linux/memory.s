@@ -10,3 +10,12 @@ ret
 {T:(%rdi)}
 mov (%rax), %rax
 ret
+
+### the checksums of symbols, in newer kernels
+# refuse: P1-address-form
+# from: Linux 6.14 kernel/module/main.c, rewrite_section_headers
+mov v(%rip), %eax
+ret
+.section __version_ext_crcs,"a"
+v: .long 0
+.text

@@ -1519,3 +1519,33 @@ ret
 .type h,@function
 h: ret
 .text
+
+### code in a table of checksums of newer kernels, which is gone when the module runs
+# refuse: object-section
+# from: Linux 6.14 kernel/module/main.c, rewrite_section_headers
+call h
+ret
+.section __version_ext_crcs,"ax",@progbits
+.type h,@function
+h: ret
+.text
+
+### the same among the names
+# refuse: object-section
+# from: ibid.
+call h
+ret
+.section __version_ext_names,"ax",@progbits
+.type h,@function
+h: ret
+.text
+
+### code in a section that the kernel puts where no code runs
+# refuse: object-section
+# from: Linux 6.13 lib/codetag.c, codetag_alloc_module_section
+call h
+ret
+.section .codetag.alloc_tags,"ax",@progbits
+.type h,@function
+h: ret
+.text

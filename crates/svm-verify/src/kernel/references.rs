@@ -25,12 +25,16 @@ use crate::object::{Image, Meaning};
 /// object does not have the symbol's size.
 pub const KERNEL_SYMBOL: i64 = 1 << 20;
 
+const GONE: &str = "a section that is gone when the module runs";
+
 /// Sections that are data for the kernel alone, which reads them from the file
 /// (`rewrite_section_headers`, kernel/module/main.c) or makes a copy of them for each
 /// processor.
-const KERNELS: [(&str, &str); 3] = [
-    (".modinfo", "a section that is gone when the module runs"),
-    ("__versions", "a section that is gone when the module runs"),
+const KERNELS: [(&str, &str); 5] = [
+    (".modinfo", GONE),
+    ("__versions", GONE),
+    ("__version_ext_crcs", GONE),
+    ("__version_ext_names", GONE),
     (".data..percpu", "per-CPU data, which only %gs reaches"),
 ];
 

@@ -39,14 +39,19 @@ pub const RUNTIME: [&str; 3] = [
 ];
 
 /// Sections that are data for the kernel, whatever their flags (kernel/module/main.c). Symbols
-/// in `.data..percpu` are places in per-CPU memory (`simplify_symbols`), `.modinfo` and
-/// `__versions` are not loaded (`rewrite_section_headers`), and into the last one it writes
-/// before code is protected. Those of its tables are judged with the tables.
-const KERNELS: [&str; 4] = [
+/// in `.data..percpu` are places in per-CPU memory (`simplify_symbols`), `.modinfo` and the
+/// versions of symbols are not loaded (`rewrite_section_headers`, with the second and third name
+/// since Linux 6.14). Into `.gnu.linkonce.this_module` it writes before code is protected, and
+/// the last one has memory of its own, which is not executable (`codetag_alloc_module_section`,
+/// lib/codetag.c, since Linux 6.13). Those of its tables are judged with the tables.
+const KERNELS: [&str; 7] = [
     ".data..percpu",
     ".modinfo",
     "__versions",
+    "__version_ext_crcs",
+    "__version_ext_names",
     ".gnu.linkonce.this_module",
+    ".codetag.alloc_tags",
 ];
 
 /// Sorts the sections: fills [`Image::code`].
