@@ -1107,3 +1107,107 @@ ret
 .short 20
 .byte 9b-1b, 3b-2b
 .popsection
+
+### a call of what stands behind the replacement, which newer kernels take for a part of it
+# refuse: P2-metadata
+# from: Linux 6.5 arch/x86/kernel/alternative.c, need_reloc: the target is not moved
+1: call g
+9: ret
+.pushsection .altinstr_replacement,"ax"
+2: call 3f
+3: ret
+.popsection
+.pushsection .altinstructions,"a"
+.long 1b - ., 2b - .
+.short 20
+.byte 9b-1b, 3b-2b
+.popsection
+
+### a jump there
+# refuse: P2-metadata
+# from: ibid.
+1: mov $8, %ecx
+9: ret
+.pushsection .altinstr_replacement,"ax"
+2: .byte 0xe9, 0, 0, 0, 0
+3: ret
+.popsection
+.pushsection .altinstructions,"a"
+.long 1b - ., 2b - .
+.short 20
+.byte 9b-1b, 3b-2b
+.popsection
+
+### a call of what stands behind the replacement in the next section
+# refuse: P2-metadata
+# from: ibid.
+1: call g
+9: ret
+.pushsection .altinstr_replacement,"ax"
+2: call h
+3:
+.popsection
+.pushsection .text.h,"ax",@progbits
+.type h,@function
+h: ret
+.popsection
+.pushsection .altinstructions,"a"
+.long 1b - ., 2b - .
+.short 20
+.byte 9b-1b, 3b-2b
+.popsection
+
+### a call of a function further behind
+# accept
+# from: ibid.
+1: call g
+9: ret
+.pushsection .altinstr_replacement,"ax"
+2: call 4f
+3: nop
+4: ret
+.popsection
+.pushsection .altinstructions,"a"
+.long 1b - ., 2b - .
+.short 20
+.byte 9b-1b, 3b-2b
+.popsection
+
+### an exchange with r8, which kernels take for a nop, in a site
+# refuse: P2-metadata
+# from: Linux 6.5 arch/x86/kernel/alternative.c, insn_is_nop: the opcode 0x90 with any REX
+1: xchg %rax, %r8
+nop
+9: ret
+.pushsection .altinstructions,"a"
+.long 1b - ., 1b - .
+.short 20
+.byte 9b-1b, 0
+.popsection
+
+### the same in a replacement
+# refuse: P2-metadata
+# from: ibid.
+1: nop; nop; nop
+9: ret
+.pushsection .altinstr_replacement,"ax"
+2: xchg %rax, %r8
+3:
+.popsection
+.pushsection .altinstructions,"a"
+.long 1b - ., 2b - .
+.short 20
+.byte 9b-1b, 3b-2b
+.popsection
+
+### an exchange with r9, which none takes for one
+# accept
+# from: ibid.
+1: xchg %rax, %r9
+nop
+9: ret
+.pushsection .altinstructions,"a"
+.long 1b - ., 1b - .
+.short 20
+.byte 9b-1b, 0
+.popsection

@@ -4,9 +4,9 @@
 //! tests a feature of the processor. If the processor has it, the kernel copies the
 //! replacement over the site and fills up with nops. Up to Linux 6.3 it changes the copy in two
 //! cases: a replacement that is nothing but a `call rel32`, or nothing but a `jmp rel32`,
-//! keeps its target (`recompute_jump`); later kernels do so in more cases
-//! (`__apply_relocation`). Then it replaces the short nops at the site by long ones
-//! (`optimize_nops`), whether the site was replaced or not.
+//! keeps its target (`recompute_jump`); later kernels do so in more cases, but not where the
+//! target is the replacement's own end (`__apply_relocation`). Then it replaces the short nops
+//! at the site by long ones (`optimize_nops`), whether the site was replaced or not.
 //!
 //! Linux 6.10 and later nest alternatives: entries for one site may have different lengths,
 //! and the kernel takes the longest for all. Here the difference must be nops, so that it
@@ -39,12 +39,12 @@ use std::ops::Range;
 
 use elf_loader::SectionId;
 use elf_loader::special::{Entry, EntryData, SpecialKind};
-use iced_x86::{Decoder, DecoderOptions, EncodingKind, FlowControl, Instruction, Mnemonic};
+use iced_x86::{Code, Decoder, DecoderOptions, EncodingKind, FlowControl, Instruction, Mnemonic};
 
 use super::reader::{Reader, SectionPlace};
 use super::{Patches, prefixes};
 use crate::findings::{Findings, ViolationCode};
-use crate::insn::{CodeAt, Insn, Op};
+use crate::insn::{BranchTarget, CodeAt, Insn, Op};
 
 /// Most bytes of a site (`MAX_PATCH_LEN`, arch/x86/kernel/alternative.c).
 const LONGEST: u8 = 254;
@@ -139,6 +139,15 @@ impl Ranges {
         }
         if !moves(reader, replacement.clone()) {
             return Err("the replacement means something else where it is copied to");
+        }
+        let mut both = site.clone().chain(replacement.clone());
+        if both.any(|n| looks_like_a_nop(reader, n)) {
+            return Err("an exchange with %r8, which kernels take for a nop");
+        }
+        if leads_behind(reader, replacement.clone()) {
+            return Err(
+                "the replacement leads to its own end, which newer kernels take for the site's",
+            );
         }
         self.list.push(Alternative {
             table,
@@ -370,6 +379,26 @@ fn moves(reader: &Reader<'_, '_>, replacement: Range<u32>) -> bool {
     }
 }
 
+/// Whether a replacement leads to the place behind itself. Linux 6.3 and later do not move such a
+/// target: it counts as one inside (`need_reloc`), so that control goes on behind the site. Behind
+/// the last instruction of a section may be the first one of any other.
+fn leads_behind(reader: &Reader<'_, '_>, replacement: Range<u32>) -> bool {
+    let disassembly = reader.disassembly;
+    let last = replacement
+        .last()
+        .and_then(|n| Some((n, disassembly.get(n)?)));
+    let Some((n, last)) = last else {
+        return false;
+    };
+    let (Op::Call(BranchTarget::Insn(to)) | Op::Jump(BranchTarget::Insn(to))) = last.op else {
+        return false;
+    };
+    match disassembly.next(n) {
+        Some(behind) => to == behind,
+        None => disassembly.get(to).is_none_or(|to| to.at == 0),
+    }
+}
+
 /// Whether an instruction computes nothing from its own place.
 fn is_independent(reader: &Reader<'_, '_>, insn: &Insn) -> bool {
     let Some(bytes) = reader.image.bytes(insn) else {
@@ -388,6 +417,21 @@ fn is_independent(reader: &Reader<'_, '_>, insn: &Insn) -> bool {
     // To the decoder a hypercall is a call; its callee depends on no place.
     let stays = stays || matches!(decoded.mnemonic(), Mnemonic::Vmcall | Mnemonic::Vmmcall);
     stays && !decoded.is_ip_rel_memory_operand() && !looks_like_a_branch(&decoded)
+}
+
+/// Whether the kernel would write a nop over an instruction that is none: Linux 6.3 to 6.18 ask for
+/// the opcode 0x90 without the prefix f3, and not for REX.B (`insn_is_nop`).
+fn looks_like_a_nop(reader: &Reader<'_, '_>, n: u32) -> bool {
+    const OPCODE: u8 = 0x90;
+    let insn = reader.disassembly.get(n);
+    let bytes = insn.and_then(|insn| reader.image.bytes(insn));
+    bytes.filter(|b| b.ends_with(&[OPCODE])).is_some_and(|b| {
+        let decoded = Decoder::new(64, b, DecoderOptions::NONE).decode();
+        matches!(
+            decoded.code(),
+            Code::Xchg_r16_AX | Code::Xchg_r32_EAX | Code::Xchg_r64_RAX
+        )
+    })
 }
 
 /// Whether the kernel would move an instruction as a branch that is none. It asks for the
