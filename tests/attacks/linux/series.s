@@ -568,3 +568,17 @@ ret
 .data
 d: .quad 0, 0
 .text
+
+### a short static branch of kernels that have long ones alone
+# refuse: P2-metadata
+# from: Linux 5.10 arch/x86/kernel/jump_label.c, JUMP_LABEL_NOP_SIZE
+1: .byte 0x66, 0x90
+ret
+2: ret
+.pushsection __jump_table,"aw"
+.long 1b - ., 2b - .
+.quad key - .
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=5.10.0-28-amd64 SMP mod_unload modversions "
+.popsection

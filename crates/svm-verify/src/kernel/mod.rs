@@ -37,6 +37,9 @@ use reader::Reader;
 
 pub use exceptions::Fixup;
 
+/// The first kernel with static branches of 2 bytes (arch/x86/kernel/jump_label.c).
+const FIRST_WITH_SHORT: tables::Series = (5, 14);
+
 /// Paths that no branch shows, and other facts about single instructions, by instruction
 /// number.
 #[derive(Default)]
@@ -301,7 +304,7 @@ impl Patches {
     //      xchg %ax, %ax           or      jmp target      # or both of 2
     //
     // The kernel writes as many bytes as it finds (arch_jump_entry_size), so the
-    // short form must reach.
+    // short form must reach. Linux 5.13 and before know the long form alone, and stop at another.
     fn static_branch(
         &mut self,
         reader: &Reader<'_, '_>,
@@ -329,7 +332,14 @@ impl Patches {
             _ if reader.image.bytes(insn) == Some(NOP5) => true,
             _ => reader.image.bytes(insn) == Some(NOP2) && near,
         };
+        let known = insn.len == 5
+            || reader
+                .series
+                .is_none_or(|series| series >= FIRST_WITH_SHORT);
         self.before.insert(n, ways);
+        if !known {
+            return Err("a short one, which the module's kernel does not have");
+        }
         fits.then_some(())
             .ok_or("neither a nop nor a jump to its target, of 5 bytes or of 2 that reach")
     }
