@@ -569,6 +569,86 @@ ret
 d: .quad 0, 0
 .text
 
+### padding before a function that begins with a jump's last byte in the section before
+# refuse: P2-metadata
+# from: Linux 6.15 arch/x86/kernel/callthunks.c, patch_dest: 9 bytes, in whatever section
+ret
+.section .text.a,"ax",@progbits
+.type a,@function
+a: .fill 110, 1, 0x90
+.byte 0xeb, 0x90
+.section .text.b,"ax",@progbits
+.fill 8, 1, 0x90
+.globl h
+.type h,@function
+h: ret
+.text
+
+### the same over a section between them
+# refuse: P2-metadata
+# from: ibid.
+ret
+.section .text.a,"ax",@progbits
+.type a,@function
+a: .fill 110, 1, 0x90
+.byte 0xeb, 0x90
+.section .text.m,"ax",@progbits
+.fill 8, 1, 0x90
+.section .text.b,"ax",@progbits
+.globl h
+.type h,@function
+h: ret
+.text
+
+### the same before the runtime, whose first slow path is called
+# refuse: P2-metadata
+# from: ibid.
+ret
+.section .text.a,"ax",@progbits
+.type a,@function
+a: .fill 110, 1, 0x90
+.byte 0xeb, 0x90
+.fill 16, 1, 0x90
+.text
+
+### padding of two sections before a function, all of it nops
+# accept
+# from: ibid.
+ret
+.section .text.a,"ax",@progbits
+.type a,@function
+a: ret
+.fill 8, 1, 0x90
+.section .text.b,"ax",@progbits
+.fill 8, 1, 0x90
+.globl h
+.type h,@function
+h: ret
+.text
+
+### a static branch in the padding of the section before
+# refuse: P2-metadata
+# from: ibid.
+ret
+.section .text.a,"ax",@progbits
+.type a,@function
+a: jmp 1f
+2: ret
+1: .byte 0x66, 0x90
+ret
+.fill 8, 1, 0x90
+3: .byte 0x66, 0x90
+.section .text.b,"ax",@progbits
+.fill 8, 1, 0x90
+.globl h
+.type h,@function
+h: ret
+.pushsection __jump_table,"aw"
+.long 3b - ., 2b - .
+.quad key - .
+.popsection
+.text
+
 ### a short static branch of kernels that have long ones alone
 # refuse: P2-metadata
 # from: Linux 5.10 arch/x86/kernel/jump_label.c, JUMP_LABEL_NOP_SIZE

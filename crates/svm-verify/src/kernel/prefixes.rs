@@ -11,6 +11,10 @@
 //! known of the flags, so a path through them proves nothing that it did not before. So it
 //! is enough that each of the bytes is a `nop` by itself and that nothing else may be written
 //! there.
+//!
+//! Before the first bytes of a section are the last ones of another: the kernel puts them one
+//! behind the other, and which one is before which depends on the kernel. So what may be padding at
+//! a section's end is judged as well, for the section that has most of it at its start.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -23,10 +27,13 @@ const MOST: i64 = 32;
 /// Fewer than it ever writes: `sarq $5, %gs:symbol(%rip)` alone has 9
 /// (`INCREMENT_CALL_DEPTH`, arch/x86/include/asm/nospec-branch.h).
 const FEWEST: i64 = 9;
+/// Most that it writes where it does not count calls besides: the same with an address of 32 bits.
+const USUAL: i64 = 10;
 const NOP: u8 = 0x90;
 
-/// The `nop`s before each function of the object and each place that is called in it, and where
-/// the first instruction is that is none; each once.
+/// The `nop`s before each function of the object and each place that is called in it, and those
+/// at the ends of sections that may be before one; and where the first instruction is that is
+/// none. Each once.
 pub(super) fn before_functions(
     reader: &Reader<'_, '_>,
 ) -> Vec<(CodeAt, Result<Range<u32>, &'static str>)> {
@@ -42,21 +49,98 @@ pub(super) fn before_functions(
     let functions = reader.image.globals.iter().chain(&reader.image.locals);
     let functions = functions.filter_map(|&at| disassembly.at(at));
     let entered: BTreeSet<u32> = called.chain(functions).collect();
-    let prefixes = entered.into_iter().filter_map(|to| {
-        let insn = disassembly.get(to)?;
+    let ends = Ends::new(reader);
+    // The runtime's first slow path is called, and nothing of its section is before it.
+    let mut longest = 0;
+    let mut prefixes = Vec::new();
+    for to in entered {
+        let Some(insn) = disassembly.get(to) else {
+            continue;
+        };
         let start = CodeAt {
             section: insn.section,
             offset: i64::from(insn.at),
         };
-        let data = &reader.image.section(start.section).data;
-        let before = data.get(..insn.at as usize)?.iter().rev();
-        let run = before
-            .take(MOST as usize)
-            .take_while(|b| **b == NOP)
-            .count() as i64;
-        (run >= FEWEST).then(|| (start, whole(reader, start, run, to)))
-    });
-    prefixes.collect()
+        let run = run_before(reader, start);
+        let is_first = run == start.offset;
+        if is_first {
+            longest = longest.max(run);
+        }
+        let together = is_first && may_write(run, ends.longest);
+        if run >= FEWEST || together && run > 0 {
+            prefixes.push((start, whole(reader, start, run, to)));
+        }
+    }
+    let sizes: Vec<i64> = (0..=longest).collect();
+    for (end, run) in ends.list {
+        // What is only in part at the end of one is at the end of a longer one.
+        let outside = run + ends.only_nops;
+        if !sizes.iter().any(|&inside| may_write(inside, outside)) {
+            continue;
+        }
+        let last = CodeAt {
+            offset: end.offset - 1,
+            ..end
+        };
+        if let Some(n) = disassembly.around(last) {
+            prefixes.push((end, whole(reader, end, run, n + 1)));
+        }
+    }
+    prefixes
+}
+
+/// Whether the kernel may write into the `outside` bytes before a section, whose first `inside`
+/// ones are nops before a function: if its instructions are longer than these.
+fn may_write(inside: i64, outside: i64) -> bool {
+    let all = inside + outside;
+    let usual = inside < USUAL && all >= FEWEST;
+    outside > 0 && inside < MOST && (usual || all >= 2 * FEWEST)
+}
+
+/// How many bytes before a place look like nops, at most [`MOST`].
+fn run_before(reader: &Reader<'_, '_>, place: CodeAt) -> i64 {
+    let data = &reader.image.section(place.section).data;
+    let before = usize::try_from(place.offset)
+        .ok()
+        .and_then(|at| data.get(..at));
+    let nops = before.into_iter().flatten().rev().take(MOST as usize);
+    nops.take_while(|b| **b == NOP).count() as i64
+}
+
+/// What looks like padding at the ends of sections of code.
+struct Ends {
+    /// The end of each that has some, and how many bytes.
+    list: Vec<(CodeAt, i64)>,
+    /// Bytes in sections that are nothing else.
+    only_nops: i64,
+    /// Most bytes that may be before a section.
+    longest: i64,
+}
+
+impl Ends {
+    fn new(reader: &Reader<'_, '_>) -> Ends {
+        let (mut list, mut only_nops, mut longest) = (Vec::new(), 0, 0);
+        for section in 0..reader.image.code.len() as u16 {
+            let end = CodeAt {
+                section,
+                offset: reader.image.section(section).size as i64,
+            };
+            let run = run_before(reader, end);
+            if run == end.offset {
+                only_nops += run;
+            } else {
+                longest = longest.max(run);
+            }
+            if run > 0 {
+                list.push((end, run));
+            }
+        }
+        Ends {
+            list,
+            only_nops,
+            longest: longest + only_nops,
+        }
+    }
 }
 
 /// The instructions that the `run` bytes before `start` belong to, if they are all `nop`s.
