@@ -128,6 +128,67 @@ ret
 .byte 9b-1b, 3b-2b
 .popsection
 
+### a direct call that is counted from another function
+# refuse: P2-metadata
+# from: Linux 6.8 arch/x86/kernel/alternative.c, alt_replace_call: adds how far BUG_func is
+1: call *slot(%rip)
+9: ret
+.type h,@function
+h: movabs $0xc390, %rax
+ret
+.data
+slot: .quad BUG_func + 2
+.pushsection .altinstr_replacement,"ax"
+2: call h
+3:
+.popsection
+.pushsection .altinstructions,"a"
+.long 1b - ., 2b - .
+.short 117, 2
+.byte 9b-1b, 3b-2b
+.popsection
+.text
+
+### the same, counted from another function of the kernel
+# refuse: P2-metadata
+# from: ibid.
+1: call *pv_ops+8(%rip)
+9: ret
+.pushsection .altinstr_replacement,"ax"
+2: call nop_func
+3:
+.popsection
+.pushsection .altinstructions,"a"
+.long 1b - ., 2b - .
+.short 117, 2
+.byte 9b-1b, 3b-2b
+.popsection
+
+### a direct call through a pointer of the module's own
+# refuse: P2-metadata
+# from: ibid., and callthunks.c: the call that is replaced is one of BUG_func's padding by then
+1: call *slot(%rip)
+9: ret
+movabs $0xc390, %rax
+ret
+.type h,@function
+h: ret
+.data
+slot: .quad h
+.pushsection .altinstr_replacement,"ax"
+2: call BUG_func
+3:
+.popsection
+.pushsection .altinstructions,"a"
+.long 1b - ., 2b - .
+.short 117, 2
+.byte 9b-1b, 3b-2b
+.popsection
+.pushsection .call_sites,"a"
+.long 2b - .
+.popsection
+.text
+
 ### a flag that no kernel has
 # refuse: P2-metadata
 # from: Linux 6.3 arch/x86/include/asm/alternative.h

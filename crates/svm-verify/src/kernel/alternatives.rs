@@ -19,7 +19,8 @@
 //!
 //! A site that is `call *pointer(%rip)` may be replaced by a direct call of what the pointer
 //! holds (`alt_replace_call`, Linux 6.8 and later). The kernel reads the pointer from the
-//! site's own bytes and stops if the site is anything else.
+//! site's own bytes and stops if the site is anything else. The replacement calls `BUG_func`, from
+//! which the kernel counts.
 //!
 //! The features are not known here, so the site is the original code or any of its
 //! replacements, and all are interpreted. A replacement is interpreted in its own place,
@@ -37,14 +38,14 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use elf_loader::SectionId;
 use elf_loader::special::{Entry, EntryData, SpecialKind};
+use elf_loader::{Place, SectionId};
 use iced_x86::{Code, Decoder, DecoderOptions, EncodingKind, FlowControl, Instruction, Mnemonic};
 
 use super::reader::{Reader, SectionPlace};
 use super::{Patches, prefixes};
 use crate::findings::{Findings, ViolationCode};
-use crate::insn::{BranchTarget, CodeAt, Insn, Op};
+use crate::insn::{BranchTarget, CodeAt, Insn, Op, Routine};
 
 /// Most bytes of a site (`MAX_PATCH_LEN`, arch/x86/kernel/alternative.c).
 const LONGEST: u8 = 254;
@@ -334,15 +335,32 @@ fn only_nops(reader: &Reader<'_, '_>, range: Range<u32>) -> bool {
 
 //      call *pointer(%rip)     may become      call what the pointer holds
 //
-// The kernel demands these very bytes, and a replacement of 5 bytes that is a call.
+// The kernel demands these very bytes, and a replacement of 5 bytes that is a call. It takes that
+// for a call of `BUG_func` and adds to the distance how far the pointer's target is from there, so
+// that any other call would lead to any byte. The call may by then be one of the padding before
+// `BUG_func` (callthunks_patch_module_calls), so the pointer is the kernel's, whose functions all
+// have some.
 fn calls_directly(reader: &Reader<'_, '_>, site: Range<u32>, replacement: Range<u32>) -> bool {
-    let bytes = |range: Range<u32>| {
-        let mut insns = reader.disassembly.insns[range.start as usize..range.end as usize].iter();
-        let first = insns.next()?;
-        insns.next().is_none().then(|| reader.image.bytes(first))?
+    let (Some(site), Some(replacement)) = (alone(reader, site), alone(reader, replacement)) else {
+        return false;
     };
-    matches!(bytes(site), Some([0xff, 0x15, _, _, _, _]))
-        && matches!(bytes(replacement), Some([0xe8, _, _, _, _]))
+    let is_kernels = |insn: &Insn| {
+        let r = reader.image.relocations(insn).next();
+        r.is_some_and(|r| reader.image.object.symbol(r.symbol).place == Place::Undefined)
+    };
+    matches!(reader.image.bytes(site), Some([0xff, 0x15, _, _, _, _]))
+        && is_kernels(site)
+        && matches!(reader.image.bytes(replacement), Some([0xe8, _, _, _, _]))
+        && matches!(
+            replacement.op,
+            Op::Call(BranchTarget::Routine(Routine::Imported))
+        )
+        && reader.names(replacement) == "BUG_func"
+}
+
+/// The only instruction of a range.
+fn alone<'a>(reader: &Reader<'a, '_>, range: Range<u32>) -> Option<&'a Insn> {
+    (range.len() == 1).then(|| reader.disassembly.get(range.start))?
 }
 
 /// Instructions of the site and of the replacement that are equally far from its
