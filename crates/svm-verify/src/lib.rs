@@ -192,7 +192,8 @@ fn entries<'o>(
             );
         }
     }
-    for &place in &image.globals {
+    // Kernels enter functions by their names, too, local ones among them (`kallsyms_lookup_name`).
+    for &place in image.globals.iter().chain(&image.locals) {
         if disassembly.at(place).is_none() {
             let section = image.code[usize::from(place.section)];
             let offset = u64::try_from(place.offset).unwrap_or(0);

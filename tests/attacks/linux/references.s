@@ -570,3 +570,11 @@ ret
 .data
 d: .quad 0
 .text
+
+### a local function that begins inside an instruction, which kernels call by its name
+# refuse: P2-target
+# from: Linux 6.2 kernel/bpf/verifier.c, add_kfunc_call: kallsyms_lookup_name
+movabs $0xc390, %rax
+ret
+.type g,@function
+.set g, f + 2
