@@ -1164,7 +1164,7 @@ h: ret
 9: ret
 .pushsection .altinstr_replacement,"ax"
 2: call 4f
-3: nop
+3: int3
 4: ret
 .popsection
 .pushsection .altinstructions,"a"
@@ -1210,4 +1210,47 @@ nop
 .long 1b - ., 1b - .
 .short 20
 .byte 9b-1b, 0
+.popsection
+
+### a call that by then is one of the padding behind the replacement
+# refuse: P2-metadata
+# from: Linux 6.12 arch/x86/kernel/module.c, module_finalize: calls are patched before alternatives
+1: call g
+9: ret
+.pushsection .altinstr_replacement,"ax"
+2: call h
+3: .fill 10, 1, 0x90
+.type h,@function
+h: ret
+.popsection
+.pushsection .altinstructions,"a"
+.long 1b - ., 2b - .
+.short 20
+.byte 9b-1b, 3b-2b
+.popsection
+.pushsection .call_sites,"a"
+.long 2b - .
+.popsection
+
+### the same padding in the next section
+# refuse: P2-metadata
+# from: ibid.
+1: call g
+9: ret
+.pushsection .altinstr_replacement,"ax"
+2: call h
+3:
+.popsection
+.pushsection .text.h,"ax",@progbits
+.fill 10, 1, 0x90
+.type h,@function
+h: ret
+.popsection
+.pushsection .altinstructions,"a"
+.long 1b - ., 2b - .
+.short 20
+.byte 9b-1b, 3b-2b
+.popsection
+.pushsection .call_sites,"a"
+.long 2b - .
 .popsection

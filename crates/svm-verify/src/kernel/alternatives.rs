@@ -399,21 +399,31 @@ fn moves(reader: &Reader<'_, '_>, replacement: Range<u32>) -> bool {
 
 /// Whether a replacement leads to the place behind itself. Linux 6.3 and later do not move such a
 /// target: it counts as one inside (`need_reloc`), so that control goes on behind the site. Behind
-/// the last instruction of a section may be the first one of any other.
+/// the end of a section may be the start of any other. And a call may be one of the padding before
+/// its target by then ([`prefixes`]), so nops between them are no distance.
 fn leads_behind(reader: &Reader<'_, '_>, replacement: Range<u32>) -> bool {
     let disassembly = reader.disassembly;
-    let last = replacement
-        .last()
-        .and_then(|n| Some((n, disassembly.get(n)?)));
-    let Some((n, last)) = last else {
+    let last = replacement.last().and_then(|n| disassembly.get(n));
+    let Some(last) = last else {
         return false;
     };
     let (Op::Call(BranchTarget::Insn(to)) | Op::Jump(BranchTarget::Insn(to))) = last.op else {
         return false;
     };
-    match disassembly.next(n) {
-        Some(behind) => to == behind,
-        None => disassembly.get(to).is_none_or(|to| to.at == 0),
+    let Some(to) = disassembly.get(to) else {
+        return true;
+    };
+    let only_nops = |section: u16, range: Range<usize>| {
+        let bytes = reader.image.section(section).data.get(range);
+        bytes.is_some_and(|bytes| bytes.iter().all(|b| *b == prefixes::NOP))
+    };
+    let (end, start) = (last.at as usize + usize::from(last.len), to.at as usize);
+    match last.section == to.section {
+        true => end <= start && only_nops(to.section, end..start),
+        false => {
+            let size = reader.image.section(last.section).data.len();
+            only_nops(last.section, end..size) && only_nops(to.section, 0..start)
+        }
     }
 }
 

@@ -29,7 +29,8 @@ const MOST: i64 = 32;
 const FEWEST: i64 = 9;
 /// Most that it writes where it does not count calls besides: the same with an address of 32 bits.
 const USUAL: i64 = 10;
-const NOP: u8 = 0x90;
+/// A `nop` of one byte.
+pub(super) const NOP: u8 = 0x90;
 
 /// The `nop`s before each function of the object and each place that is called in it, and those
 /// at the ends of sections that may be before one; and where the first instruction is that is
