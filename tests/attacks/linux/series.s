@@ -189,6 +189,64 @@ slot: .quad h
 .popsection
 .text
 
+### a direct call behind another replacement of its site
+# refuse: P2-metadata
+# from: Linux 6.8 arch/x86/kernel/alternative.c, alt_replace_call: a BUG if the call is gone
+1: call *pv_ops+8(%rip)
+9: ret
+.pushsection .altinstr_replacement,"ax"
+2: call BUG_func
+3: sti
+4:
+.popsection
+.pushsection .altinstructions,"a"
+.long 1b - ., 3b - .
+.short 20, 0
+.byte 9b-1b, 4b-3b
+.long 1b - ., 2b - .
+.short 117, 2
+.byte 9b-1b, 3b-2b
+.popsection
+
+### a direct call before another replacement of its site, as the kernel has it
+# accept
+# from: Linux 6.8 arch/x86/include/asm/paravirt_types.h, ____PVOP_ALT_CALL
+1: call *pv_ops+8(%rip)
+9: ret
+.pushsection .altinstr_replacement,"ax"
+2: call BUG_func
+3: sti
+4:
+.popsection
+.pushsection .altinstructions,"a"
+.long 1b - ., 2b - .
+.short 117, 2
+.byte 9b-1b, 3b-2b
+.long 1b - ., 3b - .
+.short 20, 0
+.byte 9b-1b, 4b-3b
+.popsection
+
+### a direct call of which a longer entry makes more
+# refuse: P2-metadata
+# from: Linux 6.10 arch/x86/kernel/alternative.c, apply_alternatives: the longest length counts
+1: call *pv_ops+8(%rip)
+9: nop
+8: ret
+.pushsection .altinstr_replacement,"ax"
+2: call BUG_func
+3: sti
+4:
+.popsection
+.pushsection .altinstructions,"a"
+.long 1b - ., 2b - .
+.short 117, 2
+.byte 9b-1b, 3b-2b
+.long 1b - ., 3b - .
+.short 20, 0
+.byte 8b-1b, 4b-3b
+.popsection
+
 ### a flag that no kernel has
 # refuse: P2-metadata
 # from: Linux 6.3 arch/x86/include/asm/alternative.h

@@ -66,6 +66,8 @@ struct Alternative {
     back: u32,
     /// Bytes at the site's end that the kernel may write nops over.
     padding: u8,
+    /// The site's call is made a direct one.
+    direct_call: bool,
 }
 
 /// What the kernel does with a range.
@@ -157,6 +159,7 @@ impl Ranges {
             replacement,
             back,
             padding,
+            direct_call: flags.direct_call,
         });
         Ok(())
     }
@@ -224,6 +227,13 @@ impl Ranges {
             let one = *first.entry(a.site.start).or_insert(a);
             let alike = (a.padding, a.site.end) == (one.padding, one.site.end);
             let reason = match () {
+                // The kernel stops if it does not find the call, alone (`alt_replace_call`).
+                () if a.direct_call && !std::ptr::eq(a, one) => {
+                    "a direct call is made of what another entry may have replaced"
+                }
+                () if one.direct_call && a.site.end != one.site.end => {
+                    "another entry for the site of a direct call has another length"
+                }
                 () if a.padding.max(one.padding) < WRITTEN => continue,
                 () if !alike => "another entry for the site has another length or padding",
                 () if begins_with_nops(reader, a.replacement.clone()) => {
