@@ -90,6 +90,10 @@ void xen_interrupt_stop(void)
 	ends++;
 }
 
+void xen_interrupt_give_back(void)
+{
+}
+
 void xen_upcall_stop(void)
 {
 	ends++;

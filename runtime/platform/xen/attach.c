@@ -10,11 +10,12 @@
  *                                     taken from guests meanwhile: dom0 tries again
  *                                     guests are disconnected
  *   (6) attached = 1                  attached = 0: faults, events, interrupts go by
- *   (5) tasklet, pace, clock          pace, tasklet killed, a swallowed interrupt ended; clock off
+ *   (5) tasklet, pace, clock          pace, tasklet killed; clock off
  *   (4) transmit buffers              freed
  *   (3) handler, by the codemap
  *   (2) instance
- *   (1) window, blocks, references    entries, flush, references
+ *   (1) window, blocks, references    entries, flush, references: all processors were stopped,
+ *                                     so a swallowed interrupt is known, and ended
  *
  * Only then may the payload be reverted (payload.c).
  */
@@ -197,6 +198,7 @@ long xen_detach_finish(void)
 {
 	xen_transmit_destroy();
 	xen_alias_remove();
+	xen_interrupt_give_back();
 	printk(XEN_INFO "twin: detached\n");
 	return 0;
 }

@@ -150,10 +150,16 @@ bool xen_interrupt_idle(void)
 	return !listed && !__atomic_load_n(&pending, __ATOMIC_ACQUIRE);
 }
 
-/* Nothing of the interrupt comes here any more: it is no longer attached. */
 void xen_interrupt_stop(void)
 {
 	tasklet_kill(&tasklet);
+}
+
+/* A processor that had seen the device attached may have noted an interrupt after the tasklet
+ * was gone. Interrupts are off from the one to the other: when all have been stopped since, it
+ * is noted. */
+void xen_interrupt_give_back(void)
+{
 	if (__atomic_exchange_n(&pending, 0, __ATOMIC_ACQ_REL))
 		end_interrupt();
 }

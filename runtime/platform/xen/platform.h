@@ -233,8 +233,11 @@ void xen_interrupt_start(uint32_t home);	/* [idle] */
 void xen_interrupt_resumed(int status);
 /* The driver has nothing to do: no interrupt is pending, no poll is due. Served */
 bool xen_interrupt_idle(void);
-/* No tasklet runs afterwards; dom0 gets the interrupt again. [dom0], not served */
+/* No tasklet runs afterwards; dom0 gets the interrupt. [dom0], not served */
 void xen_interrupt_stop(void);
+/* One that was taken, and not ended, ends: else dom0 gets none. [idle], when all processors
+ * have been stopped since it is no longer attached */
+void xen_interrupt_give_back(void);
 /* Have the tasklet run: there is work that this processor could not do. [any] */
 void xen_service_request(void);
 
