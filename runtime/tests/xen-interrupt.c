@@ -157,6 +157,22 @@ static void detach(void)
 	xen_device.attached = 0;
 }
 
+/* The tasklet has seen the device attached, and gets the lock when it is no longer: an exception
+ * of driver code would be Xen's own, and nobody would poll what the handler lists. */
+static void no_driver_runs_after_a_detachment(void)
+{
+	begin();
+	raise_it();
+	meanwhile = detach;
+	serve(NULL);
+	CHECK_EQUAL(entered, 0);
+	CHECK_EQUAL(served, 0);
+	CHECK(!locked);
+	xen_interrupt_stop();
+	xen_interrupt_give_back();
+	CHECK_EQUAL(ended, 1);
+}
+
 /*
  * A processor has seen the device attached and notes the interrupt when the tasklet is gone:
  * dom0 would never have another one. When all processors have been stopped, nobody is on the
@@ -197,6 +213,7 @@ static void a_handler_that_ended_badly_leaves_the_interrupt(void)
 int main(void)
 {
 	RUN(an_interrupt_is_handled_polled_and_ended);
+	RUN(no_driver_runs_after_a_detachment);
 	RUN(an_interrupt_that_came_too_late_is_ended);
 	RUN(a_handler_that_ended_badly_leaves_the_interrupt);
 	return test_summary();

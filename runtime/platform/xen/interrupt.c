@@ -42,7 +42,9 @@ static void send_guest_pirq(struct domain *domain, struct pirq *pirq)
 	}
 	xen_count(&xen_counts.interrupts);
 	raised = pirq;
-	__atomic_store_n(&pending, 1, __ATOMIC_RELEASE);
+	/* Noted before it is asked whether the driver waits: the other way round, whoever ends
+	 * that waiting could look for interrupts before this one is there. */
+	__atomic_store_n(&pending, 1, __ATOMIC_SEQ_CST);
 	xen_service_request();
 }
 XEN_REPLACE(send_guest_pirq, send_guest_pirq);
@@ -120,6 +122,11 @@ static void serve(void *unused)
 		return;
 	if (!xen_trylock()) {
 		xen_service_request();
+		return;
+	}
+	/* Who had the lock before may have detached it: driver code's faults would be Xen's. */
+	if (!xen_attached()) {
+		xen_unlock();
 		return;
 	}
 	listed = slice();
