@@ -98,6 +98,8 @@ void twin_card_receive(struct twin_card *card, bool on);
 
 /* Receiver and transmitter off: it accesses no memory until the driver has reset it. */
 void twin_card_stop(struct twin_card *card);
+/* Both on again. */
+void twin_card_start(struct twin_card *card);
 
 /*
  * Takes a reference to the page of each receive buffer in the card's ring. dom0's
@@ -130,9 +132,10 @@ void twin_ops_release(struct net_device *dev);	/* without guard it does nothing 
 
 /* ---- attach.c ---- */
 
-/* Each gives 0 or a negative errno after a line in the log. */
+/* Each gives 0 or a negative errno after a line in the log. must: also if the card does not come
+ * to rest; what it has is lost. */
 int twin_attach(const char *name);
-int twin_detach(void);
+int twin_detach(bool must);
 int twin_restart(void);
 /* The attached card, or NULL. */
 struct twin_card *twin_attached(void);

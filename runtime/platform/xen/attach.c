@@ -157,16 +157,20 @@ long xen_attach_finish(void)
 
 /* ---- Detach ------------------------------------------------------------------------- */
 
-/* Whether the device has nothing of a guest's, nor the driver anything to do. Served. */
-static bool is_quiet(void)
+/*
+ * Whether the device has nothing of a guest's, nor the driver anything to do. A driver that is dead
+ * completes nothing, and may have died since dom0 looked: the device may still read buffers, so
+ * it has to be stopped. Served.
+ */
+static bool is_quiet(bool stopped)
 {
-	if (twin_instance_report(&xen_instance))
-		return true;
+	if (stopped || twin_instance_report(&xen_instance))
+		return stopped;
 	xen_transmit_complete();
 	return !xen_transmit_in_flight() && xen_interrupt_idle();
 }
 
-long xen_detach_begin(void)
+long xen_detach_begin(bool stopped)
 {
 	bool quiet;
 
@@ -174,7 +178,7 @@ long xen_detach_begin(void)
 		return -XEN_ENOENT;
 	if (!xen_lock_patiently())
 		return -XEN_EAGAIN;
-	quiet = is_quiet();
+	quiet = is_quiet(stopped);
 	if (quiet) {
 		xen_vif_disconnect_all();
 		__atomic_store_n(&xen_device.attached, 0, __ATOMIC_RELEASE);

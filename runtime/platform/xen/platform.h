@@ -335,7 +335,8 @@ void xen_report(const struct twin_abort_report *report);
  */
 long xen_attach_begin(const struct twin_xen_attach *given);
 long xen_attach_finish(void);
-long xen_detach_begin(void);
+/* stopped: the device reads no buffer any more. */
+long xen_detach_begin(bool stopped);
 long xen_detach_finish(void);
 /* Why the last attach failed; "" if it did not. xen_refuse notes it and gives error. */
 extern char xen_reason[TWIN_XEN_REASON];
