@@ -269,7 +269,8 @@ static bool is_dead(void)
  * Xen lets go of driver and guests when the driver has nothing to do. Until then it keeps both:
  * guests stay connected if this gives up. An instance that was aborted is given back at once, with
  * what it held: Xen frees packets, so the card must not send them any more. The abort may come
- * while this waits, so each try looks.
+ * while this waits, so each try looks. -ENOMEM: Xen has done the first half, and does the second at
+ * the next try.
  */
 static int tell_xen_detach(u32 tries, bool stopped)
 {
@@ -282,7 +283,7 @@ static int tell_xen_detach(u32 tries, bool stopped)
 			detach.stopped = 1;
 		}
 		error = twin_xen_call(TWIN_XEN_DETACH, &detach, sizeof(detach));
-		if (error != -EAGAIN)
+		if (error != -EAGAIN && error != -ENOMEM)
 			break;
 		msleep(10);
 	} while (tries--);

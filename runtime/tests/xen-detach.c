@@ -115,6 +115,8 @@ static void begin(void)
 	is_dead = false;
 }
 
+static const struct twin_xen_attach device;
+
 static void put_frames(uint32_t guest, uint32_t count)
 {
 	for (; count; count--)
@@ -131,6 +133,13 @@ static void is_detached(bool stopped)
 	CHECK(!timer_set);
 	for (i = 0; i < GUESTS; i++)
 		CHECK(!vif_status(i).connected);
+	/* Xen could not go on with the second half: it does when it is asked again. */
+	CHECK(xen_occupied());
+	CHECK_EQUAL(xen_detach_begin(stopped), 0);
+	CHECK_EQUAL(ends, 3);
+	CHECK_EQUAL(xen_attach_begin(&device), -XEN_EBUSY);
+	CHECK_EQUAL(xen_detach_finish(), 0);
+	CHECK(!xen_occupied());
 	CHECK_EQUAL(xen_detach_begin(stopped), -XEN_ENOENT);
 }
 

@@ -23,6 +23,9 @@
 
 struct xen_device xen_device;
 struct twin_xen_status xen_counts;
+/* The first half of a detachment is done, the second not: Xen had no memory to go on where it may
+ * stop processors. Written by commands of dom0's, of which there is one at a time. */
+static bool half;
 
 char xen_reason[TWIN_XEN_REASON];
 
@@ -120,7 +123,7 @@ long xen_attach_begin(const struct twin_xen_attach *given)
 {
 	int status;
 
-	if (xen_attached())
+	if (xen_occupied())
 		return xen_refuse(-XEN_EBUSY, "a device is attached already");
 	status = xen_machine_check();
 	if (status)
@@ -170,17 +173,23 @@ static bool is_quiet(bool stopped)
 	return !xen_transmit_in_flight() && xen_interrupt_idle();
 }
 
+bool xen_occupied(void)
+{
+	return xen_attached() || half;
+}
+
 long xen_detach_begin(bool stopped)
 {
 	bool quiet;
 
 	if (!xen_attached())
-		return -XEN_ENOENT;
+		return half ? 0 : -XEN_ENOENT;
 	if (!xen_lock_patiently())
 		return -XEN_EAGAIN;
 	quiet = is_quiet(stopped);
 	if (quiet) {
 		xen_vif_disconnect_all();
+		half = true;
 		__atomic_store_n(&xen_device.attached, 0, __ATOMIC_RELEASE);
 	} else {
 		xen_vif_hold();
@@ -203,6 +212,7 @@ long xen_detach_finish(void)
 	xen_transmit_destroy();
 	xen_alias_remove();
 	xen_interrupt_give_back();
+	half = false;
 	printk(XEN_INFO "twin: detached\n");
 	return 0;
 }

@@ -79,7 +79,7 @@ static long store(void *to, const void *from, uint32_t size)
 
 static uint32_t state(void)
 {
-	if (!xen_attached())
+	if (!xen_occupied())
 		return TWIN_XEN_DETACHED;
 	return twin_instance_report(&xen_instance) ? TWIN_XEN_DEAD : TWIN_XEN_ATTACHED;
 }
