@@ -34,13 +34,14 @@ static bool closing;
 
 /* ---- The hot routines ---- */
 
-/* Which frames there are, and which of them are dom0's. */
+/* Which frames there are, and which of them are dom0's; and Xen copies frames at once. */
 static int describe_memory(const struct twin_hot *routines)
 {
 	long last = HYPERVISOR_memory_op(XENMEM_maximum_ram_page, NULL);
 
 	if (last <= 0)
 		return last ? last : -EINVAL;
+	*routines->host_holds = 0;
 	*routines->machine_frames = last + 1;
 	*routines->p2m = xen_p2m_addr;
 	*routines->p2m_frames = xen_p2m_size;

@@ -31,7 +31,8 @@ struct twin_hot {
 	const void __percpu *percpu;	/* where its per-CPU data begins */
 	u32 __percpu *vif;		/* dom0's virtual interrupt flag */
 	u32 __percpu *vif_pending;
-	unsigned long *machine_frames;	/* set by hot_register() */
+	unsigned int *host_holds;	/* these four are set by hot_register() */
+	unsigned long *machine_frames;
 	unsigned long **p2m;
 	unsigned long *p2m_frames;
 };
