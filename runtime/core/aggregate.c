@@ -84,11 +84,11 @@ static void mend_chain(struct twin_switch *sw, uint32_t number, struct twin_pack
 	sw->free = number + 1;
 }
 
-static enum twin_switch_verdict hold_aggregate(struct twin_switch *sw, uint64_t address,
+/* The lock is held. */
+static enum twin_switch_verdict hold_aggregate(struct twin_switch *sw, uint64_t guests,
 					       const struct twin_arrival *arrival,
 					       const struct twin_aggregate *aggregate)
 {
-	uint64_t guests = takers(sw, address);
 	struct twin_packet *packet, *last;
 	uint32_t number, holders;
 
@@ -128,7 +128,23 @@ enum twin_switch_verdict twin_switch_receive_aggregate(struct twin_switch *sw,
 	    twin_copy_from_dom0(instance, &destination, aggregate.piece[0].data, TWIN_ETH_ALEN))
 		return TWIN_SWITCH_REFUSED;
 	lock(&sw->lock);
-	verdict = hold_aggregate(sw, destination, arrival, &aggregate);
+	verdict = hold_aggregate(sw, takers(sw, destination), arrival, &aggregate);
+	unlock(&sw->lock);
+	return verdict;
+}
+
+enum twin_switch_verdict twin_switch_hold_aggregate(struct twin_switch *sw,
+						    struct twin_instance *instance,
+						    uint64_t guests,
+						    const struct twin_arrival *arrival)
+{
+	enum twin_switch_verdict verdict;
+	struct twin_aggregate aggregate;
+
+	if (!copy_aggregate(instance, arrival, &aggregate))
+		return TWIN_SWITCH_REFUSED;
+	lock(&sw->lock);
+	verdict = hold_aggregate(sw, guests & sw->attached, arrival, &aggregate);
 	unlock(&sw->lock);
 	return verdict;
 }

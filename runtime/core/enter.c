@@ -458,12 +458,13 @@ int twin_run_hot(struct twin_cpu *cpu, twin_hot_routine routine)
 int twin_resume(struct twin_cpu *cpu, struct twin_instance *instance, uint64_t rax,
 		uint64_t *result)
 {
-	uint64_t value;
+	uint64_t value, flags;
 	int status = TWIN_DEAD;
 
 	if (cpu->instance || cpu->frozen != instance)
 		return TWIN_INVALID;
 	cpu->frozen = NULL;
+	flags = put_flags_aside();
 	pass_gate(instance);
 	if (!is_dead(instance)) {
 		cpu->instance = instance;
@@ -477,6 +478,7 @@ int twin_resume(struct twin_cpu *cpu, struct twin_instance *instance, uint64_t r
 		cpu->instance = NULL;
 	}
 	leave_gate(&instance->gate);
+	take_flags_back(flags);
 	if (status == TWIN_OK)
 		*result = value;
 	return status;

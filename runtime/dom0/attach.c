@@ -34,13 +34,14 @@ static bool closing;
 
 /* ---- The hot routines ---- */
 
-/* Which frames there are, and which of them are dom0's. */
+/* Which frames there are, and which of them are dom0's; and Xen copies frames at once. */
 static int describe_memory(const struct twin_hot *routines)
 {
 	long last = HYPERVISOR_memory_op(XENMEM_maximum_ram_page, NULL);
 
 	if (last <= 0)
 		return last ? last : -EINVAL;
+	*routines->host_holds = 0;
 	*routines->machine_frames = last + 1;
 	*routines->p2m = xen_p2m_addr;
 	*routines->p2m_frames = xen_p2m_size;
@@ -265,34 +266,50 @@ static bool is_dead(void)
 	return !twin_xen_call(TWIN_XEN_INFO, &info, sizeof(info)) && info.state == TWIN_XEN_DEAD;
 }
 
-/* Xen lets go of driver and guests when the driver has nothing to do. Until then it keeps both:
- * guests stay connected if this gives up. */
-static int tell_xen_detach(u32 tries)
+/*
+ * Xen lets go of driver and guests when the driver has nothing to do. Until then it keeps both:
+ * guests stay connected if this gives up. An instance that was aborted is given back at once, with
+ * what it held: Xen frees packets, so the card must not send them any more. The abort may come
+ * while this waits, so each try looks. -ENOMEM: Xen has done the first half, and does the second at
+ * the next try.
+ */
+static int tell_xen_detach(u32 tries, bool stopped)
 {
+	struct twin_xen_detach detach = { .stopped = stopped };
 	int error;
 
-	while ((error = twin_xen_call(TWIN_XEN_DETACH, NULL, 0)) == -EAGAIN && tries--)
+	do {
+		if (!detach.stopped && is_dead()) {
+			twin_card_stop(&card);
+			detach.stopped = 1;
+		}
+		error = twin_xen_call(TWIN_XEN_DETACH, &detach, sizeof(detach));
+		if (error != -EAGAIN && error != -ENOMEM)
+			break;
 		msleep(10);
+	} while (tries--);
 	return error;
 }
 
 /*
- * Xen gives the driver back. An instance that was aborted is given back at once, with what it
- * held: Xen frees packets, so the card must not send them any more, and the first recovery
- * frees the rest, so that dom0 can close the interface.
+ * Xen gives the driver back. If it must, a card that does not come to rest is stopped, and its
+ * packets are lost. The first recovery frees what an instance that was aborted held, so that dom0
+ * can close the interface.
  */
-static int take_back(u32 tries)
+static int take_back(u32 tries, bool must)
 {
 	int error;
 
-	if (is_dead())
+	twin_card_receive(&card, false);
+	error = tell_xen_detach(tries, false);
+	if (error == -EAGAIN && must) {
+		TWIN_LOG(warn, "%s does not come to rest, and is stopped", card.netdev->name);
 		twin_card_stop(&card);
-	else
-		twin_card_receive(&card, false);
-	error = tell_xen_detach(tries);
+		error = tell_xen_detach(tries, true);
+	}
 	if (error) {
 		TWIN_LOG(err, "Xen does not give %s back: %d", card.netdev->name, error);
-		twin_card_receive(&card, true);
+		twin_card_start(&card);
 		return error;
 	}
 	attached = false;
@@ -308,7 +325,7 @@ static void put_back(void)
 	unprepare();
 }
 
-static int detach(char *name)
+static int detach(char *name, bool must)
 {
 	struct net_device *dev = card.netdev;
 	int error;
@@ -317,7 +334,7 @@ static int detach(char *name)
 	if (!attached)
 		return -ENOTCONN;
 	strscpy(name, dev->name, IFNAMSIZ);
-	error = take_back(TWIN_DETACH_TRIES);
+	error = take_back(TWIN_DETACH_TRIES, must);
 	if (error)
 		return error;
 	dev_hold(dev);
@@ -331,17 +348,17 @@ static int detach(char *name)
 	return error;
 }
 
-int twin_detach(void)
+int twin_detach(bool must)
 {
 	char name[IFNAMSIZ];
 
-	return detach(name);
+	return detach(name, must);
 }
 
 int twin_restart(void)
 {
 	char name[IFNAMSIZ];
-	int error = detach(name);
+	int error = detach(name, false);
 
 	return error ? error : twin_attach(name);
 }
@@ -356,8 +373,9 @@ static int notified(struct notifier_block *block, unsigned long event, void *dat
 
 	if (closing || dev != card.netdev)
 		return NOTIFY_DONE;
+	/* It is closed, whatever this gives. */
 	if (event == NETDEV_GOING_DOWN && attached)
-		taken = !take_back(TWIN_CLOSED_TRIES);
+		taken = !take_back(TWIN_CLOSED_TRIES, true);
 	if (event == NETDEV_DOWN && taken) {
 		taken = false;
 		TWIN_LOG(info, "%s was closed, and is detached", dev->name);

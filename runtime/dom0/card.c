@@ -141,6 +141,12 @@ void twin_card_stop(struct twin_card *card)
 	msleep(10);
 }
 
+void twin_card_start(struct twin_card *card)
+{
+	switch_unit(card, REGISTER_TCTL, true);
+	switch_unit(card, REGISTER_RCTL, true);
+}
+
 void twin_card_interrupt(const struct twin_card *card)
 {
 	writel(ICS_RECEIVED, card->registers + REGISTER_ICS);

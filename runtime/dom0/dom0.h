@@ -31,7 +31,8 @@ struct twin_hot {
 	const void __percpu *percpu;	/* where its per-CPU data begins */
 	u32 __percpu *vif;		/* dom0's virtual interrupt flag */
 	u32 __percpu *vif_pending;
-	unsigned long *machine_frames;	/* set by hot_register() */
+	unsigned int *host_holds;	/* these four are set by hot_register() */
+	unsigned long *machine_frames;
 	unsigned long **p2m;
 	unsigned long *p2m_frames;
 };
@@ -98,6 +99,8 @@ void twin_card_receive(struct twin_card *card, bool on);
 
 /* Receiver and transmitter off: it accesses no memory until the driver has reset it. */
 void twin_card_stop(struct twin_card *card);
+/* Both on again. */
+void twin_card_start(struct twin_card *card);
 
 /*
  * Takes a reference to the page of each receive buffer in the card's ring. dom0's
@@ -130,9 +133,10 @@ void twin_ops_release(struct net_device *dev);	/* without guard it does nothing 
 
 /* ---- attach.c ---- */
 
-/* Each gives 0 or a negative errno after a line in the log. */
+/* Each gives 0 or a negative errno after a line in the log. must: also if the card does not come
+ * to rest; what it has is lost. */
 int twin_attach(const char *name);
-int twin_detach(void);
+int twin_detach(bool must);
 int twin_restart(void);
 /* The attached card, or NULL. */
 struct twin_card *twin_attached(void);

@@ -14,6 +14,7 @@ static const struct twin_hot hot = {
 	.shared = hot_shared,
 	.vif = &hot_vif,
 	.vif_pending = &hot_vif_pending,
+	.host_holds = &hot_host_holds,
 	.machine_frames = &hot_machine_frames,
 	.p2m = &hot_p2m,
 	.p2m_frames = &hot_p2m_frames,

@@ -3,7 +3,8 @@
  * twin_dom0.ko: the controls, in /sys/kernel/twin/.
  *
  *   attach      write an interface's name: its driver runs inside Xen
- *   detach      write anything: it runs in dom0 again
+ *   detach      write anything: it runs in dom0 again; "force": also if the card does not come to
+ *               rest, whose packets are lost then
  *   restart     write anything: both, after an abort
  *   poison      write "PLACE VALUE": a test's fault in the driver's data (poison.c)
  *   link        write anything: the card's interrupt for a change of its link, for a test
@@ -49,7 +50,7 @@ static ssize_t detach_store(struct kobject *object, struct kobj_attribute *attri
 	int error;
 
 	rtnl_lock();
-	error = twin_detach();
+	error = twin_detach(sysfs_streq(text, "force"));
 	rtnl_unlock();
 	return written(error, length);
 }

@@ -74,7 +74,7 @@ u32 hot_features(struct net_device *dev);
  *      interface.
  *   2. While the interface is closed (the driver's rings hold nothing) and no
  *      other CPU is in a hot routine: every pool object that host_receive() does
- *      not hold goes back to its pool, and packets being sent are completed. Then
+ *      not hold (hot_host_holds) goes back to its pool, and packets being sent are completed. Then
  *      dom0 may open the interface.
  *
  * The caller restores that CPU's __preempt_count and hot_vif, and frees the
@@ -84,6 +84,13 @@ u32 hot_recover(struct net_device *dev, u32 cpu);
 
 /* The interface's rings and counters, one entry a CPU. */
 extern struct hot_shared hot_shared[HOT_CPUS];
+
+/*
+ * Whether the host keeps what host_receive() gives it, until hot_release(). Where it copies frames
+ * at once, dom0 sets 0 at boot: a HELD sk_buff is then one whose driver was aborted while it
+ * was being given, and hot_recover() takes it back like all others.
+ */
+extern unsigned int hot_host_holds;
 
 /* Machine frames that exist: fragments beyond are invalid. dom0 sets it at boot. */
 extern unsigned long hot_machine_frames;

@@ -11,6 +11,8 @@
 
 struct hot_shared hot_shared[HOT_CPUS] __aligned(512);
 
+unsigned int hot_host_holds = 1;
+
 /* As many frames as the page map has entries for, until dom0 sets the real number. */
 unsigned long hot_machine_frames = 1ul << 28;
 

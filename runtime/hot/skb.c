@@ -244,6 +244,8 @@ u32 hot_skb_reset(void)
 
 		if (pool->state[i] == HOT_OBJECT_FREE)
 			continue;
+		if (pool->state[i] == HOT_OBJECT_HELD && !hot_host_holds)
+			pool->state[i] = HOT_OBJECT_BUSY;
 		if (pool->state[i] != HOT_OBJECT_HELD) {
 			if (hot_skb_tag(skb)->flags & HOT_TAG_COMPLETE)
 				hot_tx_complete(hot_skb_tag(skb));

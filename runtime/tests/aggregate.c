@@ -102,6 +102,35 @@ static void one_packet_of_all_pieces(void)
 	}
 }
 
+/* Whose way a bridge knows: whatever dom0 has in the frame by now. */
+static void one_whose_way_is_known_goes_there(void)
+{
+	struct twin_aggregate a = make(2, 7, bert);
+	const struct twin_arrival arrival = {
+		.buffer = DOM0 + 0x100000, .data = DOM0 + AT, .length = PIECES_BYTES(2),
+	};
+	static uint8_t to[3000];
+	struct twin_delivery delivery;
+
+	set_up();
+	twin_switch_attach(&sw, bert);
+	twin_switch_attach(&sw, anna);
+	memcpy(byte_at(AT), &a, sizeof(a));
+	/* Guest 9 is not there. */
+	CHECK_EQUAL(twin_switch_hold_aggregate(&sw, &instance, 1 << 1 | 1 << 9, &arrival),
+		    TWIN_SWITCH_HELD);
+	CHECK_EQUAL(twin_switch_news(&sw), 1 << 1);
+	CHECK_EQUAL(take(0, to, sizeof(to), &delivery), TWIN_BUSY);
+	CHECK_EQUAL(take(1, to, sizeof(to), &delivery), TWIN_SWITCH_AGGREGATE);
+	CHECK(is_copy(&a, to));
+	CHECK_EQUAL(twin_switch_hold_aggregate(&sw, &instance, 1 << 9, &arrival),
+		    TWIN_SWITCH_UNWANTED);
+	a.segments = 3;
+	memcpy(byte_at(AT), &a, sizeof(a));
+	CHECK_EQUAL(twin_switch_hold_aggregate(&sw, &instance, 1, &arrival), TWIN_SWITCH_REFUSED);
+	CHECK_EQUAL(free_packets(), PACKETS);
+}
+
 static void a_small_room_cuts_it(void)
 {
 	struct twin_delivery delivery;
@@ -324,6 +353,7 @@ int main(void)
 {
 	dom0 = make_dom0();
 	RUN(one_packet_of_all_pieces);
+	RUN(one_whose_way_is_known_goes_there);
 	RUN(a_small_room_cuts_it);
 	RUN(an_aggregate_that_lies_is_refused);
 	RUN(pieces_beyond_dom0_are_not_read);

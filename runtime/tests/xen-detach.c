@@ -90,6 +90,10 @@ void xen_interrupt_stop(void)
 	ends++;
 }
 
+void xen_interrupt_give_back(void)
+{
+}
+
 void xen_upcall_stop(void)
 {
 	ends++;
@@ -111,23 +115,32 @@ static void begin(void)
 	is_dead = false;
 }
 
+static const struct twin_xen_attach device;
+
 static void put_frames(uint32_t guest, uint32_t count)
 {
 	for (; count; count--)
 		put_tx(guest, (struct netif_tx_request){ .reference = 0, .size = 60 });
 }
 
-static void is_detached(void)
+static void is_detached(bool stopped)
 {
 	uint32_t i;
 
-	CHECK_EQUAL(xen_detach_begin(), 0);
+	CHECK_EQUAL(xen_detach_begin(stopped), 0);
 	CHECK_EQUAL(ends, 3);
 	CHECK(!xen_attached());
 	CHECK(!timer_set);
 	for (i = 0; i < GUESTS; i++)
 		CHECK(!vif_status(i).connected);
-	CHECK_EQUAL(xen_detach_begin(), -XEN_ENOENT);
+	/* Xen could not go on with the second half: it does when it is asked again. */
+	CHECK(xen_occupied());
+	CHECK_EQUAL(xen_detach_begin(stopped), 0);
+	CHECK_EQUAL(ends, 3);
+	CHECK_EQUAL(xen_attach_begin(&device), -XEN_EBUSY);
+	CHECK_EQUAL(xen_detach_finish(), 0);
+	CHECK(!xen_occupied());
+	CHECK_EQUAL(xen_detach_begin(stopped), -XEN_ENOENT);
 }
 
 /* The card has packets, or a poll is due. */
@@ -136,7 +149,7 @@ static void is_refused(void)
 	uint32_t i;
 
 	requested = 0;
-	CHECK_EQUAL(xen_detach_begin(), -XEN_EAGAIN);
+	CHECK_EQUAL(xen_detach_begin(false), -XEN_EAGAIN);
 	CHECK_EQUAL(requested, 1);
 	CHECK_EQUAL(ends, 0);
 	CHECK(xen_attached());
@@ -148,7 +161,7 @@ static void is_refused(void)
 static void a_quiet_driver_is_given_back(void)
 {
 	begin();
-	is_detached();
+	is_detached(false);
 }
 
 static void a_dead_driver_is_not_waited_for(void)
@@ -157,7 +170,33 @@ static void a_dead_driver_is_not_waited_for(void)
 	in_flight = 3;
 	is_idle = false;
 	is_dead = true;
-	is_detached();
+	is_detached(true);
+}
+
+/* It died while dom0 was waiting for its packets: the card still reads their buffers. */
+static void a_dead_drivers_card_is_stopped_first(void)
+{
+	begin();
+	in_flight = 3;
+	is_refused();
+	is_dead = true;
+	is_refused();
+	in_flight = 0;
+	is_refused();
+	is_detached(true);
+}
+
+/* A card that completes nothing, or interrupts for ever, is given back all the same. */
+static void a_stopped_card_is_not_waited_for(void)
+{
+	begin();
+	in_flight = 3;
+	is_idle = false;
+	is_refused();
+	CHECK(xen_trylock());
+	CHECK_EQUAL(xen_detach_begin(true), -XEN_EAGAIN);
+	xen_unlock();
+	is_detached(true);
 }
 
 static void guests_outlive_a_refusal(void)
@@ -184,7 +223,7 @@ static void guests_outlive_a_refusal(void)
 	is_idle = false;
 	is_refused();
 	is_idle = true;
-	is_detached();
+	is_detached(false);
 }
 
 /* So that the card's packets come to their end while a guest sends for ever. */
@@ -203,7 +242,7 @@ static void nothing_is_taken_until_dom0_tries_again(void)
 	}
 	CHECK_EQUAL(sent_count, 0);
 	in_flight = 0;
-	is_detached();
+	is_detached(false);
 	/* What it has put there is the next attachment's. */
 	xen_device.attached = 1;
 	xen_pace_start(0);
@@ -269,7 +308,7 @@ static void nothing_changes_without_the_lock(void)
 {
 	begin();
 	CHECK(xen_trylock());
-	CHECK_EQUAL(xen_detach_begin(), -XEN_EAGAIN);
+	CHECK_EQUAL(xen_detach_begin(false), -XEN_EAGAIN);
 	xen_unlock();
 	CHECK(!timer_set);
 	CHECK(vif_status(0).connected);
@@ -282,6 +321,8 @@ int main(void)
 {
 	RUN(a_quiet_driver_is_given_back);
 	RUN(a_dead_driver_is_not_waited_for);
+	RUN(a_dead_drivers_card_is_stopped_first);
+	RUN(a_stopped_card_is_not_waited_for);
 	RUN(guests_outlive_a_refusal);
 	RUN(nothing_is_taken_until_dom0_tries_again);
 	RUN(a_hold_lasts_from_the_last_refusal);

@@ -102,6 +102,12 @@ unsafe extern "C" {
         size: u32,
     ) -> c_int;
     pub fn twin_switch_hold(switch: *mut Switch, guests: u64, arrival: *const Arrival) -> c_int;
+    pub fn twin_switch_hold_aggregate(
+        switch: *mut Switch,
+        instance: *mut Instance,
+        guests: u64,
+        arrival: *const Arrival,
+    ) -> c_int;
 
     pub fn twin_bridge_size() -> u64;
     pub fn twin_bridge_init(bridge: *mut Bridge, limit: *const StormLimit);

@@ -49,7 +49,7 @@ void frame(u8 *f, u8 first, u16 type);
 	X(napi_goes_on_until_done) X(napi_missed) X(napi_disable) \
 	X(napi_weight_zero_ends) X(bottom_halves) X(napi_on_two_cpus) \
 	X(locks_exclude) X(virtual_interrupt_flag) X(recover) \
-	X(recover_napi) X(dql) X(dql_bad_completion) X(dma) X(dma_p2m) X(string) \
+	X(recover_napi) X(recover_given) X(dql) X(dql_bad_completion) X(dma) X(dma_p2m) X(string) \
 	X(csum_ipv6) X(aggregate) X(aggregate_off) X(aggregate_refused) X(aggregate_ends) \
 	X(aggregate_order) X(aggregate_unwanted) X(aggregate_recovered) \
 	X(aggregate_broken_chain) X(aggregate_long) X(aggregate_model)

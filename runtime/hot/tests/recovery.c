@@ -41,6 +41,28 @@ void test_recover(void)
 	nothing_lost();
 }
 
+/* A driver that dies while it gives a packet leaves it HELD. A host that holds none never
+ * releases it: it is the pool's again. */
+void test_recover_given(void)
+{
+	u8 f[200];
+	u32 i;
+
+	for (i = 0; i < 2; i++) {
+		begin();
+		frame(f, 2, ETH_P_IP);
+		driver_receive(f, 200, false);
+		CHECK(hot_pools[HOT_POOL_SKB].state[hot_skb_index(test_host[0].skb)] ==
+		      HOT_OBJECT_HELD);
+		clear_bit(__LINK_STATE_START, &driver->dev.state);
+		hot_host_holds = i;
+		CHECK(hot_recover(&driver->dev, 1) == (i ? 0 : 2));
+		hot_host_holds = 1;
+		CHECK(hot_release(test_host[0].queue, 1) == i);
+		nothing_lost();
+	}
+}
+
 /* The napi of a CPU that died, wherever it did, can be disabled and used again. */
 static void napi_dies(u32 cpu)
 {

@@ -132,6 +132,16 @@ enum twin_switch_verdict twin_switch_receive_aggregate(struct twin_switch *sw,
 						       struct twin_instance *instance,
 						       const struct twin_arrival *arrival);
 
+/*
+ * The same for one whose way is known, as twin_switch_hold: nothing says anew who gets it. Guests
+ * are told of what they get, also if dom0 changes the frame meanwhile. [inside], or with instance
+ * held.
+ */
+enum twin_switch_verdict twin_switch_hold_aggregate(struct twin_switch *sw,
+						    struct twin_instance *instance,
+						    uint64_t guests,
+						    const struct twin_arrival *arrival);
+
 /* What twin_switch_take gives for an aggregate, in place of TWIN_OK. */
 #define TWIN_SWITCH_AGGREGATE	64
 

@@ -24,7 +24,7 @@
 #include <stdint.h>
 #endif
 
-#define TWIN_XEN_VERSION	3
+#define TWIN_XEN_VERSION	4
 /* hypfs_op, which no kernel calls: the payload takes its place. */
 #define TWIN_XEN_HYPERCALL	42
 /* Physical processors that may run the driver: HOT_CPUS of the hot routines. */
@@ -39,7 +39,7 @@
 enum twin_xen_command {
 	TWIN_XEN_INFO = 0x74776e00,	/* struct twin_xen_info, out */
 	TWIN_XEN_ATTACH,		/* struct twin_xen_attach, in */
-	TWIN_XEN_DETACH,		/* no struct */
+	TWIN_XEN_DETACH,		/* struct twin_xen_detach, in */
 	TWIN_XEN_CONNECT,		/* struct twin_xen_vif, in */
 	TWIN_XEN_DISCONNECT,		/* struct twin_xen_vif, in: domain and handle */
 	TWIN_XEN_STATUS,		/* struct twin_xen_status, out */
@@ -77,8 +77,9 @@ struct twin_xen_info {
  *
  * TWIN_XEN_DETACH undoes it, also after an abort. While the device may still read packets
  * of guests it is -EAGAIN: nothing is taken from guests for a second from then on, they stay
- * connected, and dom0 tries again. A dead driver's packets are not waited for: dom0 resets the
- * device before it detaches.
+ * connected, and dom0 tries again. Packets that nobody will complete, a dead driver's or those
+ * of a device that does not send, are not waited for once dom0 says that it has stopped the
+ * device. Without that a dead driver's device is not given back.
  */
 struct twin_xen_attach {
 	struct twin_xen_header header;
@@ -96,6 +97,12 @@ struct twin_xen_attach {
 	uint64_t gs_base[TWIN_XEN_CPUS];
 	uint32_t irq;			/* Linux's number: the handler's first argument */
 	uint32_t pirq;			/* Xen's */
+};
+
+struct twin_xen_detach {
+	struct twin_xen_header header;
+	uint32_t stopped;		/* 1: the device reads no memory until it is reset */
+	uint32_t reserved;
 };
 
 /* What a guest's frontend takes: packets in several pages; large ones of TCP over IPv4. */
@@ -191,6 +198,7 @@ TWIN_XEN_ASSERT(sizeof(struct twin_xen_upcall) == 72);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_answer) == 24);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_info) == 144);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_attach) == 112);
+TWIN_XEN_ASSERT(sizeof(struct twin_xen_detach) == 16);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_vif) == 48);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_vif_status) == 80);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_status) == 16 + 14 * 8 + 32 + 4 * TWIN_XEN_PLACE +

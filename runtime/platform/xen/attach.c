@@ -10,11 +10,12 @@
  *                                     taken from guests meanwhile: dom0 tries again
  *                                     guests are disconnected
  *   (6) attached = 1                  attached = 0: faults, events, interrupts go by
- *   (5) tasklet, pace, clock          pace, tasklet killed, a swallowed interrupt ended; clock off
+ *   (5) tasklet, pace, clock          pace, tasklet killed; clock off
  *   (4) transmit buffers              freed
  *   (3) handler, by the codemap
  *   (2) instance
- *   (1) window, blocks, references    entries, flush, references
+ *   (1) window, blocks, references    entries, flush, references: all processors were stopped,
+ *                                     so a swallowed interrupt is known, and ended
  *
  * Only then may the payload be reverted (payload.c).
  */
@@ -22,6 +23,9 @@
 
 struct xen_device xen_device;
 struct twin_xen_status xen_counts;
+/* The first half of a detachment is done, the second not: Xen had no memory to go on where it may
+ * stop processors. Written by commands of dom0's, of which there is one at a time. */
+static bool half;
 
 char xen_reason[TWIN_XEN_REASON];
 
@@ -119,7 +123,7 @@ long xen_attach_begin(const struct twin_xen_attach *given)
 {
 	int status;
 
-	if (xen_attached())
+	if (xen_occupied())
 		return xen_refuse(-XEN_EBUSY, "a device is attached already");
 	status = xen_machine_check();
 	if (status)
@@ -156,26 +160,36 @@ long xen_attach_finish(void)
 
 /* ---- Detach ------------------------------------------------------------------------- */
 
-/* Whether the device has nothing of a guest's, nor the driver anything to do. Served. */
-static bool is_quiet(void)
+/*
+ * Whether the device has nothing of a guest's, nor the driver anything to do. A driver that is dead
+ * completes nothing, and may have died since dom0 looked: the device may still read buffers, so
+ * it has to be stopped. Served.
+ */
+static bool is_quiet(bool stopped)
 {
-	if (twin_instance_report(&xen_instance))
-		return true;
+	if (stopped || twin_instance_report(&xen_instance))
+		return stopped;
 	xen_transmit_complete();
 	return !xen_transmit_in_flight() && xen_interrupt_idle();
 }
 
-long xen_detach_begin(void)
+bool xen_occupied(void)
+{
+	return xen_attached() || half;
+}
+
+long xen_detach_begin(bool stopped)
 {
 	bool quiet;
 
 	if (!xen_attached())
-		return -XEN_ENOENT;
+		return half ? 0 : -XEN_ENOENT;
 	if (!xen_lock_patiently())
 		return -XEN_EAGAIN;
-	quiet = is_quiet();
+	quiet = is_quiet(stopped);
 	if (quiet) {
 		xen_vif_disconnect_all();
+		half = true;
 		__atomic_store_n(&xen_device.attached, 0, __ATOMIC_RELEASE);
 	} else {
 		xen_vif_hold();
@@ -197,6 +211,8 @@ long xen_detach_finish(void)
 {
 	xen_transmit_destroy();
 	xen_alias_remove();
+	xen_interrupt_give_back();
+	half = false;
 	printk(XEN_INFO "twin: detached\n");
 	return 0;
 }

@@ -194,7 +194,7 @@ int xen_run_slowly(const void *function, uint64_t a0, uint64_t a1, uint64_t a2, 
 		status = twin_enter_quick(seen->cpu, (uint64_t)function, a0, a1, a2, result);
 		leave_gs(seen->cpu, by_instruction);
 		xen_clock_turn(seen);
-		if (status == TWIN_OK || status == TWIN_ABORTED)
+		if (status == TWIN_OK || status == TWIN_ABORTED || status == TWIN_FROZEN)
 			seen->entries++;
 	}
 	xen_interrupts_restore(flags);

@@ -79,7 +79,7 @@ static long store(void *to, const void *from, uint32_t size)
 
 static uint32_t state(void)
 {
-	if (!xen_attached())
+	if (!xen_occupied())
 		return TWIN_XEN_DETACHED;
 	return twin_instance_report(&xen_instance) ? TWIN_XEN_DEAD : TWIN_XEN_ATTACHED;
 }
@@ -108,10 +108,13 @@ static long do_attach(void *argument)
 	return error ? error : go_on(finish_attach);
 }
 
-static long do_detach(void)
+static long do_detach(void *argument)
 {
-	const long error = xen_detach_begin();
+	struct twin_xen_detach detach;
+	long error = fetch(&detach, argument, sizeof(detach));
 
+	if (!error)
+		error = xen_detach_begin(detach.stopped);
 	return error ? error : go_on(finish_detach);
 }
 
@@ -179,7 +182,7 @@ static long command(unsigned int number, void *argument)
 	case TWIN_XEN_ATTACH:
 		return do_attach(argument);
 	case TWIN_XEN_DETACH:
-		return do_detach();
+		return do_detach(argument);
 	case TWIN_XEN_CONNECT:
 		return do_vif(argument, true);
 	case TWIN_XEN_DISCONNECT:

@@ -42,7 +42,9 @@ static void send_guest_pirq(struct domain *domain, struct pirq *pirq)
 	}
 	xen_count(&xen_counts.interrupts);
 	raised = pirq;
-	__atomic_store_n(&pending, 1, __ATOMIC_RELEASE);
+	/* Noted before it is asked whether the driver waits: the other way round, whoever ends
+	 * that waiting could look for interrupts before this one is there. */
+	__atomic_store_n(&pending, 1, __ATOMIC_SEQ_CST);
 	xen_service_request();
 }
 XEN_REPLACE(send_guest_pirq, send_guest_pirq);
@@ -122,6 +124,11 @@ static void serve(void *unused)
 		xen_service_request();
 		return;
 	}
+	/* Who had the lock before may have detached it: driver code's faults would be Xen's. */
+	if (!xen_attached()) {
+		xen_unlock();
+		return;
+	}
 	listed = slice();
 	/* The driver waits: this goes on when it has its answer. Frames that it gave do not. */
 	if (xen_upcall_waits()) {
@@ -150,10 +157,16 @@ bool xen_interrupt_idle(void)
 	return !listed && !__atomic_load_n(&pending, __ATOMIC_ACQUIRE);
 }
 
-/* Nothing of the interrupt comes here any more: it is no longer attached. */
 void xen_interrupt_stop(void)
 {
 	tasklet_kill(&tasklet);
+}
+
+/* A processor that had seen the device attached may have noted an interrupt after the tasklet
+ * was gone. Interrupts are off from the one to the other: when all have been stopped since, it
+ * is noted. */
+void xen_interrupt_give_back(void)
+{
 	if (__atomic_exchange_n(&pending, 0, __ATOMIC_ACQ_REL))
 		end_interrupt();
 }

@@ -25,7 +25,7 @@ static int before_apply(struct livepatch_payload *payload)
 static int before_revert(struct livepatch_payload *payload)
 {
 	(void)payload;
-	if (!xen_attached())
+	if (!xen_occupied())
 		return 0;
 	printk(XEN_WARNING "twin: not reverted: a device is attached\n");
 	return -XEN_EBUSY;

@@ -233,8 +233,11 @@ void xen_interrupt_start(uint32_t home);	/* [idle] */
 void xen_interrupt_resumed(int status);
 /* The driver has nothing to do: no interrupt is pending, no poll is due. Served */
 bool xen_interrupt_idle(void);
-/* No tasklet runs afterwards; dom0 gets the interrupt again. [dom0], not served */
+/* No tasklet runs afterwards; dom0 gets the interrupt. [dom0], not served */
 void xen_interrupt_stop(void);
+/* One that was taken, and not ended, ends: else dom0 gets none. [idle], when all processors
+ * have been stopped since it is no longer attached */
+void xen_interrupt_give_back(void);
 /* Have the tasklet run: there is work that this processor could not do. [any] */
 void xen_service_request(void);
 
@@ -332,8 +335,11 @@ void xen_report(const struct twin_abort_report *report);
  */
 long xen_attach_begin(const struct twin_xen_attach *given);
 long xen_attach_finish(void);
-long xen_detach_begin(void);
+/* stopped: the device reads no buffer any more. */
+long xen_detach_begin(bool stopped);
 long xen_detach_finish(void);
+/* Whether a device is attached, or was detached by half: the window is there. [dom0] */
+bool xen_occupied(void);
 /* Why the last attach failed; "" if it did not. xen_refuse notes it and gives error. */
 extern char xen_reason[TWIN_XEN_REASON];
 int xen_refuse(int error, const char *text);

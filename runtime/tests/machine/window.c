@@ -613,6 +613,22 @@ static void set_up_frozen(void)
 	set_up_frozen_by(freeze_import);
 }
 
+#define ALIGNMENT_CHECK 0x40000ull
+
+/* With the host's AC set: what it is afterwards. */
+static uint64_t resume_with_check(uint64_t rax)
+{
+	uint64_t flags = __builtin_ia32_readeflags_u64();
+	int status;
+
+	__builtin_ia32_writeeflags_u64(flags | ALIGNMENT_CHECK);
+	status = twin_resume(cpu, instance, rax, &result);
+	flags = __builtin_ia32_readeflags_u64();
+	__builtin_ia32_writeeflags_u64(flags & ~ALIGNMENT_CHECK);
+	CHECK_EQUAL(status, TWIN_OK);
+	return flags & ALIGNMENT_CHECK;
+}
+
 /* Driver code waits on its stack; with the answer it goes on, and may wait again. */
 void a_frozen_driver_goes_on(void)
 {
@@ -639,6 +655,11 @@ void a_frozen_driver_goes_on(void)
 	      cpu->saved.site < (uint64_t)with->import + 64);
 	CHECK_EQUAL(cpu->saved.rdi, 0x77);
 	CHECK_EQUAL(twin_resume(cpu, instance, 1234, &result), TWIN_OK);
+	CHECK_EQUAL(result, 1234);
+	tear_down();
+	/* The host's flags are its own. */
+	set_up_frozen();
+	CHECK_EQUAL(resume_with_check(1234), ALIGNMENT_CHECK);
 	CHECK_EQUAL(result, 1234);
 	tear_down();
 	/* Nobody answers. */

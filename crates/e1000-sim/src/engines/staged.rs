@@ -525,18 +525,17 @@ unsafe fn hold(guests: u64, arrival: &Arrival) -> c_int {
     verdict
 }
 
-/// The same for an aggregate, whose pieces the switch checks. It reads the address again:
-/// a dom0 that changes it in between has another guest get the packet, which it may have by
-/// naming it at first, and one told for nothing.
+/// The same for an aggregate, whose pieces the switch checks.
 ///
 /// # Safety
 /// As [`hold`]; inside an import.
 unsafe fn hold_aggregate(guests: u64, arrival: &Arrival, segments: u32) -> c_int {
     // SAFETY: the caller's promise.
     let verdict = unsafe {
-        runtime::twin_switch_receive_aggregate(
+        packet_path::twin_switch_hold_aggregate(
             SWITCH.load(Ordering::Relaxed),
             INSTANCE.load(Ordering::Relaxed),
+            guests,
             arrival,
         )
     };
