@@ -43,7 +43,7 @@ pub fn interpret(
         let written = flow.arguments.written(disassembly, patches);
         (flow, written)
     };
-    let (mut flow, mut written) = run(ArgumentWrites::new());
+    let (mut flow, mut written) = run(ArgumentWrites::default());
     if flow.arguments.reach_followed(&written) {
         // The second run forgets more words at calls. It has fewer facts, and no new
         // writes to arguments.
@@ -131,7 +131,7 @@ impl<'a, 'o> Flow<'a, 'o> {
             meetings: BTreeMap::new(),
             checks: Vec::new(),
             arguments: Arguments::default(),
-            known: ArgumentWrites::new(),
+            known: ArgumentWrites::default(),
         }
     }
 
@@ -298,7 +298,7 @@ impl<'a, 'o> Flow<'a, 'o> {
         if self.image.rules.frames == Frames::Compiled {
             self.arguments.note(n, insn, state);
             if let Op::Call(BranchTarget::Insn(callee)) = insn.op
-                && let Some(&bytes) = self.known.get(&callee)
+                && let Some(bytes) = self.known.from(callee)
             {
                 state.forget_arguments(bytes);
             }
