@@ -298,7 +298,9 @@ pub fn entries(object: &Object<'_>, id: SectionId) -> Result<Vec<Entry>, Special
     let mut list = Vec::with_capacity(section.data.len() / layout.size as usize);
     for (index, bytes) in section.data.chunks(layout.size as usize).enumerate() {
         let start = index as u64 * layout.size;
-        let count = relocations.partition_point(|r| r.offset < start + layout.size);
+        // They are sorted, and an entry has a few.
+        let own = |r: &&Relocation| r.offset < start + layout.size;
+        let count = relocations.iter().take_while(own).count();
         let (own, rest) = relocations.split_at(count);
         list.push(decoder.entry(start, bytes, own)?);
         relocations = rest;

@@ -67,6 +67,50 @@ pub struct Patches {
     pub whole: Vec<std::ops::Range<u32>>,
 }
 
+/// In which parts of [`Patches`] an instruction occurs. Nearly all occur in none: this saves
+/// looking for them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Marks(u8);
+
+impl Marks {
+    /// In none.
+    pub const NONE: Marks = Marks(0);
+    /// [`Patches::before`].
+    pub const BEFORE: Marks = Marks(1);
+    /// [`Patches::instead`].
+    pub const INSTEAD: Marks = Marks(1 << 1);
+    /// [`Patches::fixups`].
+    pub const FIXUP: Marks = Marks(1 << 2);
+    /// [`Patches::ends`].
+    pub const END: Marks = Marks(1 << 3);
+    /// [`Patches::copies`].
+    pub const COPY: Marks = Marks(1 << 4);
+    /// [`Patches::warns`].
+    pub const WARN: Marks = Marks(1 << 5);
+    /// [`Patches::leaves`].
+    pub const LEAVES: Marks = Marks(1 << 6);
+    /// [`Patches::labels`].
+    pub const LABEL: Marks = Marks(1 << 7);
+
+    /// Those that make control go another way than the operation of the instruction says.
+    pub const DIVERTS: Marks = Marks::BEFORE
+        .with(Marks::INSTEAD)
+        .with(Marks::FIXUP)
+        .with(Marks::END)
+        .with(Marks::WARN)
+        .with(Marks::LEAVES);
+
+    /// In those of both.
+    const fn with(self, other: Marks) -> Marks {
+        Marks(self.0 | other.0)
+    }
+
+    /// Whether it occurs in one of `parts`.
+    pub const fn has(self, parts: Marks) -> bool {
+        self.0 & parts.0 != 0
+    }
+}
+
 impl Patches {
     /// Reads the tables of a module for a stock kernel.
     pub fn new<'o>(
@@ -157,27 +201,23 @@ impl Patches {
             .chain(self.ends.values().copied())
     }
 
-    /// Whether control may go another way at instruction `n` than its operation says.
-    pub fn diverts(&self, n: u32) -> bool {
-        self.before.contains_key(&n)
-            || self.instead.contains_key(&n)
-            || self.fixups.contains_key(&n)
-            || self.ends.contains_key(&n)
-            || self.warns.contains(&n)
-            || self.leaves.contains(&n)
-    }
-
-    /// Instructions that occur in any of these.
-    pub fn sites(&self) -> impl Iterator<Item = u32> {
-        let ways = self.before.keys().chain(self.instead.keys());
-        let others = self
-            .fixups
-            .keys()
-            .chain(self.ends.keys())
-            .chain(&self.warns)
-            .chain(&self.leaves)
-            .chain(&self.labels);
-        ways.chain(others).copied()
+    /// For each of `count` instructions, in which of these it occurs; empty if none occurs.
+    pub fn marks(&self, count: usize) -> Vec<Marks> {
+        let mut marks = Vec::new();
+        let mut mark = |n: &u32, mark: Marks| {
+            marks.resize(count, Marks::NONE);
+            let own = &mut marks[*n as usize];
+            *own = own.with(mark);
+        };
+        self.before.keys().for_each(|n| mark(n, Marks::BEFORE));
+        self.instead.keys().for_each(|n| mark(n, Marks::INSTEAD));
+        self.fixups.keys().for_each(|n| mark(n, Marks::FIXUP));
+        self.ends.keys().for_each(|n| mark(n, Marks::END));
+        self.copies.iter().for_each(|n| mark(n, Marks::COPY));
+        self.warns.iter().for_each(|n| mark(n, Marks::WARN));
+        self.leaves.iter().for_each(|n| mark(n, Marks::LEAVES));
+        self.labels.iter().for_each(|n| mark(n, Marks::LABEL));
+        marks
     }
 
     /// Judges an entry of any table but `.orc_unwind_ip` and `.altinstructions` by what

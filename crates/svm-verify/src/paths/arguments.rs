@@ -8,8 +8,7 @@
 //! forgotten at the call. Callers outside of the object, and indirect calls, whose
 //! targets are unknown, are assumed to pass the declared arguments.
 
-use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use crate::domain::{Form, State};
 use crate::findings::ViolationCode;
@@ -38,9 +37,20 @@ struct Call {
     followed: i64,
 }
 
-/// For an instruction, how many bytes above the return address may be written from there
-/// to the function's end; no entry if none.
-pub type ArgumentWrites = HashMap<u32, i64>;
+/// How many bytes above the return address may be written from an instruction to the
+/// function's end.
+#[derive(Default)]
+pub struct ArgumentWrites {
+    /// By instruction, 0 if none; empty if nothing is written there at all.
+    most: Vec<i64>,
+}
+
+impl ArgumentWrites {
+    /// Those from instruction `n` on, if any.
+    pub fn from(&self, n: u32) -> Option<i64> {
+        self.most.get(n as usize).copied().filter(|&most| most > 0)
+    }
+}
 
 impl Arguments {
     /// Looks at an instruction and the facts before it.
@@ -71,7 +81,7 @@ impl Arguments {
 
     /// Whether a callee may write words that its caller follows.
     pub fn reach_followed(&self, written: &ArgumentWrites) -> bool {
-        let most = |call: &Call| written.get(&call.callee).copied();
+        let most = |call: &Call| written.from(call.callee);
         self.calls
             .values()
             .any(|call| most(call).is_some_and(|above| above > call.followed))
@@ -79,7 +89,7 @@ impl Arguments {
 
     /// Calls of functions that write more than the caller has room for.
     pub fn exceeded(&self, written: &ArgumentWrites) -> Vec<(u32, Broken)> {
-        let most = |call: &Call| written.get(&call.callee).copied();
+        let most = |call: &Call| written.from(call.callee);
         let short = self
             .calls
             .iter()
@@ -93,45 +103,95 @@ impl Arguments {
     /// The writes of functions. Found backwards from the largest write down, so that each
     /// instruction is visited once.
     pub fn written(&self, disassembly: &Disassembly, patches: &Patches) -> ArgumentWrites {
-        let mut most = HashMap::new();
+        let mut most = Vec::new();
         if self.written.is_empty() {
-            return most;
+            return ArgumentWrites { most };
         }
-        let mut before: HashMap<u32, Vec<u32>> = HashMap::new();
-        for n in 0..disassembly.insns.len() as u32 {
-            for to in ways(disassembly, patches, n) {
-                before.entry(to).or_default().push(n);
-            }
-        }
+        most.resize(disassembly.insns.len(), 0);
+        let ways = Ways::new(disassembly, patches);
         let mut order: Vec<(i64, u32)> = self.written.iter().map(|(&n, &a)| (a, n)).collect();
         order.sort_unstable_by(|a, b| b.cmp(a));
+        let mut work = Vec::new();
         for (above, n) in order {
-            let mut work = vec![n];
+            work.push(n);
             while let Some(n) = work.pop() {
-                if let Entry::Vacant(first) = most.entry(n) {
-                    first.insert(above);
-                    work.extend(before.get(&n).into_iter().flatten());
+                let known = &mut most[n as usize];
+                if *known == 0 {
+                    *known = above;
+                    work.extend(ways.to(n));
                 }
             }
         }
-        most
+        ArgumentWrites { most }
     }
 }
 
-/// Where control may go from instruction `n` within the same frame, or out of it by
-/// a tail call.
-fn ways(disassembly: &Disassembly, patches: &Patches, n: u32) -> Vec<u32> {
-    let op = disassembly.insns[n as usize].op;
-    let mut ways: Vec<u32> = match op {
-        Op::Jump(BranchTarget::Insn(to)) | Op::Branch(_, BranchTarget::Insn(to)) => vec![to],
-        _ => Vec::new(),
-    };
-    let stops = matches!(op, Op::Jump(_) | Op::JumpIndirect(_) | Op::Ret | Op::Stop);
-    let warns = patches.warns.contains(&n);
-    ways.extend(disassembly.next(n).filter(|_| !stops || warns));
-    let listed = [&patches.before, &patches.instead].map(|list| list.get(&n));
-    ways.extend(listed.into_iter().flatten().flatten());
-    ways.extend(patches.fixups.get(&n).map(|fixup| fixup.to));
-    ways.extend(patches.ends.get(&n));
-    ways
+/// No way.
+const NONE: u32 = u32::MAX;
+
+/// The ways of control within the same frame, or out of it by a tail call, by where they lead.
+/// Nearly all lead to the next instruction; only the others are listed.
+struct Ways<'w> {
+    disassembly: &'w Disassembly,
+    patches: &'w Patches,
+    /// For each instruction the last of the listed ways to it, or [`NONE`].
+    last: Vec<u32>,
+    /// Where a way begins, and the way to the same instruction that was listed before it.
+    listed: Vec<(u32, u32)>,
+}
+
+impl<'w> Ways<'w> {
+    fn new(disassembly: &'w Disassembly, patches: &'w Patches) -> Ways<'w> {
+        let mut ways = Ways {
+            disassembly,
+            patches,
+            last: vec![NONE; disassembly.insns.len()],
+            listed: Vec::with_capacity(disassembly.branches.len()),
+        };
+        for &n in &disassembly.branches {
+            if let Op::Jump(BranchTarget::Insn(to)) | Op::Branch(_, BranchTarget::Insn(to)) =
+                disassembly.insns[n as usize].op
+            {
+                ways.add(n, to);
+            }
+        }
+        for (&n, to) in patches.before.iter().chain(&patches.instead) {
+            to.iter().for_each(|&to| ways.add(n, to));
+        }
+        for (&n, fixup) in &patches.fixups {
+            ways.add(n, fixup.to);
+        }
+        for (&n, &to) in &patches.ends {
+            ways.add(n, to);
+        }
+        ways
+    }
+
+    fn add(&mut self, from: u32, to: u32) {
+        let number = self.listed.len() as u32;
+        let before = std::mem::replace(&mut self.last[to as usize], number);
+        self.listed.push((from, before));
+    }
+
+    /// The instructions from which control may come to `n`.
+    fn to(&self, n: u32) -> impl Iterator<Item = u32> {
+        let mut next = self.last[n as usize];
+        let listed = std::iter::from_fn(move || {
+            let &(from, before) = self.listed.get(next as usize)?;
+            next = before;
+            Some(from)
+        });
+        let before = n.checked_sub(1);
+        before
+            .filter(|&p| self.continues(p))
+            .into_iter()
+            .chain(listed)
+    }
+
+    /// Whether control may go from an instruction to the next one.
+    fn continues(&self, n: u32) -> bool {
+        let op = self.disassembly.insns[n as usize].op;
+        let stops = matches!(op, Op::Jump(_) | Op::JumpIndirect(_) | Op::Ret | Op::Stop);
+        self.disassembly.next(n).is_some() && (!stops || self.patches.warns.contains(&n))
+    }
 }

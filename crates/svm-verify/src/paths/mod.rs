@@ -18,7 +18,7 @@ pub use self::interpretation::Interpretation;
 use crate::domain::{Flags, Form, Name, State};
 use crate::findings::ViolationCode;
 use crate::insn::{BranchTarget, Disassembly, Gpr, Op, Routine};
-use crate::kernel::Patches;
+use crate::kernel::{Marks, Patches};
 use crate::object::Image;
 use crate::rules::{Broken, Next, Proved, Step, fell_through};
 use crate::targets::Frames;
@@ -43,7 +43,7 @@ pub fn interpret(
         let written = flow.arguments.written(disassembly, patches);
         (flow, written)
     };
-    let (mut flow, mut written) = run(ArgumentWrites::new());
+    let (mut flow, mut written) = run(ArgumentWrites::default());
     if flow.arguments.reach_followed(&written) {
         // The second run forgets more words at calls. It has fewer facts, and no new
         // writes to arguments.
@@ -57,8 +57,8 @@ struct Flow<'a, 'o> {
     disassembly: &'a Disassembly,
     /// The kernel's changes of the code.
     patches: &'a Patches,
-    /// Instructions that `patches` says something about; empty if none.
-    patched: Vec<bool>,
+    /// What `patches` has of each instruction; empty if nothing at all.
+    marks: Vec<Marks>,
     /// For each instruction, the number of the state before it, or one of the
     /// constants above.
     slot: Vec<u32>,
@@ -105,11 +105,6 @@ impl<'a, 'o> Flow<'a, 'o> {
                 referenced[to as usize] = true;
             }
         }
-        let mut patched = Vec::new();
-        for site in patches.sites() {
-            patched.resize(count, false);
-            patched[site as usize] = true;
-        }
         for leader in patches.leaders() {
             slot[leader as usize] = UNREACHED;
             referenced[leader as usize] = true;
@@ -118,7 +113,7 @@ impl<'a, 'o> Flow<'a, 'o> {
             image,
             disassembly,
             patches,
-            patched,
+            marks: patches.marks(count),
             states: Vec::with_capacity(slot.iter().filter(|&&slot| slot == UNREACHED).count()),
             slot,
             referenced,
@@ -131,7 +126,7 @@ impl<'a, 'o> Flow<'a, 'o> {
             meetings: BTreeMap::new(),
             checks: Vec::new(),
             arguments: Arguments::default(),
-            known: ArgumentWrites::new(),
+            known: ArgumentWrites::default(),
         }
     }
 
@@ -160,12 +155,17 @@ impl<'a, 'o> Flow<'a, 'o> {
     /// Control comes to block `n` with these facts, not by a copy of the kernel: code
     /// that the kernel only copies does not run in place.
     fn arrive(&mut self, n: u32, state: &State) {
-        if self.patches.copies.contains(&n) {
+        if self.marks(n).has(Marks::COPY) {
             let reason = "the kernel copies this code elsewhere, but something leads into it";
             self.meetings
                 .insert(n, (ViolationCode::Metadata, reason.into()));
         }
         self.reach(n, state);
+    }
+
+    /// What `patches` has of instruction `n`.
+    fn marks(&self, n: u32) -> Marks {
+        self.marks.get(n as usize).copied().unwrap_or_default()
     }
 
     fn reach(&mut self, n: u32, state: &State) {
@@ -228,14 +228,16 @@ impl<'a, 'o> Flow<'a, 'o> {
         let mut state = self.states[self.slot[first as usize] as usize].clone();
         let mut n = first;
         loop {
-            let patched = self.patched.get(n as usize) == Some(&true);
-            if patched {
-                self.patched_ways(n, &state);
+            let marks = self.marks(n);
+            if marks != Marks::NONE {
+                self.patched_ways(n, marks, &state);
             }
-            if !self.instruction(n, &mut state, &mut found) {
+            if !self.instruction(n, marks, &mut state, &mut found) {
                 break;
             }
-            if let (true, Some(&back)) = (patched, self.patches.ends.get(&n)) {
+            if marks.has(Marks::END)
+                && let Some(&back) = self.patches.ends.get(&n)
+            {
                 self.arrive(back, &state);
                 break;
             }
@@ -254,15 +256,21 @@ impl<'a, 'o> Flow<'a, 'o> {
     }
 
     /// Follows the paths that the kernel opens at instruction `n`.
-    fn patched_ways(&mut self, n: u32, state: &State) {
+    fn patched_ways(&mut self, n: u32, marks: Marks, state: &State) {
         let patches = self.patches;
-        for &to in patches.before.get(&n).into_iter().flatten() {
-            self.arrive(to, state);
+        if marks.has(Marks::BEFORE) {
+            for &to in patches.before.get(&n).into_iter().flatten() {
+                self.arrive(to, state);
+            }
         }
-        for &to in patches.instead.get(&n).into_iter().flatten() {
-            self.reach(to, state);
+        if marks.has(Marks::INSTEAD) {
+            for &to in patches.instead.get(&n).into_iter().flatten() {
+                self.reach(to, state);
+            }
         }
-        if let Some(fixup) = patches.fixups.get(&n) {
+        if marks.has(Marks::FIXUP)
+            && let Some(fixup) = patches.fixups.get(&n)
+        {
             // The effects of the faulting instruction and of the handler are as
             // unknown as those of a callee, in registers and memory.
             let insn = &self.disassembly.insns[n as usize];
@@ -279,7 +287,13 @@ impl<'a, 'o> Flow<'a, 'o> {
     }
 
     /// Interprets one instruction. True if the next one may follow.
-    fn instruction(&mut self, n: u32, state: &mut State, found: &mut Vec<(u32, Broken)>) -> bool {
+    fn instruction(
+        &mut self,
+        n: u32,
+        marks: Marks,
+        state: &mut State,
+        found: &mut Vec<(u32, Broken)>,
+    ) -> bool {
         let insn = &self.disassembly.insns[n as usize];
         if let Op::Branch(condition, target) = insn.op
             && let Some(address) = self.image.scheme.checked(condition, state.flags)
@@ -290,15 +304,14 @@ impl<'a, 'o> Flow<'a, 'o> {
             }
             return true;
         }
-        let patched = self.patched.get(n as usize) == Some(&true);
-        if patched && self.patches.warns.contains(&n) {
+        if marks.has(Marks::WARN) {
             self.proved[n as usize] = Proved::Reached;
             return true;
         }
         if self.image.rules.frames == Frames::Compiled {
             self.arguments.note(n, insn, state);
             if let Op::Call(BranchTarget::Insn(callee)) = insn.op
-                && let Some(&bytes) = self.known.get(&callee)
+                && let Some(bytes) = self.known.from(callee)
             {
                 state.forget_arguments(bytes);
             }
@@ -306,9 +319,9 @@ impl<'a, 'o> Flow<'a, 'o> {
         let step = Step {
             scheme: self.image.scheme,
             rules: self.image.rules,
-            faulting: patched && self.patches.fixups.contains_key(&n),
-            leaving: patched && self.patches.leaves.contains(&n),
-            label: patched && self.patches.labels.contains(&n),
+            faulting: marks.has(Marks::FIXUP),
+            leaving: marks.has(Marks::LEAVES),
+            label: marks.has(Marks::LABEL),
             name: Name::of(n),
             insn,
             state,
@@ -421,7 +434,11 @@ impl<'a, 'o> Flow<'a, 'o> {
                 broken.push((part as u32, (ViolationCode::OutOfLine, reason.into())));
             }
             // The part is recognised, not interpreted, so its other ways would not be.
-            if self.patched.get(part) == Some(&true) && self.patches.diverts(part as u32) {
+            let diverts = self
+                .marks
+                .get(part)
+                .is_some_and(|marks| marks.has(Marks::DIVERTS));
+            if diverts {
                 let reason = "the kernel may change the out-of-line part of a check";
                 broken.push((part as u32, (ViolationCode::Metadata, reason.into())));
             }

@@ -42,20 +42,19 @@ pub fn ambiguous(iced: &Instruction, bytes: &[u8]) -> Option<&'static str> {
 
 /// Why an instruction with such prefixes is not kept.
 pub fn meaningless(iced: &Instruction, bytes: &[u8]) -> Option<&'static str> {
-    if is_string_with_rex(iced, bytes) {
+    let found = prefixes(bytes);
+    if is_string_with_rex(iced, found) {
         return Some("the REX prefix of a string instruction has no effect, or a wrong one");
     }
-    if is_wide_scalar(iced, bytes) {
+    if is_wide_scalar(iced, &bytes[found.len()..]) {
         return Some("VEX.L on a scalar instruction is unpredictable");
     }
     // Nothing, or REX alone.
-    let is_prefix = |b: u8| is_legacy(b) || is_rex(b);
-    match *bytes {
-        [first, ..] if !is_prefix(first) => return None,
-        [first, second, ..] if is_rex(first) && !is_prefix(second) => return None,
+    match *found {
+        [] => return None,
+        [only] if is_rex(only) => return None,
         _ => {}
     }
-    let found = prefixes(bytes);
     let has = |list: &[u8]| found.iter().any(|b| list.contains(b));
     let straight = matches!(
         iced.flow_control(),
@@ -104,25 +103,30 @@ fn may_select(iced: &Instruction, found: &[u8]) -> bool {
 
 /// Whether a string instruction has another REX than the REX.W of words of 8 bytes. Processors
 /// with fast short strings lose their instruction pointer over it (CVE-2023-23583).
-fn is_string_with_rex(iced: &Instruction, bytes: &[u8]) -> bool {
+fn is_string_with_rex(iced: &Instruction, found: &[u8]) -> bool {
     use Mnemonic as M;
+    let Some(&rex) = found.last().filter(|b| is_rex(**b)) else {
+        return false;
+    };
     let words = matches!(
         iced.mnemonic(),
         M::Movsq | M::Stosq | M::Lodsq | M::Cmpsq | M::Scasq
     );
-    let rex = prefixes(bytes).last().filter(|b| is_rex(**b));
-    iced.is_string_instruction() && rex.is_some_and(|&rex| !words || rex != 0x48)
+    iced.is_string_instruction() && (!words || rex != 0x48)
 }
 
 /// Whether a VEX prefix says 256 bits while no operand has them: "unpredictable behavior across
 /// different processor generations" (SDM volume 2, ADDSS and all scalars).
-fn is_wide_scalar(iced: &Instruction, bytes: &[u8]) -> bool {
-    let long = match bytes[prefixes(bytes).len()..] {
+fn is_wide_scalar(iced: &Instruction, opcode: &[u8]) -> bool {
+    let long = match *opcode {
         [0xc5, p, ..] | [0xc4, _, p, ..] => p & 4 != 0,
         _ => false,
     };
+    if !long {
+        return false;
+    }
     let has_ymm = (0..iced.op_count()).any(|n| iced.op_register(n).is_ymm());
-    long && !has_ymm && iced.memory_size().size() != 32 && iced.code() != Code::VEX_Vzeroall
+    !has_ymm && iced.memory_size().size() != 32 && iced.code() != Code::VEX_Vzeroall
 }
 
 /// Why a return, or a call or jump through a register or memory, does not stay as it is. `rep ret`

@@ -119,9 +119,11 @@ fn by_itself(question: &Question<'_>) -> Result<Class, Refused> {
         };
     }
     let class = of_object(question, &DIFFERENCES)?;
-    let bytes = question.lifted.bytes(question.inst);
-    if let Some(reason) = prefix::meaningless_on_transfer(iced, bytes) {
-        return Err((RefusalCode::Prefix, reason));
+    if iced.flow_control() != FlowControl::Next {
+        let bytes = question.lifted.bytes(question.inst);
+        if let Some(reason) = prefix::meaningless_on_transfer(iced, bytes) {
+            return Err((RefusalCode::Prefix, reason));
+        }
     }
     refuse_segment(iced, class)?;
     let class = unless_kept(class, iced);
@@ -184,14 +186,14 @@ fn first(iced: &Instruction) -> Result<Option<Class>, Refused> {
 /// the verifier accepts none in what stays as it is, either. `nop` may be padded with any, and
 /// a direct branch is encoded again.
 fn refuse_prefixes(iced: &Instruction, bytes: &[u8], class: Class) -> Result<(), Refused> {
-    let class = unless_kept(class, iced);
-    let padded = iced.mnemonic() == Mnemonic::Nop;
-    if padded || matches!(class, Class::Drop | Class::Branch(_)) {
+    let Some(reason) = prefix::meaningless(iced, bytes) else {
         return Ok(());
-    }
-    match prefix::meaningless(iced, bytes) {
-        Some(reason) => Err((RefusalCode::Prefix, reason)),
-        None => Ok(()),
+    };
+    let padded = iced.mnemonic() == Mnemonic::Nop;
+    match unless_kept(class, iced) {
+        Class::Drop | Class::Branch(_) => Ok(()),
+        _ if padded => Ok(()),
+        _ => Err((RefusalCode::Prefix, reason)),
     }
 }
 
@@ -203,7 +205,6 @@ fn saves_flags(iced: &Instruction) -> bool {
 /// [`Class::Keep`] for an instruction that stays as it is, else the class.
 fn unless_kept(class: Class, iced: &Instruction) -> Class {
     let keep = Class::Keep(class.site_class());
-    let direct = Branch::of(iced).map_or(keep, Class::Branch);
     match class {
         // Calls of `__fentry__`, and instructions that stop speculation.
         Class::Drop if iced.flow_control() != FlowControl::Next => keep,
@@ -247,7 +248,7 @@ fn unless_kept(class: Class, iced: &Instruction) -> Class {
         Class::CallIndirect(Callee::Register(_)) | Class::JumpIndirect(Callee::Register(_)) => {
             match iced.op0_kind() {
                 OpKind::Register => keep,
-                _ => direct,
+                _ => Branch::of(iced).map_or(keep, Class::Branch),
             }
         }
         Class::CallIndirect(Callee::Memory(Space::Heap))

@@ -219,7 +219,8 @@ impl Names<'_, '_> {
     fn symbol(&self, import: Import) -> SymbolId {
         match import {
             Import::Own(id) | Import::Routine(id) => id,
-            Import::Slow(_) | Import::Stlb => self.runtime.symbol(&import.name(self.lifted.object)),
+            Import::Slow(register) => self.runtime.slow(register),
+            Import::Stlb => self.runtime.symbol(twin_abi::names::STLB),
             Import::Section(_)
             | Import::Data(_)
             | Import::Runtime(_)

@@ -50,9 +50,12 @@ pub fn plan(lifted: &Lifted<'_>, plans: &[InstPlan]) -> Result<Option<Unwinding>
         let pushes = !plan.scratch.spilled().is_empty()
             || !plan.across.is_empty()
             || matches!(plan.class, Class::String(..));
+        if !pushes {
+            continue;
+        }
         let inst = lifted.inst(i);
-        let entry = old.at(inst.section, inst.offset());
-        if pushes && entry.is_some_and(|entry| !can_be_deeper(lifted, i, old.encoding, entry)) {
+        let entry = old.of(inst.section).at(inst.offset());
+        if entry.is_some_and(|entry| !can_be_deeper(lifted, i, old.encoding, entry)) {
             let reason =
                 "registers must be spilled where unwinding counts from neither rsp nor rbp";
             let refusal = lifted.refusal(RefusalCode::NoScratch, i, reason);
@@ -139,9 +142,10 @@ impl Unwinding {
                 rows.push((offset, entry));
             }
         };
+        let mut old = self.of(code);
         for depth in &applied.depths[usize::from(code.0)] {
             let original = lifted.inst(depth.inst).offset();
-            let Some(entry) = self.at(code, original) else {
+            let Some(entry) = old.at(original) else {
                 continue;
             };
             put(
@@ -150,7 +154,7 @@ impl Unwinding {
             );
             if depth.words == 0 {
                 let end = lifted.inst(depth.inst).iced.next_ip();
-                for (at, entry) in self.beginning_within(code, original, end) {
+                for (at, entry) in old.beginning_within(original, end) {
                     put(laid.offset(depth.at) + (at - original), entry);
                 }
             }
@@ -158,7 +162,7 @@ impl Unwinding {
         // The entry after the last instruction says that no code follows.
         let section = lifted.sections[usize::from(code.0)].id;
         let end = lifted.object.section(section).data.len() as u64;
-        if let Some(entry) = self.starting_at(code, end) {
+        if let Some(entry) = old.starting_at(end) {
             put(laid.bytes.len() as u64, entry);
         }
         rows
@@ -202,34 +206,81 @@ impl Unwinding {
         })
     }
 
+    /// The entries of a code section.
+    fn of(&self, code: CodeIdx) -> Entries<'_> {
+        Entries {
+            list: self.entries.get(&code).map_or(&[], Vec::as_slice),
+            begun: 0,
+        }
+    }
+}
+
+/// The entries of a section, looked up by offset. Each look-up begins where the last one
+/// ended: most come in the order of the code.
+struct Entries<'u> {
+    list: &'u [(u64, Entry)],
+    /// How many begin at or before the last offset.
+    begun: usize,
+}
+
+impl<'u> Entries<'u> {
+    /// How many begin at an offset or before.
+    fn begun(&mut self, offset: u64) -> usize {
+        let list = self.list;
+        let begins = |n: usize| n.checked_sub(1).is_none_or(|last| list[last].0 <= offset);
+        let ends = |n: usize| list.get(n).is_none_or(|(at, _)| *at > offset);
+        let near = [self.begun, self.begun + 1].into_iter();
+        let mut near = near.take_while(|n| *n <= list.len() && begins(*n));
+        self.begun = near
+            .find(|n| ends(*n))
+            .unwrap_or_else(|| list.partition_point(|(at, _)| *at <= offset));
+        self.begun
+    }
+
     /// The entry that holds at a place.
-    fn at(&self, code: CodeIdx, offset: u64) -> Option<Entry> {
-        let list = self.entries.get(&code)?;
-        let n = list.partition_point(|(at, _)| *at <= offset);
-        Some(list[n.checked_sub(1)?].1)
+    fn at(&mut self, offset: u64) -> Option<Entry> {
+        let n = self.begun(offset);
+        Some(self.list[n.checked_sub(1)?].1)
     }
 
     /// The entries that begin inside an instruction. They belong to an alternative that
     /// replaces it: `pushf; pop %rax` for `call *pv_ops+N(%rip)`. These instructions
     /// stay as they are, and so do the entries' places in them.
     fn beginning_within(
-        &self,
-        code: CodeIdx,
+        &mut self,
         start: u64,
         end: u64,
-    ) -> impl Iterator<Item = (u64, Entry)> + '_ {
-        let list = self.entries.get(&code).map_or(&[][..], Vec::as_slice);
-        let first = list.partition_point(|(at, _)| *at <= start);
-        list[first..]
+    ) -> impl Iterator<Item = (u64, Entry)> + use<'u> {
+        let first = self.begun(start);
+        self.list[first..]
             .iter()
             .take_while(move |(at, _)| *at < end)
             .copied()
     }
 
     /// The entry that begins exactly there.
-    fn starting_at(&self, code: CodeIdx, offset: u64) -> Option<Entry> {
-        let list = self.entries.get(&code)?;
-        let found = list.iter().rev().find(|(at, _)| *at == offset);
+    fn starting_at(&self, offset: u64) -> Option<Entry> {
+        let found = self.list.iter().rev().find(|(at, _)| *at == offset);
         found.map(|(_, entry)| *entry)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_is_found_from_wherever_the_last_one_was() {
+        let list: Vec<(u64, Entry)> = [0, 4, 4, 5, 9, 16].map(|at| (at, [at as u8; 6])).into();
+        let places = || 0..20;
+        for list in [&list[..], &list[1..], &[]] {
+            for (first, second) in places().flat_map(|a| places().map(move |b| (a, b))) {
+                let mut entries = Entries { list, begun: 0 };
+                for offset in [first, second] {
+                    let expected = list.partition_point(|(at, _)| *at <= offset);
+                    assert_eq!(entries.begun(offset), expected, "{first} {second}");
+                }
+            }
+        }
     }
 }

@@ -5,14 +5,19 @@ use elf_loader::consts::{R_X86_64_PC32, SHF_ALLOC, SHF_WRITE, STB_LOCAL};
 use elf_loader::special::{FieldRole, SpecialKind};
 use elf_loader::{Object, Place, Relocation, Section, SymbolId};
 use foldhash::HashMap;
-use twin_abi::Scheme;
+use liveness::Reg;
+use twin_abi::{Scheme, names};
 use twin_linux_runtime::Returns;
 
 use super::series::Kernel;
 use super::tables::empty;
 
-/// Symbols of the runtime by name.
-pub struct Runtime(HashMap<String, SymbolId>);
+/// Symbols of the runtime.
+pub struct Runtime {
+    by_name: HashMap<String, SymbolId>,
+    /// The slow paths, by register, which there are most references to.
+    slow: [Option<SymbolId>; 16],
+}
 
 /// The routine that returns jump to in kernels that have it.
 const RETURN_THUNK: &str = "__x86_return_thunk";
@@ -40,7 +45,21 @@ impl Runtime {
             .symbols()
             .filter(|(_, s)| s.binding == STB_LOCAL && !s.name.is_empty());
         let named = own.filter_map(|(id, s)| Some((s.name.to_string(), appended.symbol(id)?)));
-        Runtime(named.collect())
+        let by_name: HashMap<String, SymbolId> = named.collect();
+        let slow = std::array::from_fn(|number| {
+            let name = format!("{}{}", names::SLOW_PREFIX, Reg::new(number as u8)?.name());
+            by_name.get(&name).copied()
+        });
+        Runtime { by_name, slow }
+    }
+
+    /// The slow path for an address in a register.
+    ///
+    /// # Panics
+    /// If the runtime has none.
+    pub fn slow(&self, register: Reg) -> SymbolId {
+        let found = self.slow[usize::from(register.number())];
+        found.expect("the runtime has one for each register that sequences use")
     }
 
     /// The symbol of that name.
@@ -48,7 +67,7 @@ impl Runtime {
     /// # Panics
     /// If the runtime has none. The names are fixed in its source.
     pub fn symbol(&self, name: &str) -> SymbolId {
-        self.0[name]
+        self.by_name[name]
     }
 }
 
