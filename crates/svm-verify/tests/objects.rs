@@ -435,3 +435,27 @@ fn no_object_makes_it_panic() {
         );
     }
 }
+
+/// Readers take the first section of a name. An empty table of relocations that has the
+/// codemap's would hide the codemap: then nobody judges its entries, and a loader that looks
+/// for a section with contents enters code at them.
+#[test]
+fn a_table_of_the_file_does_not_hide_one_of_the_abi() {
+    for name in [".twin.codemap", ".twin.map", ".twin.origin"] {
+        let source = format!(
+            "{}.text\n{GOOD}.section .comment,\"\",@progbits\n.quad f\n{CODEMAP}.quad \"twin_vm:.text\", f+1\n",
+            note([ABI, 1, 64, 0])
+        );
+        let bytes = assemble(&source);
+        let mut object = elf_loader::read(&bytes).expect("an object");
+        let id = object.section_named(".rela.comment").expect("a table");
+        assert!(id < object.section_named(".twin.codemap").expect("the codemap"));
+        let table = &mut object.sections[id.0 as usize];
+        (table.name, table.size) = (name.into(), 0);
+        let id = object.section_named(".comment").expect("a section");
+        object.sections[id.0 as usize].relocations.clear();
+        let violations = svm_verify::verify(&object, USER).expect_err("a hidden codemap");
+        let found: Vec<_> = violations.list.iter().map(|v| v.code.as_str()).collect();
+        assert!(found.contains(&"object-section"), "{name}: {found:?}");
+    }
+}

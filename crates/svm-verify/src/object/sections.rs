@@ -88,7 +88,19 @@ fn judge_section(section: &Section<'_>) -> Result<SectionClass, &'static str> {
     }
 }
 
+/// Names of sections that loaders look for.
+const TABLES: [&str; 4] = [
+    sections::NOTE,
+    sections::CODEMAP,
+    sections::MAP,
+    sections::ORIGIN,
+];
+
 fn not_loaded(section: &Section<'_>) -> Result<SectionClass, &'static str> {
+    // Who takes the first section of a name would take it for the one with contents.
+    if TABLES.contains(&&*section.name) {
+        return Err("a table of the object file with the name of one of the ABI");
+    }
     match section.flags & (SHF_ALLOC | SHF_WRITE | SHF_EXECINSTR) {
         0 => Ok(SectionClass::Harmless),
         _ => Err("a table of the object file that would be loaded"),
