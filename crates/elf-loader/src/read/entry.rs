@@ -64,6 +64,8 @@ pub(super) fn symbol<'a>(
 fn place(sym: &Sym, sections: &[Section<'_>]) -> Result<Place, SymbolProblem> {
     let index = sym.st_shndx as u32;
     match index {
+        // A kernel leaves it in place where a weak symbol is not resolved (`simplify_symbols`).
+        0 if sym.st_value != 0 => return Err(SymbolProblem::UndefinedValue(sym.st_value)),
         0 => return Ok(Place::Undefined),
         SHN_ABS => return Ok(Place::Absolute),
         SHN_COMMON => return Ok(Place::Common),

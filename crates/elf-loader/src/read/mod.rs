@@ -4,7 +4,8 @@
 //! Guarantees of an object that was read: every [`SectionId`] and
 //! [`crate::SymbolId`] in it is valid, every relocation is of a known type with its whole
 //! field inside its section, every symbol defined in a section is in it or at its end, that
-//! of a section itself is at its start, symbol 0 is nothing, an alignment is a power of two up
+//! of a section itself is at its start, undefined ones have no value, local ones stand before
+//! all others, symbol 0 is nothing, an alignment is a power of two up
 //! to 2 GiB, `data.len() == size` for contents, relocations are sorted by offset. No byte of
 //! the file belongs to two sections, or to one and a header. Input may be hostile: nothing here
 //! panics, and memory is at most a small multiple of the file's length.
@@ -27,6 +28,7 @@ use goblin::elf::reloc::{Reloc, RelocSection};
 use goblin::elf::section_header::{self as sh, SectionHeader};
 use goblin::elf::sym::{Sym, Symtab};
 
+use crate::model::consts::STB_LOCAL;
 use crate::model::{MAX_SECTION_SIZE, Object, Relocation, Role, Section, SectionId, Symbol};
 use entry::{relocation, string, symbol};
 pub use error::{ReadError, RelocationProblem, SectionProblem, SymbolProblem};
@@ -347,8 +349,20 @@ impl<'a> File<'a> {
         let raw = Symtab::parse(table, 0, table.len() / entry, self.ctx)
             .map_err(|e| damaged(e.to_string()))?;
         let mut symbols = Vec::with_capacity(raw.len());
+        let first_other = self.headers[index].sh_info;
         for (i, s) in raw.iter().enumerate() {
-            symbols.push(symbol(i as u32, &s, names, sections)?);
+            let symbol = symbol(i as u32, &s, names, sections)?;
+            // A linker does not resolve what stands among the local ones: it takes the value of
+            // an undefined one for its address.
+            let local = symbol.binding == STB_LOCAL;
+            if local != ((i as u64) < u64::from(first_other)) {
+                return Err(ReadError::Symbol {
+                    index: i as u32,
+                    name: symbol.name.into(),
+                    problem: SymbolProblem::Order { local, first_other },
+                });
+            }
+            symbols.push(symbol);
         }
         Ok(symbols)
     }

@@ -236,6 +236,46 @@ fn the_null_symbol_is_nothing() {
     }
 }
 
+/// GNU ld takes symbols before `sh_info` for local: it does not resolve an undefined one there,
+/// but has its value for the address that is called.
+#[test]
+fn an_undefined_symbol_has_no_value_and_is_not_among_the_local_ones() {
+    let good = assemble(&[], ".globl f\nf: jmp imported\n");
+    let object = read(&good).expect("readable");
+    let index = object
+        .sections
+        .iter()
+        .position(|s| s.role == Role::SymbolTable)
+        .expect("a symbol table");
+    let headers = u64::from_le_bytes(good[40..48].try_into().expect("8 bytes")) as usize;
+    let header = headers + 64 * index;
+    let word = |at: usize| u64::from_le_bytes(good[at..at + 8].try_into().expect("8 bytes"));
+    let table = word(header + 24) as usize;
+    let imported = object.symbols.iter().position(|s| s.name == "imported");
+    let imported = imported.expect("an undefined symbol");
+    let mut bytes = good.clone();
+    bytes[table + 24 * imported + 8] = 0x10;
+    let value = message(&bytes);
+    assert!(
+        value.contains("undefined and has the value 0x10"),
+        "{value}"
+    );
+    let first = object.sections[index].info;
+    assert_eq!(object.symbols[first as usize - 1].binding, STB_LOCAL);
+    for other in [
+        0,
+        first - 1,
+        first + 1,
+        object.symbols.len() as u32,
+        u32::MAX,
+    ] {
+        let mut bytes = good.clone();
+        bytes[header + 44..header + 48].copy_from_slice(&other.to_le_bytes());
+        let order = message(&bytes);
+        assert!(order.contains("sh_info of the symbol table is"), "{order}");
+    }
+}
+
 /// Whoever reads it takes it for the section's start.
 #[test]
 fn the_symbol_of_a_section_is_at_its_start() {
