@@ -216,6 +216,24 @@ fn bad_sections_are_refused_with_their_name() {
     assert!(with(text, 4, 18, 4).contains("65280"));
 }
 
+/// `.strtab` may have one name of which all others are an end. Who copies each name would take
+/// a thousand times the file's length.
+#[test]
+fn names_that_share_bytes_are_not_much_longer_than_the_file() {
+    let names = |count: usize| -> String {
+        let name = |n: usize| format!("{}:\n", "x".repeat(4000 + n));
+        (0..count).map(name).collect()
+    };
+    let few = assemble(&[], &names(4));
+    assert!(few.len() < 6000, "the assembler has them share");
+    assert_eq!(read(&few).expect("readable").symbols.len(), 5);
+    let many = message(&assemble(&[], &names(100)));
+    assert!(
+        many.contains("more than eight times the file's bytes"),
+        "{many}"
+    );
+}
+
 /// A kernel does not resolve it, so a name or value of it would be taken for another symbol's.
 #[test]
 fn the_null_symbol_is_nothing() {
