@@ -80,7 +80,9 @@ impl ReadError {
                 | SymbolProblem::NoSection { .. }
                 | SymbolProblem::PastEnd { .. }
                 | SymbolProblem::NotNull
-                | SymbolProblem::NotAtStart { .. } => ReaderCode::Symbol,
+                | SymbolProblem::NotAtStart { .. }
+                | SymbolProblem::Order { .. }
+                | SymbolProblem::UndefinedValue(_) => ReaderCode::Symbol,
             },
             ReadError::Relocation { problem, .. } => match problem {
                 RelocationProblem::Type(_) => ReaderCode::Unsupported,

@@ -435,3 +435,74 @@ fn no_object_makes_it_panic() {
         );
     }
 }
+
+/// Readers take the first section of a name. An empty table of relocations that has the
+/// codemap's would hide the codemap: then nobody judges its entries, and a loader that looks
+/// for a section with contents enters code at them.
+#[test]
+fn a_table_of_the_file_does_not_hide_one_of_the_abi() {
+    for name in [".twin.codemap", ".twin.map", ".twin.origin"] {
+        let source = format!(
+            "{}.text\n{GOOD}.section .comment,\"\",@progbits\n.quad f\n{CODEMAP}.quad \"twin_vm:.text\", f+1\n",
+            note([ABI, 1, 64, 0])
+        );
+        let bytes = assemble(&source);
+        let mut object = elf_loader::read(&bytes).expect("an object");
+        let id = object.section_named(".rela.comment").expect("a table");
+        assert!(id < object.section_named(".twin.codemap").expect("the codemap"));
+        let table = &mut object.sections[id.0 as usize];
+        (table.name, table.size) = (name.into(), 0);
+        let id = object.section_named(".comment").expect("a section");
+        object.sections[id.0 as usize].relocations.clear();
+        let violations = svm_verify::verify(&object, USER).expect_err("a hidden codemap");
+        let found: Vec<_> = violations.list.iter().map(|v| v.code.as_str()).collect();
+        assert!(found.contains(&"object-section"), "{name}: {found:?}");
+    }
+}
+
+/// A linker drops relocations that are to be excluded, and the jump goes where its bytes say.
+#[test]
+fn tables_of_the_file_have_the_usual_flags_alone() {
+    const EXCLUDE: u64 = 0x8000_0000;
+    const GROUP: u64 = 0x200;
+    let bytes = assemble(&format!("{}.text\n{GOOD}", note([ABI, 1, 64, 0])));
+    let good = elf_loader::read(&bytes).expect("an object");
+    assert!(svm_verify::verify(&good, USER).is_ok());
+    for name in [".rela.text", ".symtab", ".strtab", ".shstrtab"] {
+        let id = good.section_named(name).expect("a table").0 as usize;
+        for flags in [EXCLUDE, GROUP, 1 << 40, SHF_ALLOC] {
+            let mut object = good.clone();
+            object.sections[id].flags |= flags;
+            let violations = svm_verify::verify(&object, USER).expect_err("another flag");
+            let found: Vec<_> = violations.list.iter().map(|v| v.code.as_str()).collect();
+            assert_eq!(found, ["object-section"], "{name} {flags:#x}");
+        }
+    }
+}
+
+/// A linker leaves out the members of a group that it has seen before: relocations, perhaps.
+#[test]
+fn a_comment_is_no_group() {
+    const GROUP: u32 = 17;
+    let source = format!(
+        "{}.text\n{GOOD}.ident \"x\"\n.section .note.GNU-stack,\"\",@progbits\n.long 1, 1",
+        note([ABI, 1, 64, 0])
+    );
+    let bytes = assemble(&source);
+    let good = elf_loader::read(&bytes).expect("an object");
+    assert!(svm_verify::verify(&good, USER).is_ok());
+    for name in [".comment", ".note.GNU-stack"] {
+        let id = good.section_named(name).expect("a section").0 as usize;
+        for (kind, flags) in [(GROUP, 0), (SHT_NOTE, 0), (SHT_PROGBITS, 0x80)] {
+            let mut object = good.clone();
+            object.sections[id].kind = kind;
+            object.sections[id].flags |= flags;
+            let violations = svm_verify::verify(&object, USER).expect_err("another kind");
+            assert_eq!(
+                violations.list[0].code.as_str(),
+                "object-section",
+                "{name} {kind}"
+            );
+        }
+    }
+}

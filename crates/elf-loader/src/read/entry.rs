@@ -19,8 +19,13 @@ const SHN_LORESERVE: u32 = 0xff00;
 const SHN_ABS: u32 = 0xfff1;
 const SHN_COMMON: u32 = 0xfff2;
 
-/// The zero-terminated string at `offset` of a string table.
-pub(super) fn string(table: &[u8], offset: u64) -> Result<&str, &'static str> {
+/// The zero-terminated string at `offset` of a string table. `left` is what all names may
+/// still have.
+pub(super) fn string<'a>(
+    table: &'a [u8],
+    offset: u64,
+    left: &mut u64,
+) -> Result<&'a str, &'static str> {
     if offset == 0 && table.is_empty() {
         return Ok("");
     }
@@ -31,6 +36,9 @@ pub(super) fn string(table: &[u8], offset: u64) -> Result<&str, &'static str> {
         .iter()
         .position(|&b| b == 0)
         .ok_or("it has no end, or is too long")?;
+    *left = left
+        .checked_sub(length as u64)
+        .ok_or("with the names before it, it has more than eight times the file's bytes")?;
     std::str::from_utf8(&bounded[..length]).map_err(|_| "not UTF-8")
 }
 
@@ -38,7 +46,7 @@ pub(super) fn string(table: &[u8], offset: u64) -> Result<&str, &'static str> {
 pub(super) fn symbol<'a>(
     index: u32,
     sym: &Sym,
-    names: &'a [u8],
+    (names, left): (&'a [u8], &mut u64),
     sections: &[Section<'_>],
 ) -> Result<Symbol<'a>, ReadError> {
     let offset = sym.st_name as u64;
@@ -47,8 +55,8 @@ pub(super) fn symbol<'a>(
         name: name.into(),
         problem,
     };
-    let name =
-        string(names, offset).map_err(|why| refuse("", SymbolProblem::Name { offset, why }))?;
+    let name = string(names, offset, left)
+        .map_err(|why| refuse("", SymbolProblem::Name { offset, why }))?;
     let place = place(sym, sections).map_err(|problem| refuse(name, problem))?;
     Ok(Symbol {
         name: Cow::Borrowed(name),
@@ -64,6 +72,8 @@ pub(super) fn symbol<'a>(
 fn place(sym: &Sym, sections: &[Section<'_>]) -> Result<Place, SymbolProblem> {
     let index = sym.st_shndx as u32;
     match index {
+        // A kernel leaves it in place where a weak symbol is not resolved (`simplify_symbols`).
+        0 if sym.st_value != 0 => return Err(SymbolProblem::UndefinedValue(sym.st_value)),
         0 => return Ok(Place::Undefined),
         SHN_ABS => return Ok(Place::Absolute),
         SHN_COMMON => return Ok(Place::Common),

@@ -201,6 +201,22 @@ pub enum SymbolProblem {
         "it is the null symbol, whose fields are all zero, and one of them is not; the file is damaged, build it again"
     )]
     NotNull,
+    /// It is among the local symbols and is none, or the reverse.
+    #[error(
+        "it is {}, but sh_info of the symbol table is {first_other}, before which all symbols are local and behind which none is; the file is damaged, build it again",
+        if *.local { "local" } else { "not local" }
+    )]
+    Order {
+        /// Whether its binding is local.
+        local: bool,
+        /// `sh_info` of the symbol table.
+        first_other: u32,
+    },
+    /// Undefined with a value.
+    #[error(
+        "it is undefined and has the value {0:#x}, which may be taken for its address; the file is damaged, build it again"
+    )]
+    UndefinedValue(u64),
     /// The symbol of a section itself, at another place than its start.
     #[error(
         "it is the symbol of section `{section}` itself, but at {value:#x} of it; the file is damaged, build it again"

@@ -4,10 +4,12 @@
 //! Guarantees of an object that was read: every [`SectionId`] and
 //! [`crate::SymbolId`] in it is valid, every relocation is of a known type with its whole
 //! field inside its section, every symbol defined in a section is in it or at its end, that
-//! of a section itself is at its start, symbol 0 is nothing, an alignment is a power of two up
+//! of a section itself is at its start, undefined ones have no value, local ones stand before
+//! all others, symbol 0 is nothing, an alignment is a power of two up
 //! to 2 GiB, `data.len() == size` for contents, relocations are sorted by offset. No byte of
-//! the file belongs to two sections, or to one and a header. Input may be hostile: nothing here
-//! panics, and memory is at most a small multiple of the file's length.
+//! the file belongs to two sections, or to one and a header. All names together have at most
+//! eight times the file's bytes. Input may be hostile: nothing here panics, and memory is at
+//! most a small multiple of the file's length.
 //!
 //! Bytes that no section header covers are not looked at, among them the
 //! signature that the kernel build appends to modules.
@@ -27,6 +29,7 @@ use goblin::elf::reloc::{Reloc, RelocSection};
 use goblin::elf::section_header::{self as sh, SectionHeader};
 use goblin::elf::sym::{Sym, Symtab};
 
+use crate::model::consts::STB_LOCAL;
 use crate::model::{MAX_SECTION_SIZE, Object, Relocation, Role, Section, SectionId, Symbol};
 use entry::{relocation, string, symbol};
 pub use error::{ReadError, RelocationProblem, SectionProblem, SymbolProblem};
@@ -38,6 +41,10 @@ const SHT_RELR: u32 = 19;
 /// Bytes of the ELF header and of a section header (gABI chapter 4).
 const ELF_HEADER: u64 = 64;
 const SECTION_HEADER: usize = 64;
+/// All names together are no longer than so many times the file: names may share bytes of a
+/// string table, and who copies each takes more memory than the file, or writes a larger one.
+/// Compilers' names have fewer bytes than the file.
+const SHARED: u64 = 8;
 /// Addends are in the relocations.
 const IS_RELA: bool = true;
 
@@ -78,6 +85,8 @@ struct File<'a> {
     /// Offset of the section headers in the file.
     table: u64,
     names: Vec<&'a str>,
+    /// Bytes that the names of symbols may still have.
+    left: u64,
     /// Index of the section name table.
     section_names: usize,
     /// Indices of the symbol table and of its name table.
@@ -94,10 +103,11 @@ impl<'a> File<'a> {
             headers,
             table: header.e_shoff,
             names: Vec::new(),
+            left: bytes.len() as u64 * SHARED,
             section_names: usize::from(header.e_shstrndx),
             symbol_table: None,
         };
-        file.names = file.read_names()?;
+        (file.names, file.left) = file.read_names()?;
         file.symbol_table = file.find_symbol_table()?;
         Ok(file)
     }
@@ -122,8 +132,8 @@ impl<'a> File<'a> {
         part(self.bytes, start, size, what)
     }
 
-    /// All section names, in order.
-    fn read_names(&self) -> Result<Vec<&'a str>, ReadError> {
+    /// All section names, in order, and the bytes that are left for other names.
+    fn read_names(&self) -> Result<(Vec<&'a str>, u64), ReadError> {
         let table = match self.headers.get(self.section_names) {
             Some(h) if h.sh_type == sh::SHT_STRTAB => self.contents(self.section_names)?,
             _ => {
@@ -134,12 +144,14 @@ impl<'a> File<'a> {
                 )));
             }
         };
-        let one = |(i, h): (usize, &SectionHeader)| {
+        let mut left = self.left;
+        let mut one = |(i, h): (usize, &SectionHeader)| {
             let offset = h.sh_name as u64;
-            string(table, offset)
+            string(table, offset, &mut left)
                 .map_err(|why| self.refuse(i, SectionProblem::Name { offset, why }))
         };
-        self.headers.iter().enumerate().map(one).collect()
+        let names: Result<Vec<_>, _> = self.headers.iter().enumerate().map(&mut one).collect();
+        Ok((names?, left))
     }
 
     /// The one symbol table and the names that belong to it.
@@ -346,9 +358,21 @@ impl<'a> File<'a> {
         let names = self.contents(names)?;
         let raw = Symtab::parse(table, 0, table.len() / entry, self.ctx)
             .map_err(|e| damaged(e.to_string()))?;
-        let mut symbols = Vec::with_capacity(raw.len());
+        let (mut symbols, mut left) = (Vec::with_capacity(raw.len()), self.left);
+        let first_other = self.headers[index].sh_info;
         for (i, s) in raw.iter().enumerate() {
-            symbols.push(symbol(i as u32, &s, names, sections)?);
+            let symbol = symbol(i as u32, &s, (names, &mut left), sections)?;
+            // A linker does not resolve what stands among the local ones: it takes the value of
+            // an undefined one for its address.
+            let local = symbol.binding == STB_LOCAL;
+            if local != ((i as u64) < u64::from(first_other)) {
+                return Err(ReadError::Symbol {
+                    index: i as u32,
+                    name: symbol.name.into(),
+                    problem: SymbolProblem::Order { local, first_other },
+                });
+            }
+            symbols.push(symbol);
         }
         Ok(symbols)
     }

@@ -216,6 +216,24 @@ fn bad_sections_are_refused_with_their_name() {
     assert!(with(text, 4, 18, 4).contains("65280"));
 }
 
+/// `.strtab` may have one name of which all others are an end. Who copies each name would take
+/// a thousand times the file's length.
+#[test]
+fn names_that_share_bytes_are_not_much_longer_than_the_file() {
+    let names = |count: usize| -> String {
+        let name = |n: usize| format!("{}:\n", "x".repeat(4000 + n));
+        (0..count).map(name).collect()
+    };
+    let few = assemble(&[], &names(4));
+    assert!(few.len() < 6000, "the assembler has them share");
+    assert_eq!(read(&few).expect("readable").symbols.len(), 5);
+    let many = message(&assemble(&[], &names(100)));
+    assert!(
+        many.contains("more than eight times the file's bytes"),
+        "{many}"
+    );
+}
+
 /// A kernel does not resolve it, so a name or value of it would be taken for another symbol's.
 #[test]
 fn the_null_symbol_is_nothing() {
@@ -233,6 +251,46 @@ fn the_null_symbol_is_nothing() {
         bytes[table + at] = 1;
         let text = message(&bytes);
         assert!(text.contains("it is the null symbol"), "{at}: {text}");
+    }
+}
+
+/// GNU ld takes symbols before `sh_info` for local: it does not resolve an undefined one there,
+/// but has its value for the address that is called.
+#[test]
+fn an_undefined_symbol_has_no_value_and_is_not_among_the_local_ones() {
+    let good = assemble(&[], ".globl f\nf: jmp imported\n");
+    let object = read(&good).expect("readable");
+    let index = object
+        .sections
+        .iter()
+        .position(|s| s.role == Role::SymbolTable)
+        .expect("a symbol table");
+    let headers = u64::from_le_bytes(good[40..48].try_into().expect("8 bytes")) as usize;
+    let header = headers + 64 * index;
+    let word = |at: usize| u64::from_le_bytes(good[at..at + 8].try_into().expect("8 bytes"));
+    let table = word(header + 24) as usize;
+    let imported = object.symbols.iter().position(|s| s.name == "imported");
+    let imported = imported.expect("an undefined symbol");
+    let mut bytes = good.clone();
+    bytes[table + 24 * imported + 8] = 0x10;
+    let value = message(&bytes);
+    assert!(
+        value.contains("undefined and has the value 0x10"),
+        "{value}"
+    );
+    let first = object.sections[index].info;
+    assert_eq!(object.symbols[first as usize - 1].binding, STB_LOCAL);
+    for other in [
+        0,
+        first - 1,
+        first + 1,
+        object.symbols.len() as u32,
+        u32::MAX,
+    ] {
+        let mut bytes = good.clone();
+        bytes[header + 44..header + 48].copy_from_slice(&other.to_le_bytes());
+        let order = message(&bytes);
+        assert!(order.contains("sh_info of the symbol table is"), "{order}");
     }
 }
 

@@ -49,6 +49,20 @@ fn reaches_memory(kind: SiteClass) -> bool {
     }
 }
 
+/// Most bytes of a function's name or an instruction. Each site has both, so the report would
+/// be a multiple of a file that has one long name.
+const LONGEST: usize = 1000;
+
+fn shortened(mut text: String) -> String {
+    if text.len() > LONGEST {
+        let end = (0..=LONGEST).rev().find(|&at| text.is_char_boundary(at));
+        text.truncate(end.unwrap_or(0));
+        text.push_str("...");
+        text.shrink_to_fit();
+    }
+    text
+}
+
 fn names(regs: &[liveness::Reg]) -> Vec<&'static str> {
     regs.iter().map(|r| r.name()).collect()
 }
@@ -94,8 +108,8 @@ pub fn sites(decisions: &Decisions<'_>, applied: &Applied) -> Vec<Site> {
             sites.push(Site {
                 section: lifted.section_name(section).to_owned(),
                 offset: lifted.insts[i as usize].offset(),
-                function: function.name.clone(),
-                instruction: syntax::original(lifted, InstIdx(i)),
+                function: shortened(function.name.clone()),
+                instruction: shortened(syntax::original(lifted, InstIdx(i))),
                 class,
                 scheme,
                 scratch: names(plan.scratch.all()),
@@ -155,5 +169,20 @@ impl StubRanges {
             .take_while(|(inst, _)| *inst == i)
             .map(|(_, r)| r.clone())
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_are_cut_between_characters() {
+        assert_eq!(shortened("f".repeat(LONGEST)), "f".repeat(LONGEST));
+        let cut = shortened("f".repeat(LONGEST + 1));
+        assert_eq!(cut, "f".repeat(LONGEST) + "...");
+        // Its second byte would be the last.
+        let cut = shortened("f".repeat(LONGEST - 1) + "ü");
+        assert_eq!(cut, "f".repeat(LONGEST - 1) + "...");
     }
 }

@@ -41,7 +41,7 @@ use crate::analyse::class::Class;
 use crate::analyse::flow::Flow;
 use crate::analyse::survey::Survey;
 use crate::lift::{InstIdx, Lifted};
-use crate::refusal::{MOST_REFUSALS, Refusal, RefusalCode};
+use crate::refusal::{self, Refusal, RefusalCode};
 use crate::registers::uses_high_byte;
 use crate::schemes::{Cut, Row, Table};
 use numbering::Ids;
@@ -97,7 +97,7 @@ impl Plans {
     fn add(&mut self, i: u32, plan: Result<InstPlan, Refusal>) {
         match plan {
             Ok(plan) => self.of[i as usize] = Some(plan),
-            Err(refusal) if self.refusals.len() < MOST_REFUSALS => {
+            Err(refusal) if refusal::fits(self.refusals.len(), &refusal) => {
                 self.refusals.push((i, refusal));
             }
             Err(_) => {}

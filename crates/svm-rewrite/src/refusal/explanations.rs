@@ -23,7 +23,7 @@ pub(crate) fn explanation(code: RefusalCode) -> Explanation {
             Text("$ twin rewrite --target process program.o -o program.twin.o"),
         ),
         RefusalCode::TooMany => (
-            "The object has more than 4,194,304 instructions, some 16 MiB of code; more than 65,536 string instructions; or more than 100,000 places that are refused, of which the others are listed. Or the rewritten code has more than the verifier takes.",
+            "The object has more than 4,194,304 instructions, some 16 MiB of code; more than 65,536 string instructions; or more than 100,000 places that are refused (fewer where names have thousands of bytes), of which the others are listed. Or the rewritten code has more than the verifier takes.",
             "Rewriting takes several hundred bytes of memory for each instruction, and up to 8 KiB for a string instruction. Without a limit, a file of a few kilobytes that expands to branches and nothing else would fill the machine's memory.",
             "Give the objects one by one, before they are linked together. Of refusals, look at the first ones: so many have one cause.",
             Assembly(".fill 4194304,1,0x90\nret"),

@@ -183,14 +183,61 @@ impl std::fmt::Display for Refusal {
 /// enough that a hostile object cannot use up the memory.
 pub const MOST_REFUSALS: usize = 100_000;
 
+/// A refusal of so many bytes is long: it has names that nobody reads.
+const LONG: usize = 1000;
+
+/// So many bytes a list may have that consists of long ones.
+const MOST_BYTES: usize = 8 << 20;
+
+/// Whether there is room for a refusal behind so many others.
+pub fn fits(others: usize, refusal: &Refusal) -> bool {
+    let Refusal {
+        section,
+        function,
+        instruction,
+        reason,
+        ..
+    } = refusal;
+    let bytes = [section, function, instruction, reason].map(String::len);
+    let bytes: usize = bytes.iter().sum();
+    others < MOST_REFUSALS && (bytes <= LONG || others * bytes <= MOST_BYTES)
+}
+
 /// Adds to the list of an object. The last one that fits says that more are missing.
 pub fn add(list: &mut Vec<Refusal>, refusal: Refusal) {
-    match list.len() + 1 {
-        n if n < MOST_REFUSALS => list.push(refusal),
-        MOST_REFUSALS => list.push(Refusal::of_object(
+    let full = |last: &Refusal| last.code == RefusalCode::TooMany;
+    if list.last().is_some_and(full) {
+        return;
+    }
+    match list.len() + 1 < MOST_REFUSALS && fits(list.len(), &refusal) {
+        true => list.push(refusal),
+        false => list.push(Refusal::of_object(
             RefusalCode::TooMany,
             "further refusals are not listed",
         )),
-        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each has its function's name, which is one in the file.
+    #[test]
+    fn a_list_of_refusals_with_long_names_is_short() {
+        let named = |bytes: usize| Refusal {
+            function: "f".repeat(bytes),
+            ..Refusal::at(RefusalCode::Unsupported, ".text", 0, "it is")
+        };
+        for (bytes, most) in [(10, MOST_REFUSALS), (900, MOST_REFUSALS), (16_000, 530)] {
+            let mut list = Vec::new();
+            for _ in 0..MOST_REFUSALS + 10 {
+                add(&mut list, named(bytes));
+            }
+            assert!(list.len() <= most, "{bytes}: {}", list.len());
+            assert!(list.len() + 20 > most, "{bytes}: {}", list.len());
+            let last = list.iter().position(|r| r.code == RefusalCode::TooMany);
+            assert_eq!(last, Some(list.len() - 1));
+        }
     }
 }

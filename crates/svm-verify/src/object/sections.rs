@@ -83,15 +83,44 @@ fn judge_section(section: &Section<'_>) -> Result<SectionClass, &'static str> {
         }
         _ if flags & SHF_WRITE != 0 => Err("it is writable data"),
         _ if flags & SHF_ALLOC != 0 => Err("it is data that would be loaded"),
-        ".comment" | ".note.GNU-stack" => Ok(SectionClass::Harmless),
+        // Of another type, such as a group, it would tell a linker what to leave out.
+        ".comment" | ".note.GNU-stack" if flags & !STRINGS == 0 && kind == SHT_PROGBITS => {
+            Ok(SectionClass::Harmless)
+        }
         _ => Err("rewritten objects have no such section"),
     }
 }
 
+/// `SHF_MERGE` and `SHF_STRINGS`: texts, of which a linker keeps one each (gABI chapter 4).
+const STRINGS: u64 = 0x30;
+/// Relocations name their symbols through it (gABI chapter 4).
+const SHF_INFO_LINK: u64 = 0x40;
+
+/// Names of sections that loaders look for.
+const TABLES: [&str; 4] = [
+    sections::NOTE,
+    sections::CODEMAP,
+    sections::MAP,
+    sections::ORIGIN,
+];
+
 fn not_loaded(section: &Section<'_>) -> Result<SectionClass, &'static str> {
-    match section.flags & (SHF_ALLOC | SHF_WRITE | SHF_EXECINSTR) {
+    // Who takes the first section of a name would take it for the one with contents.
+    if TABLES.contains(&&*section.name) {
+        return Err("a table of the object file with the name of one of the ABI");
+    }
+    // Linkers leave out what has the flag SHF_EXCLUDE, relocations too (lld): then code has
+    // whatever its fields hold.
+    let usual = match section.role {
+        Role::Relocations(_) => SHF_INFO_LINK,
+        _ => 0,
+    };
+    match section.flags & !usual {
         0 => Ok(SectionClass::Harmless),
-        _ => Err("a table of the object file that would be loaded"),
+        flags if flags & (SHF_ALLOC | SHF_WRITE | SHF_EXECINSTR) != 0 => {
+            Err("a table of the object file that would be loaded")
+        }
+        _ => Err("a table of the object file with flags that it does not have"),
     }
 }
 
