@@ -81,7 +81,7 @@ const TEMPLATES: [&str; 66] = [
     "memmove($b + 3, $b, $k / 2);",
     "$L ^= memcmp($b, &M(u8, $1), 4) < 0;",
     "$L ^= ({ $b[$k] = 0; strlen($b); });",
-    "{ u64 d = (u64)$b, c = ($1) & 7; const void *s = &M(u64, $1); \
+    "{ u64 d = (u64)$b, c = ($1) & ($k / 8 - 1); const void *s = &M(u64, $1); \
      asm volatile(\"rep movsq\" : \"+D\"(d), \"+S\"(s), \"+c\"(c) :: \"memory\"); $L ^= c; }",
     "{ u64 d = (u64)$b, c = $k; u8 z; asm volatile(\"repne scasb; sete %2\" : \"+D\"(d), \"+c\"(c), \
      \"=q\"(z) : \"a\"($0) : \"memory\", \"cc\"); $L ^= c + z + (d - (u64)$b); }",
