@@ -6,7 +6,7 @@ STOCK := target/stock/e1000.ko
 HEADERS = $(CURDIR)/target/stock/headers
 TWIN := target/release/twin
 
-.PHONY: help demo simulator programs e1000 test attacks test-exhaustive cost prove test-html corpus boot differential mutations faults bench stock kernel support setup build install install-xen uninstall deb test-deb test-bare hashes xen
+.PHONY: help demo simulator programs e1000 test attacks test-exhaustive cost prove test-html corpus boot differential compiled mutations faults bench stock kernel support setup build install install-xen uninstall deb test-deb test-bare hashes xen
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1#\2/p' $(MAKEFILE_LIST) | awk -F'#' '{printf "%-24s%s\n", $$1, $$2}'
@@ -148,6 +148,9 @@ e1000: stock ## e1000 compiled from Debian's kernel source through `twin cc`, co
 
 differential: setup stock ## 1,000 random images for each e1000 function, native against rewritten
 	$(CARGO) run --release -p conformance --bin differential -- --images 1000 --stepped 10
+
+compiled: setup ## random C functions, compiled in many ways, natively and rewritten under each scheme
+	$(CARGO) run --release -p conformance --bin compiled -- --programs 200
 
 mutations: setup stock ## every mutant of 500 checks of e1000, and of a small object systematically, must be rejected
 	$(CARGO) run --release -p conformance --bin mutations -- --checks 500

@@ -3,7 +3,7 @@
 //! one function, one changed check. No packets, no kernel.
 //!
 //! ```text
-//! forms          every instruction form, native against rewritten
+//! forms          every instruction form, and compiled C functions, native against rewritten
 //! differential   e1000's functions on random memory, native against rewritten
 //! belief         the verifier's belief about each allowed encoding, against execution
 //! mutants        the rewriter's checks, changed: the verifier must reject each

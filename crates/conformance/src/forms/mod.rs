@@ -17,11 +17,14 @@
 //! the accepted ones, natively and rewritten, and compares their effects.
 
 mod addressing;
+pub mod builds;
 pub mod campaign;
 pub mod cases;
 mod compare;
+pub mod compiled;
 pub mod copies;
 mod enter;
+pub mod functions;
 mod image;
 pub mod known;
 mod memory;

@@ -29,7 +29,7 @@ use super::enter::{BLOCK, BLOCK_BYTES};
 use super::image::{self, Rewritten};
 use super::memory::{DATA, FAR, FAR_PAGES, Memory, Placement, READ_ONLY};
 use super::native::Native;
-use super::process::{Machine, frame_bytes, in_child, one};
+use super::process::{Machine, PATIENCE, frame_bytes, grant, in_child, one};
 use super::record::{Ending, Record, Records};
 use super::state::{ARITHMETIC, State, Table, VECTOR_IMAGES};
 use super::twin::Twin;
@@ -54,7 +54,7 @@ pub enum ExecutionVerdict {
 }
 
 /// Pages of data.
-const PAGES: u64 = 8;
+pub const PAGES: u64 = 8;
 
 /// Rewrites, verifies and executes a body, from `states` states.
 ///
@@ -109,8 +109,8 @@ pub fn compare(
     let twin = |memory: &Memory| Twin::new(&program, memory, execution);
     let states: Vec<State> = (0..states).map(|n| state(seed, n)).collect();
     let (a, b) = (
-        run_states(&states, seed, native)?,
-        run_states(&states, seed, twin)?,
+        run_states(&states, (PAGES, seed, PATIENCE), native)?,
+        run_states(&states, (PAGES, seed, PATIENCE), twin)?,
     );
     let same = |a: &Record, b: &Record| {
         let elsewhere = [a, b].into_iter().any(is_harness_address);
@@ -160,7 +160,7 @@ fn is_harness_address(run: &Record) -> bool {
 }
 
 /// The function as a case: what machines ask of one.
-fn case() -> Case {
+pub fn case() -> Case {
     Case {
         form: 0,
         mode: AddressingForm::Implicit,
@@ -203,15 +203,16 @@ fn frame(text: &mut Vec<u8>, change: i32) {
 }
 
 /// One process that runs all states, or dies at one of them; all of them together
-/// have the time of one run.
-fn run_states<M: Machine>(
+/// have `patience` seconds.
+pub fn run_states<M: Machine>(
     states: &[State],
-    seed: u64,
+    (pages, seed, patience): (u64, u64, u32),
     make: impl Fn(&Memory) -> Result<M, Error>,
 ) -> Result<Vec<Record>, Error> {
     let mut records = Records::new(states.len())?;
     let status = in_child(|| {
-        let mut memory = Memory::new(PAGES, seed)?;
+        grant(patience);
+        let mut memory = Memory::new(pages, seed)?;
         let mut machine = make(&memory)?;
         let (frame, case) = (frame_bytes(), case());
         for (n, state) in states.iter().enumerate() {
@@ -234,7 +235,7 @@ fn run_states<M: Machine>(
 
 /// State `number`: pointers and small numbers in registers, and both in memory,
 /// so that what is loaded can be used.
-fn state(seed: u64, number: u64) -> State {
+pub fn state(seed: u64, number: u64) -> State {
     let mut random = Random::new(seed ^ number << 32);
     // Most programs would end at their first accesses if all registers were random.
     let gentle = !number.is_multiple_of(4);

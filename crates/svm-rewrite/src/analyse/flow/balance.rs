@@ -59,6 +59,8 @@ pub enum ReturnsTo {
 struct Depth {
     rsp: Option<i64>,
     rbp: Option<i64>,
+    /// The least that `rsp` may be below a realigned place, where `rsp` is not known.
+    least: Option<i64>,
     /// The return address may have been written.
     overwritten: bool,
     /// The direction flag may be set.
@@ -69,6 +71,7 @@ impl Depth {
     const ENTRY: Depth = Depth {
         rsp: Some(0),
         rbp: None,
+        least: None,
         overwritten: false,
         backward: false,
     };
@@ -77,6 +80,7 @@ impl Depth {
         Depth {
             rsp: self.rsp.filter(|_| self.rsp == other.rsp),
             rbp: self.rbp.filter(|_| self.rbp == other.rbp),
+            least: self.least.filter(|_| self.least == other.least),
             overwritten: self.overwritten || other.overwritten,
             backward: self.backward || other.backward,
         }
@@ -116,10 +120,15 @@ impl Depth {
 
     fn set(&mut self, register: Register, value: Option<i64>) {
         match register {
-            Register::RSP => self.rsp = value,
+            Register::RSP => (self.rsp, self.least) = (value, None),
             Register::RBP => self.rbp = value,
             _ => {}
         }
+    }
+
+    /// How far down `rsp` may be.
+    fn deepest(self) -> Option<i64> {
+        self.rsp.or(self.least)
     }
 
     /// Where an operand without an index points to.
@@ -144,10 +153,19 @@ impl Depth {
             Code::Std => self.backward = true,
             Code::Cld => self.backward = false,
             Code::Leaveq => {
-                self.rsp = self.rbp.map(|rbp| rbp + 8);
+                self.set(Register::RSP, self.rbp.map(|rbp| rbp + 8));
                 self.rbp = None;
             }
             Code::Mov_r64_rm64 | Code::Mov_rm64_r64 => self.set(op0, self.get(iced.op1_register())),
+            Code::Lea_r64_m
+                if op0 == Register::RSP
+                    && inst.displacement.is_none()
+                    && Operand::of(iced)
+                        .simple()
+                        .is_some_and(|(base, _)| base == Reg::RSP) =>
+            {
+                self.add(op0, iced.memory_displacement64() as i64);
+            }
             Code::Lea_r64_m => {
                 let place = self.place(iced).filter(|_| inst.displacement.is_none());
                 self.set(op0, place);
@@ -166,15 +184,27 @@ impl Depth {
                 if counts {
                     self.add(Register::RSP, moved);
                 } else if survey.writes(Reg::RSP) {
-                    self.rsp = None;
+                    let least = self.realigned(iced);
+                    self.set(Register::RSP, None);
+                    self.least = least;
                 }
             }
         }
     }
 
     fn add(&mut self, register: Register, amount: i64) {
-        let value = self.get(register);
-        self.set(register, value.and_then(|at| at.checked_add(amount)));
+        let add = |at: Option<i64>| at.and_then(|at| at.checked_add(amount));
+        let least = add(self.least).filter(|_| register == Register::RSP);
+        self.set(register, add(self.get(register)));
+        self.least = least.or(self.least);
+    }
+
+    /// How far down `and $-32,%rsp` may move `rsp`, a multiple of 8.
+    fn realigned(self, iced: &Instruction) -> Option<i64> {
+        let realigns = matches!(iced.code(), Code::And_rm64_imm8 | Code::And_rm64_imm32);
+        let mask = realigns.then(|| iced.immediate(1) as i64)?;
+        let padding = mask.wrapping_neg().checked_sub(RETURN_ADDRESS)?;
+        self.deepest()?.checked_sub(padding.max(0))
     }
 
     /// A store to a place in the frame. One with an index is to an array, which does not
@@ -364,10 +394,12 @@ impl Search {
                 found.push((InstIdx(insts.start), paths));
             }
             for i in input.changes(block) {
-                let rsp = depth.rsp;
+                let before = depth.deepest();
                 depth.pass(&input.lifted.insts[i as usize], &input.surveys[i as usize]);
-                match depth.rsp.filter(|now| Some(*now) != rsp) {
-                    Some(now) if now > 0 => found.push((InstIdx(i), Unbalanced::Above)),
+                match depth.deepest().filter(|now| Some(*now) != before) {
+                    Some(now) if now > 0 && depth.rsp.is_some() => {
+                        found.push((InstIdx(i), Unbalanced::Above))
+                    }
                     Some(now) if now < -stack::MAX_FRAME => {
                         found.push((InstIdx(i), Unbalanced::Deep(now.wrapping_neg())));
                     }
