@@ -171,6 +171,7 @@ pub fn program(number: u64) -> String {
         functions: Vec::new(),
         scope: Scope::default(),
         names: 0,
+        calls: 0,
     };
     for _ in 0..3 + program.random.below(6) {
         match program.random.below(7) {
@@ -189,6 +190,8 @@ struct Program {
     functions: Vec<Function>,
     scope: Scope,
     names: u64,
+    /// Calls that the expression in progress is an argument of.
+    calls: u64,
 }
 
 fn pick<'t, T>(random: &mut Random, from: &'t [T]) -> Option<&'t T> {
@@ -340,16 +343,18 @@ impl Program {
     }
 
     fn call(&mut self) -> Option<String> {
+        // Arguments are as deep as other expressions: calls in calls in calls have no end.
+        if self.calls == 2 {
+            return None;
+        }
         let count = self.functions.len() as u64;
         let n = self.random.below(count.clamp(1, 8)) as usize;
         let function = self.functions.iter().rev().nth(n)?;
         let (name, result) = (function.name.clone(), function.result);
-        let arguments: Vec<String> = function
-            .arguments
-            .clone()
-            .into_iter()
-            .map(|kind| self.argument(kind))
-            .collect();
+        let kinds = function.arguments.clone();
+        self.calls += 1;
+        let arguments: Vec<String> = kinds.into_iter().map(|kind| self.argument(kind)).collect();
+        self.calls -= 1;
         let call = format!("{name}({})", arguments.join(", "));
         Some(match result {
             "u128" => format!("(u64)({call} >> 13)"),
