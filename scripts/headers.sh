@@ -103,13 +103,31 @@ fetch() {
     die "cannot fetch $headers $version (above: apt's last words); the mirror may hold a newer kernel: remove $directory and run make stock${kernel:+ KERNEL=$kernel} again"
 }
 
+# The packages of the libraries that kbuild's programs want, by the release that they were built in.
+# An older release's do with this system's but for OpenSSL.
+libraries_of() {
+    case $1 in
+        bullseye) echo libssl1.1 ;;
+        bookworm) echo libc6 libelf1 zlib1g libzstd1 ;;
+        *) echo libc6 libelf1t64 zlib1g libzstd1 ;;
+    esac
+}
+
 # with_its_libraries TREE: the programs there become scripts that run them with the libraries of
-# their release, which are fetched by apt's options of the suite.
+# their release, which are fetched by apt's options of the suite. Backports have none of their own:
+# theirs are the release's.
 with_its_libraries() {
     echo "fetching the libraries of kbuild's programs ..."
     mkdir libraries
-    # shellcheck disable=SC2086
-    (cd libraries && apt-get ${options:?} -q download libc6 libelf1t64 zlib1g libzstd1 >../apt.log 2>&1) || {
+    release=${suite:?}
+    release=${release%-backports}
+    [ "$release" = "$suite" ] || {
+        options="$(private_options) $(suite_options deb "$release")"
+        # shellcheck disable=SC2086
+        apt-get $options -q update >apt.log 2>&1 || true
+    }
+    # shellcheck disable=SC2046,SC2086
+    (cd libraries && apt-get ${options:?} -q download $(libraries_of "$release") >../apt.log 2>&1) || {
         tail -n 5 apt.log >&2
         die "kbuild's programs of $headers do not run on this system, and their libraries cannot be fetched (above)"
     }
@@ -117,11 +135,13 @@ with_its_libraries() {
         dpkg-deb -x "$deb" "$1/libc"
     done
     folder=$stock/headers-tree/libc/usr
+    loader=/lib64
+    [ ! -e "$1/libc/usr/lib64" ] || loader=$folder/lib64
     programs "$1" | while read -r program; do
         mv "$program" "$program.elf"
         cat >"$program" <<RUN
 #!/bin/sh
-exec $folder/lib64/ld-linux-x86-64.so.2 --library-path $folder/lib/x86_64-linux-gnu --argv0 "\$0" "\$0.elf" "\$@"
+exec $loader/ld-linux-x86-64.so.2 --library-path $folder/lib/x86_64-linux-gnu --argv0 "\$0" "\$0.elf" "\$@"
 RUN
         chmod +x "$program"
     done
