@@ -62,6 +62,11 @@ suite() {
         curl -s --unix-socket run/front -o run/answer http://x/ && break
         sleep 0.1
     done
+    # It logs after it has answered.
+    for n in $(seq 600); do
+        [ ! -s run/access.log ] || break
+        sleep 0.1
+    done
     : >run/access.log
     requests
     kill -QUIT "$server"
