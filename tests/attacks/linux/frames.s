@@ -582,3 +582,77 @@ ret
 g: mov %rdi, 8(%rsp)
 ret
 .size g,.-g
+
+### a frame address in rbx over a routine that changes it
+# refuse: P4-rsp
+# from: arch/x86/lib/putuser.S: the limit of user addresses is left in rbx
+mov %rsp, %rbx
+call __put_user_4
+mov %rbx, %rsp
+ret
+
+### the same without the check of the address
+# refuse: P4-rsp
+# from: arch/x86/lib/putuser.S
+mov %rsp, %rbx
+call __put_user_nocheck_8
+mov %rbx, %rsp
+ret
+
+### a frame address in another register over it
+# accept
+# from: arch/x86/include/asm/uaccess.h, do_put_user_call: ebx is declared as changed
+mov %rsp, %r12
+call __put_user_4
+mov %r12, %rsp
+ret
+
+### a frame address in a word of the frame over it
+# accept
+# from: arch/x86/include/asm/uaccess.h, do_put_user_call
+mov %rsp, %rbx
+push %rbx
+call __put_user_2
+pop %rbx
+mov %rbx, %rsp
+ret
+
+### a compiled routine whose name begins in the same way
+# accept
+# from: include/linux/user_namespace.h, put_user_ns
+mov %rsp, %rbx
+call __put_user_ns
+mov %rbx, %rsp
+ret
+
+### a tail call of a routine that changes rbx
+# refuse: P2-callee
+# from: psABI 3.2.1: the caller of f relies on rbx
+jmp __put_user_4
+
+### the same behind a condition
+# refuse: P2-callee
+# from: psABI 3.2.1
+test %edi, %edi
+je __put_user_1
+ret
+
+### its address in a register
+# refuse: P2-relocation
+# from: psABI 3.2.1: the call by the register is believed to keep rbx
+mov $__put_user_4, %rax
+ret
+
+### its address by a distance
+# refuse: P2-relocation
+# from: psABI 3.2.1
+lea __put_user_4(%rip), %rax
+ret
+
+### its address in data
+# refuse: P2-callee
+# from: psABI 3.2.1
+mov pointer(%rip), %rax
+ret
+.data
+pointer: .quad __put_user_8

@@ -327,7 +327,7 @@ impl State {
         self.called();
         self.realigned = before.realigned;
         self.saved = before.saved;
-        for r in [Gpr(3), Gpr::RBP, Gpr(12), Gpr(13), Gpr(14), Gpr(15)] {
+        for r in [Gpr::RBX, Gpr::RBP, Gpr(12), Gpr(13), Gpr(14), Gpr(15)] {
             let form = before.get(r).form;
             if form.trusted().in_frame() {
                 self.regs[usize::from(r.0)] = Value::of(form);

@@ -7,6 +7,8 @@ use super::Gpr;
 pub enum Routine {
     /// The routine that the loader resolves an imported name to: follows the psABI.
     Imported,
+    /// `__put_user_<size>` of the kernel: the same, but `rbx` is changed (target `linux`).
+    PutUser,
     /// [`twin_abi::names::CALL`]: continues at a codemap entry.
     Indirect,
     /// `twin_slow_<reg>`.

@@ -10,6 +10,8 @@ impl Gpr {
     pub const RAX: Gpr = Gpr(0);
     /// `%rcx`.
     pub const RCX: Gpr = Gpr(1);
+    /// `%rbx`.
+    pub const RBX: Gpr = Gpr(3);
     /// `%rsp`.
     pub const RSP: Gpr = Gpr(4);
     /// `%rbp`.

@@ -317,7 +317,9 @@ impl Patches {
                     insn.op,
                     Op::Call(
                         BranchTarget::Insn(_)
-                            | BranchTarget::Routine(Routine::Imported | Routine::Slow(_))
+                            | BranchTarget::Routine(
+                                Routine::Imported | Routine::PutUser | Routine::Slow(_)
+                            )
                     )
                 ) && insn.len == 5,
                 "not a call of a function",

@@ -18,7 +18,7 @@ use elf_loader::{Place, Relocation, Role, Section, SectionId};
 use crate::domain::bounds;
 use crate::findings::{Findings, ViolationCode};
 use crate::insn::{Access, CodeAt, Disassembly, GprSet, Insn, Op, Origin, Routine};
-use crate::object::module::RUNTIME;
+use crate::object::module::{CALLED_BY_NAME, RUNTIME};
 use crate::object::{Image, Meaning};
 
 /// Farthest place after the start of a kernel's symbol that may be named, in bytes: the
@@ -166,6 +166,9 @@ impl<'o> References<'_, 'o> {
                 }
                 Meaning::Table | Meaning::Routine(Routine::Slow(_)) => {
                     (ViolationCode::Runtime, "data refers to the runtime")
+                }
+                Meaning::Routine(Routine::PutUser) if loaded => {
+                    (ViolationCode::Callee, CALLED_BY_NAME)
                 }
                 Meaning::Unusable(_) if self.is_checksum(section, r) => continue,
                 Meaning::Unusable(reason) if loaded => (ViolationCode::Relocation, reason),

@@ -243,8 +243,21 @@ fn undefined(symbol: &Symbol<'_>) -> Meaning {
         None if symbol.name.starts_with(ANY_THUNK) => {
             Meaning::Unusable("a thunk that is not known: it may continue at any address")
         }
+        None if is_put_user(&symbol.name) => Meaning::Routine(Routine::PutUser),
         None => Meaning::Routine(Routine::Imported),
     }
+}
+
+/// Why the address of a routine that changes `rbx` is nowhere.
+pub const CALLED_BY_NAME: &str =
+    "it changes rbx, which a call by a pointer is believed to keep; call it by its name";
+
+/// Routines that are written in assembly and leave a limit of user addresses in `rbx`
+/// (arch/x86/lib/putuser.S, Linux 5.10 to 7.3). `__put_user_ns` is none: it is compiled.
+fn is_put_user(name: &str) -> bool {
+    let sized = name.strip_prefix("__put_user_");
+    let size = sized.map(|rest| rest.strip_prefix("nocheck_").unwrap_or(rest));
+    matches!(size, Some("1" | "2" | "4" | "8"))
 }
 
 /// Offsets of the slow paths in the runtime's code, as the runtime itself has

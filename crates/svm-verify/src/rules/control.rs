@@ -70,6 +70,11 @@ impl Step<'_> {
                 self.called();
                 Next::Fall
             }
+            BranchTarget::Routine(Routine::PutUser) => {
+                self.called();
+                self.state.clobber(Gpr::RBX.set());
+                Next::Fall
+            }
             BranchTarget::Routine(Routine::PortIn) => {
                 self.state.clobber(Gpr::RAX.set());
                 Next::Fall
