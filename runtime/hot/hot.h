@@ -86,9 +86,10 @@ u32 hot_recover(struct net_device *dev, u32 cpu);
 extern struct hot_shared hot_shared[HOT_CPUS];
 
 /*
- * Whether the host keeps what host_receive() gives it, until hot_release(). Where it copies frames
- * at once, dom0 sets 0 at boot: a HELD sk_buff is then one whose driver was aborted while it
- * was being given, and hot_recover() takes it back like all others.
+ * Whether the host still has packets that it will give to hot_release(). hot_recover() alone
+ * asks, and takes HELD sk_buffs back like all others if it is 0: the host does not know one
+ * whose driver was aborted while it was being given. 0 is set at boot where the host copies frames
+ * at once, or before hot_recover()'s second step by a host that has forgotten its packets.
  */
 extern unsigned int hot_host_holds;
 

@@ -298,6 +298,30 @@ void test_aggregate_recovered(void)
 	end();
 }
 
+/* Nobody releases an aggregate whose driver died while it was given. A host that holds none
+ * loses no segment of it, also if it died while it freed them and some are not HELD. */
+void test_aggregate_given(void)
+{
+	struct sk_buff *first;
+	u32 freed;
+
+	for (freed = 0; freed < 2; freed++) {
+		segments_begin(20);
+		make_run(1, 0, 20, 1448);
+		poll_segments();
+		first = (struct sk_buff *)test_host[0].queue[0];
+		if (freed)
+			hot_pools[HOT_POOL_SKB].state[hot_skb_index(first)] = HOT_OBJECT_CLAIMED;
+		test_host[0].held = 0;
+		clear_bit(__LINK_STATE_START, &driver->dev.state);
+		hot_host_holds = 0;
+		CHECK(hot_recover(&driver->dev, 0) == 2 * 20);
+		hot_host_holds = 1;
+		set_bit(__LINK_STATE_START, &driver->dev.state);
+		end();
+	}
+}
+
 /* The driver writes where the links are: what they say is not believed. */
 void test_aggregate_broken_chain(void)
 {

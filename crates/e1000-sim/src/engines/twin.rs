@@ -184,23 +184,19 @@ impl<'a> TwinEngine<'a> {
         true
     }
 
-    /// Drops the packets that wait for guests: those of a dom0 that is gone,
-    /// or that guests will not take. Gives the buffers to release, if dom0 is
-    /// still the same.
+    /// Drops the packets that wait for guests, and holds no buffer of dom0's after that:
+    /// dom0 is gone, or takes all of them back by itself (`hot_recover`).
     ///
     /// # Panics
     /// Never: guests that were attached can be attached again.
-    pub fn forget_packets(&mut self) -> Vec<u64> {
-        let mut released = std::mem::take(&mut self.owed);
+    pub fn forget_packets(&mut self) {
+        self.owed.clear();
         for (number, flow, address) in std::mem::take(&mut self.guests) {
             let mut buffers = [0; runtime::SWITCH_QUEUE];
             // SAFETY: the switch is alive; there is room for a whole queue.
-            let count =
-                unsafe { runtime::twin_switch_detach(self.switch, number, buffers.as_mut_ptr()) };
-            released.extend_from_slice(&buffers[..count as usize]);
+            unsafe { runtime::twin_switch_detach(self.switch, number, buffers.as_mut_ptr()) };
             assert!(self.attach_flow(flow, address), "it was attached");
         }
-        released
     }
 
     /// After an abort, when dom0 has reset the driver: a new instance. The
@@ -303,10 +299,7 @@ impl<'a> TwinEngine<'a> {
     }
 
     /// Gives received buffers back to the driver's pool.
-    ///
-    /// # Errors
-    /// [`Stop::Driver`].
-    pub fn release(&mut self, buffers: &[u64]) -> Result<(), Stop> {
+    fn release(&mut self, buffers: &[u64]) -> Result<(), Stop> {
         for batch in buffers.chunks(RELEASE) {
             for (index, buffer) in batch.iter().enumerate() {
                 self.rings.put_release(index, *buffer);

@@ -2,9 +2,14 @@
 //! packets go both ways again. If dom0 cannot reset the driver, it is restarted.
 //!
 //! ```text
-//! view closed, interrupts dom0's ─> hot_recover ─> close ─> hot_recover ─> open
-//! ─> instance renewed ─> view open, interrupts the hypervisor's ─> served?
+//! view closed, interrupts dom0's, guests' packets dropped ─> hot_recover ─> close
+//! ─> hot_recover ─> open ─> instance renewed ─> view open, interrupts the hypervisor's
+//! ─> served?
 //! ```
+//!
+//! The host holds none of dom0's packets from then on, so the second `hot_recover` takes all
+//! back to the pools: those that waited for guests, and one that the driver was just giving
+//! when it was aborted, which the host does not know.
 
 use super::service::{Exchanged, Service};
 use crate::dom0::CommandError;
@@ -79,8 +84,8 @@ impl Recovery<'_, '_> {
     /// A new dom0 does not work either: a violation.
     pub fn mend(&mut self) -> Result<(Mended, Option<String>), String> {
         self.leave_card();
-        let owed = self.service.packet_loop.engine.engine.forget_packets();
-        let reset = self.reset(&owed).map_err(|error| error.to_string());
+        self.service.packet_loop.engine.engine.forget_packets();
+        let reset = self.reset().map_err(|error| error.to_string());
         let why = match reset.and_then(|()| self.served()) {
             Ok(()) => return Ok((Mended::Reset, None)),
             Err(why) => why,
@@ -99,15 +104,22 @@ impl Recovery<'_, '_> {
         mailbox.set_interrupt_owner(InterruptOwner::Dom0);
     }
 
-    fn reset(&mut self, owed: &[u64]) -> Result<(), SystemError> {
+    fn reset(&mut self) -> Result<(), SystemError> {
         self.hot_recover()?;
         self.quiet.restore(self.system);
-        let dom0 = &mut self.system.dom0;
-        dom0.close()?;
+        self.system.dom0.close()?;
+        self.hold_nothing()?;
         self.hot_recover()?;
-        let dom0 = &mut self.system.dom0;
-        dom0.open()?;
-        self.bring_up(owed)
+        self.system.dom0.open()?;
+        self.bring_up()
+    }
+
+    /// Says to `hot_recover`, which alone asks, that the host has forgotten its packets.
+    fn hold_nothing(&self) -> Result<(), SystemError> {
+        let symbol = self.system.blueprint().plan.symbol("hot_host_holds");
+        symbol
+            .and_then(|at| self.system.memory().write(at, &0u32.to_le_bytes()))
+            .ok_or_else(|| SystemError::Lacking("hot_host_holds".to_owned()))
     }
 
     fn hot_recover(&mut self) -> Result<(), CommandError> {
@@ -116,12 +128,12 @@ impl Recovery<'_, '_> {
         self.system.dom0.call("hot_recover", &arguments).map(drop)
     }
 
-    fn bring_up(&mut self, owed: &[u64]) -> Result<(), SystemError> {
+    fn bring_up(&mut self) -> Result<(), SystemError> {
         let dom0 = &mut self.system.dom0;
         dom0.link_wait(LINK)?;
         dom0.set_receive_mode(ReceiveMode::Promiscuous, &[])?;
         self.system.refresh()?;
-        self.renew(owed)
+        self.renew()
     }
 
     /// A new dom0.
@@ -130,10 +142,10 @@ impl Recovery<'_, '_> {
         self.service.packet_loop.engine.engine.forget_packets();
         self.system.restart_dom0(self.start)?;
         self.system.dom0.set_limits(self.limits);
-        self.renew(&[])
+        self.renew()
     }
 
-    fn renew(&mut self, owed: &[u64]) -> Result<(), SystemError> {
+    fn renew(&mut self) -> Result<(), SystemError> {
         let rings = self.system.rings(CPU)?;
         let packet_loop = &mut self.service.packet_loop;
         let renewed = packet_loop.engine.engine.renew(self.system.driver, rings);
@@ -141,7 +153,6 @@ impl Recovery<'_, '_> {
         let mailbox = self.system.mailbox();
         mailbox.set_interrupt_owner(InterruptOwner::Hypervisor);
         packet_loop.card.open()?;
-        packet_loop.engine.engine.release(owed)?;
         self.service.drop_in_flight();
         Ok(())
     }
