@@ -16,18 +16,22 @@ setup:
 
 # The kernel that modules are taken from and booted in: this release's own, or another
 # series or flavour of Debian's: KERNEL=5.10, 6.1-rt, 7.3. Empty is the stock kernel, Debian
-# 12's, which the testbed is made for: that one is fetched on every system.
+# 12's, which the testbed is made for: that one is fetched on every system. `make corpus` takes
+# several: KERNEL='5.10 6.1 7.3'.
 ifeq ($(origin KERNEL),undefined)
 KERNEL := $(shell . scripts/release.sh && echo $$release_kernel)
 endif
-STOCK_OF := target/stock$(if $(KERNEL),-$(KERNEL))
+STOCK_OF := $(or $(addprefix target/stock-,$(KERNEL)),target/stock)
+ifneq ($(and $(word 2,$(KERNEL)),$(filter-out corpus kernel help,$(MAKECMDGOALS))),)
+$(error KERNEL='$(KERNEL)': several kernels are for `make corpus` alone)
+endif
 
 stock: setup ## fetch the stock Debian 12 kernel and headers into target/stock, not installed; and those of KERNEL=7.3
 	@sh scripts/stock.sh && sh scripts/headers.sh
 	@$(if $(KERNEL),sh scripts/kernel.sh $(KERNEL) && sh scripts/headers.sh $(KERNEL))
 
 kernel: setup
-	@$(if $(KERNEL),sh scripts/kernel.sh $(KERNEL),sh scripts/stock.sh)
+	@$(if $(KERNEL),for kernel in $(KERNEL); do sh scripts/kernel.sh $$kernel || exit; done,sh scripts/stock.sh)
 
 support: stock ## build the testbed's kernel objects, target/support/{kernel,hot}.o, and modules for tests
 	@sh scripts/support.sh $(KERNEL)
@@ -110,8 +114,8 @@ attacks: build ## every attack object of tests/attacks, given to `twin verify`
 hashes: build ## a hash of all that twin makes of the Ethernet modules: to compare two versions of it
 	@sh scripts/hashes.sh $(TWIN)
 
-corpus: kernel ## every module of this release's kernel for linux, the Ethernet ones for the hypervisor (or KERNEL=7.3)
-	$(CARGO) run --release -p corpus -- --modules $(STOCK_OF)/modules
+corpus: kernel ## every module of this release's kernel for linux, the Ethernet ones for the hypervisor (or KERNEL=7.3, KERNEL='6.1 7.3')
+	$(CARGO) run --release -p corpus -- $(if $(word 2,$(KERNEL)),--no-objdump) --modules $(addsuffix /modules,$(STOCK_OF))
 
 boot: kernel ## rewritten Ethernet modules in this release's kernel under QEMU, on every card that it has (or MODULE=e100, KERNEL=7.3)
 	KERNEL=$(KERNEL) $(CARGO) run --release -p qemu-tests --bin boot -- $(MODULE)

@@ -12,7 +12,8 @@
 # they are fetched below that directory, and so is all else. A series that is not in the
 # table below is looked for in every suite. From Linux 7.2 on an image is several packages;
 # the parts are found by its dependencies. If VERSION exists, apt is not called; remove the
-# directory to start over.
+# directory to start over. 6.1 is the stock kernel, which scripts/stock.sh fetches: its directory
+# becomes a link to target/stock.
 #
 #   TWIN_DEBIAN_MIRROR  mirror for the lists (default http://deb.debian.org/debian)
 set -eu
@@ -110,6 +111,10 @@ unpack() {
 }
 
 main() {
+    if [ "$kernel" = 6.1 ] && { [ -L "$stock" ] || [ ! -e "$stock" ]; } && [ ! -s "$stock/VERSION" ]; then
+        sh "$root/scripts/stock.sh"
+        ln -sfn stock "$stock"
+    fi
     if [ -s "$stock/VERSION" ] && [ -d "$stock/modules/" ]; then
         echo "kernel $kernel: $(cat "$stock/VERSION") (target/stock-$kernel)"
         return

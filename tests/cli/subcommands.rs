@@ -246,3 +246,38 @@ fn manual_pages_for_every_subcommand() {
         sandbox.read(&format!("man1/twin-xen-{action}.1"));
     }
 }
+
+/// A file of 109 KB, of which the text had 50 MB: 1,000 calls and 1,000 loads that have a name of 16,000 bytes each, in a section
+/// and a function with such names.
+#[test]
+fn explain_does_not_print_a_long_name_everywhere() {
+    let sandbox = Sandbox::new();
+    let [function, section, import] = ["f", ".text.", "g"].map(|start| {
+        let rest = "long_".repeat(16_000 / 5);
+        format!("{start}{rest}")
+    });
+    let line = |n: usize| format!("call {import}\nmov {import}+{n}(%rip),%rax\n");
+    let lines: String = (0..1000).map(line).collect();
+    let source = format!(
+        ".section {section},\"ax\"\n.globl {function}\n.type {function},@function\n\
+         {function}:\n{lines}ret\n.size {function}, .-{function}\n"
+    );
+    sandbox.assemble("long.o", &source);
+    let whole = sandbox.run(&["explain", "long.o"]).ok();
+    let one = ["explain", "long.o", "--function", &function];
+    let one = sandbox.run(&one).ok();
+    assert!(whole.text().contains("1,002 sites"));
+    assert!(whole.text() == one.text());
+    let page = sandbox.run(&["explain", "long.o", "--html"]).ok();
+    let report = [
+        "rewrite", "long.o", "-o", "out.o", "--report", "report.json",
+    ];
+    sandbox.run(&report).ok();
+    for (what, bytes) in [
+        ("text", whole.stdout.len()),
+        ("page", page.stdout.len()),
+        ("report", sandbox.read("report.json").len()),
+    ] {
+        assert!((1 << 20..8 << 20).contains(&bytes), "{what}: {bytes}");
+    }
+}

@@ -3,9 +3,10 @@
 //!
 //! [`run`] takes files, works on several at a time and gives a [`Tally`], the result
 //! for each. [`Tally::row`] and [`Tally::refused`] are its tables as `make corpus`
-//! prints them.
+//! prints them. A [`Survey`] is one kernel's modules for both targets.
 
 mod cost;
+mod survey;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -17,6 +18,7 @@ use svm_rewrite::{Options, Scheme, Target};
 use svm_verify::Contract;
 
 pub use cost::{Cost, Meter, disassemble};
+pub use survey::{Kernel, Survey, total};
 
 /// The result for one module.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,6 +149,11 @@ impl Tally {
         self.modules.iter().filter(accepted).count()
     }
 
+    /// Their share of all.
+    pub fn share(&self) -> f64 {
+        self.accepted() as f64 / self.modules.len().max(1) as f64
+    }
+
     /// A row of the table of targets, in Markdown: the label, modules, instructions
     /// and sites of the accepted ones, how many were accepted, their share.
     pub fn row(&self, label: &str) -> String {
@@ -162,7 +169,7 @@ impl Tally {
             }
         }
         let (all, accepted) = (self.modules.len(), self.accepted());
-        let share = 100.0 * accepted as f64 / all.max(1) as f64;
+        let share = 100.0 * self.share();
         format!("| {label} | {all} | {instructions} | {sites} | {accepted} | {share:.2}% |")
     }
 

@@ -46,7 +46,7 @@ pub fn place(
         .collect();
     array(output, names::ARRAYS, "twin_payload_text", &ranges);
     imports(output, code, stubs, inputs)?;
-    let scheme = code.first().map_or(0, |part| part.scheme as u32);
+    let scheme = code.first().map_or(0, |part| part.proof.scheme as u32);
     let abi = twin_abi::ABI_VERSION.to_le_bytes();
     constant(output, "twin_payload_abi_version", 4, &abi);
     constant(output, "twin_payload_scheme", 4, &scheme.to_le_bytes());

@@ -6,6 +6,7 @@
 use elf_loader::consts::{SHT_NOBITS, SHT_NOTE};
 use elf_loader::{Object, Section};
 use ring::digest;
+use svm_verify::Processor;
 use twin_abi::sections;
 
 use crate::code::PayloadCode;
@@ -49,11 +50,14 @@ fn marks(code: &[Code<'_>]) -> Result<Vec<Section<'static>>, Refusal> {
     let [first, rest @ ..] = code else {
         return Ok(Vec::new());
     };
-    if let Some(other) = rest.iter().find(|part| part.scheme != first.scheme) {
+    if let Some(other) = rest
+        .iter()
+        .find(|part| part.proof.scheme != first.proof.scheme)
+    {
         let why = format!(
             "its scheme is `{}`, and the driver's is `{}`; rewrite both with the same",
-            other.scheme.as_str(),
-            first.scheme.as_str()
+            other.proof.scheme.as_str(),
+            first.proof.scheme.as_str()
         );
         return Err(Refusal::new(PayloadCode::Scheme, other.role.part(), why));
     }
@@ -66,7 +70,7 @@ fn marks(code: &[Code<'_>]) -> Result<Vec<Section<'static>>, Refusal> {
         .filter_map(|c| named(c, sections::ORIGIN))
         .flatten()
         .collect();
-    let note = named(first, sections::NOTE).unwrap_or_default();
+    let note = named(most_demanding(first, rest), sections::NOTE).unwrap_or_default();
     let note = Section {
         kind: SHT_NOTE,
         ..Section::with_data(sections::NOTE, 0, 4, note)
@@ -75,6 +79,16 @@ fn marks(code: &[Code<'_>]) -> Result<Vec<Section<'static>>, Refusal> {
         note,
         Section::with_data(sections::ORIGIN, 0, 1, origins),
     ])
+}
+
+/// The part whose note is that of both. They differ in processors alone: code for any runs
+/// on those with BMI2, too.
+fn most_demanding<'c, 'a>(first: &'c Code<'a>, rest: &'c [Code<'a>]) -> &'c Code<'a> {
+    let demands = |part: &&Code<'_>| match part.proof.processor {
+        Processor::Any => false,
+        Processor::Bmi2 => true,
+    };
+    rest.iter().find(demands).unwrap_or(first)
 }
 
 fn write(object: &Object<'_>) -> Result<Vec<u8>, Refusal> {

@@ -99,8 +99,8 @@ pub fn build(inputs: &Inputs<'_>) -> Result<Payload, PayloadError> {
         inputs.driver,
         driver,
     )?];
-    if let Some((hot, scheme)) = hot {
-        code.push(Code::place(&mut output, Role::Hot, hot, scheme)?);
+    if let Some((hot, proof)) = hot {
+        code.push(Code::place(&mut output, Role::Hot, hot, proof)?);
     }
     // --- all given sections and symbols have their places ---
     let stubs = stubs::place(&mut output, &code, &runtime)?;
@@ -127,8 +127,8 @@ fn contract() -> Contract {
     Contract::of(Target::Hypervisor)
 }
 
-/// The scheme of code that keeps the contract and that Xen can run.
-fn prove(part: Part, rewritten: Rewritten<'_>) -> Result<Scheme, PayloadError> {
+/// What was proved of code that keeps the contract and that Xen can run.
+fn prove(part: Part, rewritten: Rewritten<'_>) -> Result<Proof, PayloadError> {
     match svm_verify::verify(rewritten.object, contract()) {
         Ok(proof) if Scheme::TABLES.contains(&proof.scheme) => Err(Refusal::new(
             PayloadCode::Scheme,
@@ -146,7 +146,7 @@ fn prove(part: Part, rewritten: Rewritten<'_>) -> Result<Scheme, PayloadError> {
              compile it without them (-mno-sse -mno-avx), as kernels are",
         )
         .into()),
-        Ok(proof) => Ok(proof.scheme),
+        Ok(proof) => Ok(proof),
         Err(violations) => Err(PayloadError::Violated { part, violations }),
     }
 }

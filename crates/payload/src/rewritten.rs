@@ -20,7 +20,7 @@ use elf_loader::consts::{
     STT_SECTION,
 };
 use elf_loader::{Object, Place, Relocation, Section, SectionId, Symbol, SymbolId};
-use svm_verify::Scheme;
+use svm_verify::Proof;
 use twin_abi::names::{RUNTIME_PREFIX, VM_PREFIX};
 use twin_abi::sections;
 
@@ -78,7 +78,7 @@ pub struct Code<'a> {
     /// The module's name.
     pub module: &'a str,
     /// What was proved of it.
-    pub scheme: Scheme,
+    pub proof: Proof,
     /// As it was given.
     pub object: &'a Object<'a>,
     /// Its sections in the payload.
@@ -96,13 +96,13 @@ impl<'a> Code<'a> {
         output: &mut Output,
         role: Role,
         rewritten: Rewritten<'a>,
-        scheme: Scheme,
+        proof: Proof,
     ) -> Result<Code<'a>, Refusal> {
         let object = rewritten.object;
         let mut code = Code {
             role,
             module: rewritten.module,
-            scheme,
+            proof,
             object,
             sections: BTreeMap::new(),
             symbols: HashMap::new(),

@@ -6,7 +6,7 @@ mod common;
 use common::{Set, refused};
 use elf_loader::{Object, Place, Relocation, SectionId, SymbolId};
 use payload::{Payload, PayloadError, check};
-use twin_abi::names;
+use twin_abi::{Processor, names};
 
 fn payload() -> Payload {
     Set::new().build().expect("a payload")
@@ -204,6 +204,49 @@ fn without_hot_routines() {
     set.kallsyms.push_str("ffffffff81a00300 T netif_wake\n");
     let payload = set.build().expect("a payload");
     assert_eq!(payload.imports, ["kfree", "memcpy", "netif_wake"]);
+}
+
+/// Code for any processor runs on those with BMI2.
+#[test]
+fn a_payload_is_for_the_processors_of_both_parts() {
+    // The cuts that `--processor any` has, by which no flags are kept here.
+    let for_any = |text: &mut String| {
+        *text = text
+            .replace(", 3, 64, 0, 0, 1", ", 3, 64, 0, 0, 0")
+            .replace(
+                "pext    twin_window_mask(%rip), %rdi, %rax",
+                "mov     twin_window_mask(%rip), %rax\nand %rdi, %rax",
+            )
+            .replace(
+                "pext    twin_window_mask(%rip), %rdi, %rdi",
+                "and     twin_window_mask(%rip), %rdi",
+            );
+    };
+    let mut set = Set::new();
+    let hot = set.hot.as_mut().expect("hot routines");
+    let load = "mov     %gs:\"twin_vm:.data\", %rax";
+    let with_pext = "pext twin_window_mask(%rip), %rdi, %rax\nmov %gs:(%rax), %rax";
+    *hot = hot.replace(load, with_pext);
+    let bmi2 = set.clone();
+    for_any(&mut set.driver);
+    let driver_for_any = set.clone();
+    let hot = set.hot.as_mut().expect("hot routines");
+    *hot = hot.replace(with_pext, load);
+    for_any(hot);
+    let any = set.clone();
+    set.driver = bmi2.driver.clone();
+    let hot_for_any = set;
+    for (set, processor) in [
+        (bmi2, Processor::Bmi2),
+        (driver_for_any, Processor::Bmi2),
+        (hot_for_any, Processor::Bmi2),
+        (any, Processor::Any),
+    ] {
+        let payload = set
+            .build()
+            .unwrap_or_else(|why| panic!("{processor:?}: {why}"));
+        assert_eq!(payload.proof.processor, processor);
+    }
 }
 
 // ---- Mutants of a finished payload ---------------------------------------------------

@@ -122,7 +122,7 @@ pub fn rewrite_accesses(
         .filter_map(|site| {
             let (section, start) = functions.get(&site.function)?;
             let at = behind_pushes(&rewritten.object, site)?;
-            (*section == site.section).then(|| (site.function.clone(), at - start))
+            (**section == *site.section).then(|| (site.function.clone(), at - start))
         })
         .collect();
     Ok(Module {

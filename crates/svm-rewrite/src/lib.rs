@@ -49,6 +49,7 @@ pub use analyse::class;
 pub use decide::{Options, suits};
 pub use explain::listing;
 pub use explain::report::Site;
+pub use explain::shortened;
 pub use explain::stats::{DeadRegisters, LivenessCounts, Sites, Stats};
 pub use lift::syntax;
 pub use refusal::{Refusal, RefusalCode};

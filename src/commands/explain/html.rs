@@ -13,12 +13,13 @@
 //!       [label, -1]: the label of what follows the site
 //! ```
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use elf_loader::Object;
 use serde::Serialize;
 use svm_rewrite::listing::{Line, Lister};
-use svm_rewrite::{Rewritten, Site};
+use svm_rewrite::{Rewritten, Site, shortened};
 
 const PAGE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");
@@ -36,8 +37,8 @@ struct Data<'a> {
 
 #[derive(Serialize)]
 struct Function<'a> {
-    name: &'a str,
-    section: &'a str,
+    name: Cow<'a, str>,
+    section: Cow<'a, str>,
     rows: Vec<Row>,
 }
 
@@ -122,8 +123,8 @@ pub fn page(
             }
             let lines = before.list(&range, &[]);
             functions.push(Function {
-                name,
-                section: &section.name,
+                name: shortened(name),
+                section: shortened(&*section.name),
                 rows: gathering.rows(&section.name, lines, &mut after),
             });
         }

@@ -16,7 +16,7 @@ use command_line::input::{Input, is_stdin};
 use command_line::options::{accesses, agree, processor, processor_of, scheme, suit, target_among};
 use command_line::output::{self, Destination, Pending};
 use elf_loader::{Object, Place};
-use svm_rewrite::{Accesses, Options, Processor, Scheme, Site, Target};
+use svm_rewrite::{Accesses, Options, Processor, Scheme, Site, Target, shortened};
 
 use crate::inputs::refuse_overwriting;
 use crate::parallel::guard;
@@ -123,14 +123,15 @@ impl Opts {
             refuse_overwriting(&to, self.file.as_deref())?;
             return Pending::create(&to)?.finish_with(page.as_bytes());
         }
+        // Sites have names as they are shown.
+        let function = self.function.as_deref().map(shortened);
         let chosen = |site: &&Site| {
-            self.function
-                .as_ref()
-                .is_none_or(|name| site.function == *name)
+            let name = function.as_deref();
+            name.is_none_or(|name| site.function == name)
         };
         let sites: Vec<&Site> = rewritten.sites.iter().filter(chosen).collect();
         let mut out = BufWriter::new(anstream::stdout().lock());
-        let result = match (&sites[..], &self.function) {
+        let result = match (&sites[..], &function) {
             ([], Some(name)) => writeln!(out, "{name}: no site: every instruction stays as it is"),
             _ => sites::print(&mut out, &rewritten.object, &sites),
         };

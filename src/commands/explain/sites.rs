@@ -4,8 +4,8 @@ use std::io::Write;
 
 use anstyle::{AnsiColor, Style};
 use elf_loader::Object;
-use svm_rewrite::Site;
 use svm_rewrite::listing::{Line, Lister};
+use svm_rewrite::{Site, shortened};
 
 use command_line::text::count;
 
@@ -23,7 +23,8 @@ pub fn print(out: &mut impl Write, object: &Object<'_>, sites: &[&Site]) -> std:
     for group in sites.chunk_by(|a, b| (&a.section, &a.function) == (&b.section, &b.function)) {
         let (section, function) = (&group[0].section, &group[0].function);
         let n = count(group.len() as u64, "site");
-        writeln!(out, "{HEADING}{function}{HEADING:#} in {section}: {n}\n")?;
+        let shown = shortened(&**section);
+        writeln!(out, "{HEADING}{function}{HEADING:#} in {shown}: {n}\n")?;
         let Some(mut lister) = Lister::new(object, section) else {
             continue;
         };
@@ -51,6 +52,7 @@ fn heading(out: &mut impl Write, site: &Site) -> std::io::Result<()> {
         flags,
         ..
     } = site;
+    let section = shortened(&**section);
     write!(
         out,
         "{HEADING}{section}+{offset:#x}{HEADING:#}  {}",

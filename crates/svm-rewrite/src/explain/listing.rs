@@ -1,5 +1,5 @@
 //! Emitted code as text, with symbols for its relocations and labels for branches inside
-//! the listed part.
+//! the listed part. Long names are cut.
 //!
 //! ```text
 //!       lea 0x10(%rbx),%rcx
@@ -24,6 +24,8 @@ use iced_x86::{
     Decoder, DecoderOptions, Formatter, GasFormatter, Instruction, OpKind, SymbolResolver,
     SymbolResult,
 };
+
+use crate::explain::shortened;
 
 /// One line of a listing.
 #[derive(Debug, PartialEq, Eq)]
@@ -270,8 +272,9 @@ fn functions<'o>(object: &'o Object<'o>, id: SectionId) -> Vec<(u64, &'o str)> {
 }
 
 fn with_offset(name: &str, offset: i64) -> String {
+    let name = shortened(name);
     match offset {
-        0 => name.to_owned(),
+        0 => name.into_owned(),
         1..=9 => format!("{name}+{offset}"),
         10.. => format!("{name}+{offset:#x}"),
         _ => format!("{name}-{:#x}", offset.unsigned_abs()),

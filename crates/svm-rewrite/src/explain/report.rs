@@ -1,18 +1,22 @@
 //! What was done at each site, for `--report` and `explain`.
 
-use serde::Serialize;
+use std::sync::Arc;
+
+use serde::{Serialize, Serializer};
 
 use crate::analyse::class::SiteClass;
 use crate::asm::Label;
 use crate::encode::apply::{Applied, Decisions};
+use crate::explain::shortened;
 use crate::lift::InstIdx;
 use crate::lift::syntax;
 
 /// What was done at one original instruction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Site {
-    /// The code section that it is in.
-    pub section: String,
+    /// The code section that it is in, its whole name: the sites of a section share it.
+    #[serde(serialize_with = "cut")]
+    pub section: Arc<str>,
     /// Offset in the original section, in bytes.
     pub offset: u64,
     /// The function that it is in.
@@ -49,18 +53,8 @@ fn reaches_memory(kind: SiteClass) -> bool {
     }
 }
 
-/// Most bytes of a function's name or an instruction. Each site has both, so the report would
-/// be a multiple of a file that has one long name.
-const LONGEST: usize = 1000;
-
-fn shortened(mut text: String) -> String {
-    if text.len() > LONGEST {
-        let end = (0..=LONGEST).rev().find(|&at| text.is_char_boundary(at));
-        text.truncate(end.unwrap_or(0));
-        text.push_str("...");
-        text.shrink_to_fit();
-    }
-    text
+fn cut<S: Serializer>(name: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&shortened(&**name))
 }
 
 fn names(regs: &[liveness::Reg]) -> Vec<&'static str> {
@@ -71,6 +65,11 @@ fn names(regs: &[liveness::Reg]) -> Vec<&'static str> {
 pub fn sites(decisions: &Decisions<'_>, applied: &Applied) -> Vec<Site> {
     let lifted = decisions.analysis.lifted;
     let stubs = StubRanges::new(applied, lifted.functions.len());
+    let names_of_sections: Vec<Arc<str>> = lifted
+        .sections
+        .iter()
+        .map(|code| Arc::from(&*lifted.object.section(code.id).name))
+        .collect();
     let mut sites = Vec::new();
     for (f, function) in lifted
         .functions
@@ -106,10 +105,10 @@ pub fn sites(decisions: &Decisions<'_>, applied: &Applied) -> Vec<Site> {
                 None => translates.then(|| decisions.scheme.as_str()),
             };
             sites.push(Site {
-                section: lifted.section_name(section).to_owned(),
+                section: Arc::clone(&names_of_sections[usize::from(section.0)]),
                 offset: lifted.insts[i as usize].offset(),
-                function: shortened(function.name.clone()),
-                instruction: shortened(syntax::original(lifted, InstIdx(i))),
+                function: shortened(&*function.name).into_owned(),
+                instruction: shortened(syntax::original(lifted, InstIdx(i))).into_owned(),
                 class,
                 scheme,
                 scratch: names(plan.scratch.all()),
@@ -169,20 +168,5 @@ impl StubRanges {
             .take_while(|(inst, _)| *inst == i)
             .map(|(_, r)| r.clone())
             .collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_names_are_cut_between_characters() {
-        assert_eq!(shortened("f".repeat(LONGEST)), "f".repeat(LONGEST));
-        let cut = shortened("f".repeat(LONGEST + 1));
-        assert_eq!(cut, "f".repeat(LONGEST) + "...");
-        // Its second byte would be the last.
-        let cut = shortened("f".repeat(LONGEST - 1) + "ü");
-        assert_eq!(cut, "f".repeat(LONGEST - 1) + "...");
     }
 }
