@@ -156,9 +156,8 @@ fn prove<'o>(
         entries.sort_unstable();
         entries.dedup();
     }
-    let rest = starts(&disassembly, &image.locals);
     // --- every instruction and every entry is known ---
-    let outcome = paths::interpret(&image, &disassembly, &entries, &rest, &patches);
+    let outcome = paths::interpret(&image, &disassembly, &entries, &patches);
     for (n, (code, reason)) in &outcome.broken {
         let (section, offset) = image.place(&disassembly.insns[*n as usize]);
         findings.at(section, offset, *code, reason.clone());
@@ -192,8 +191,7 @@ fn entries<'o>(
             );
         }
     }
-    // Kernels enter functions by their names, too, local ones among them (`kallsyms_lookup_name`).
-    for &place in image.globals.iter().chain(&image.locals) {
+    for &place in &image.entered {
         if disassembly.at(place).is_none() {
             let section = image.code[usize::from(place.section)];
             let offset = u64::try_from(place.offset).unwrap_or(0);
@@ -206,7 +204,7 @@ fn entries<'o>(
         }
     }
     let codemap = image.codemap.iter().map(|&(_, place)| place);
-    let all: Vec<CodeAt> = codemap.chain(image.globals.iter().copied()).collect();
+    let all: Vec<CodeAt> = codemap.chain(image.entered.iter().copied()).collect();
     starts(disassembly, &all)
 }
 

@@ -529,7 +529,6 @@ ret
 push %rdi
 jmp __SCT__own
 .section .static_call.text,"ax"
-.type __SCT__own,@function
 __SCT__own: jmp g
 .byte 0x0f,0xb9,0xcc
 .text

@@ -47,7 +47,7 @@ pub(super) fn before_functions(
         Op::Call(BranchTarget::Insn(to)) => Some(to),
         _ => None,
     });
-    let functions = reader.image.globals.iter().chain(&reader.image.locals);
+    let functions = reader.image.entered.iter();
     let functions = functions.filter_map(|&at| disassembly.at(at));
     let entered: BTreeSet<u32> = called.chain(functions).collect();
     let ends = Ends::new(reader);

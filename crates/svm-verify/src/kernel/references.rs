@@ -62,7 +62,7 @@ pub fn check<'o>(
         image,
         disassembly,
         findings,
-        functions: image.globals.iter().chain(&image.locals).copied().collect(),
+        functions: image.entered.iter().copied().collect(),
         warnings: warnings(image),
         found: Found {
             functions: Vec::new(),

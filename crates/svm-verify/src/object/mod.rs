@@ -5,6 +5,7 @@
 //! violation. So nothing is loaded that the rest of the verifier did not check.
 
 pub mod module;
+mod names;
 mod note;
 mod sections;
 mod symbols;
@@ -56,11 +57,9 @@ pub struct Image<'o> {
     pub symbols: Vec<Meaning>,
     /// Codemap entries, each with its offset in the codemap.
     pub codemap: Vec<(u64, CodeAt)>,
-    /// Places that are entered from outside: for target `hypervisor`, those of
-    /// [`is_entry`].
-    pub globals: Vec<CodeAt>,
-    /// Starts of the other functions (target `linux`).
-    pub locals: Vec<CodeAt>,
+    /// Places that are entered from outside by a symbol: for target `hypervisor`, those of
+    /// [`is_entry`], for `linux` those of [`names`].
+    pub entered: Vec<CodeAt>,
     /// Offsets in the runtime's code of the calls that it makes (target `linux`).
     pub runtime_calls: HashSet<u64>,
 }
@@ -95,8 +94,7 @@ impl<'o> Image<'o> {
             code: Vec::new(),
             symbols: Vec::new(),
             codemap: Vec::new(),
-            globals: Vec::new(),
-            locals: Vec::new(),
+            entered: Vec::new(),
             runtime_calls: HashSet::new(),
         };
         match rules.contents {

@@ -10,7 +10,8 @@
 //! * nothing but checks names the translation table, and nothing but calls the
 //!   runtime's code ([`crate::decode::relocation`], [`crate::kernel::references`]);
 //! * each reference to code is to the start of an instruction; if it is in data, to the
-//!   start of a function, which then is one more entry ([`crate::kernel::references`]);
+//!   start of a function ([`crate::kernel::references`]);
+//! * whatever has a name by which the kernel may enter it is an entry ([`super::names`]);
 //! * each instruction that the kernel may write over is of the kind that the kernel
 //!   expects, and the paths that this opens are interpreted with the others
 //!   ([`crate::kernel`]).
@@ -19,8 +20,8 @@ use std::collections::{HashMap, HashSet};
 
 use elf_loader::consts::{
     R_X86_64_32, R_X86_64_32S, R_X86_64_64, R_X86_64_NONE, R_X86_64_PC32, R_X86_64_PC64,
-    R_X86_64_PLT32, SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, SHT_PROGBITS, STB_LOCAL, STB_WEAK,
-    STT_FILE, STT_FUNC,
+    R_X86_64_PLT32, SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, SHT_PROGBITS, STB_WEAK, STT_FILE,
+    STT_FUNC,
 };
 use elf_loader::reloc::relocation_type;
 use elf_loader::{Object, Place, Relocation, Role, Section, SectionId, Symbol};
@@ -29,6 +30,7 @@ use twin_linux_runtime::Returns;
 
 use crate::findings::{Findings, ViolationCode};
 use crate::insn::{CodeAt, Routine};
+use crate::object::names::Names;
 use crate::object::{Image, Meaning, slow_register};
 
 /// The sections of the runtime.
@@ -164,10 +166,10 @@ fn layout(section: &Section<'_>) -> Result<(), &'static str> {
     }
 }
 
-/// What symbols mean: fills [`Image::symbols`], [`Image::globals`] and
-/// [`Image::locals`].
+/// What symbols mean: fills [`Image::symbols`] and [`Image::entered`].
 pub fn symbols<'o>(image: &mut Image<'o>, findings: &mut Findings<'o>) {
     let slow = slow_paths(image, findings);
+    let names = Names::new(image.object, findings);
     image.runtime_calls = runtime_calls(image.object, slow.keys());
     for (id, symbol) in image.object.symbols() {
         let meaning = if id.0 == 0 {
@@ -176,13 +178,10 @@ pub fn symbols<'o>(image: &mut Image<'o>, findings: &mut Findings<'o>) {
             meaning(image, symbol, &slow)
         };
         image.symbols.push(meaning);
-        if let (Meaning::Code(at), STT_FUNC) = (meaning, symbol.kind) {
-            if symbol.binding != STB_LOCAL {
-                image.globals.push(at);
-            } else if !symbol.name.contains(".cold") {
-                // A cold part is entered with the frame of its hot one.
-                image.locals.push(at);
-            }
+        if let Meaning::Code(at) = meaning
+            && names.is_entered(symbol)
+        {
+            image.entered.push(at);
         }
     }
 }

@@ -54,7 +54,7 @@ impl<'o> Image<'o> {
     /// Code is entered at this symbol from outside.
     fn add_entry(&mut self, symbol: &Symbol<'_>, section: SectionId, findings: &mut Findings<'o>) {
         match self.number(section) {
-            Some(section) => self.globals.push(CodeAt {
+            Some(section) => self.entered.push(CodeAt {
                 section,
                 offset: i64::try_from(symbol.value).unwrap_or(-1),
             }),

@@ -33,13 +33,12 @@ pub fn interpret(
     image: &Image<'_>,
     disassembly: &Disassembly,
     entries: &[u32],
-    rest: &[u32],
     patches: &Patches,
 ) -> Interpretation {
     let run = |known: ArgumentWrites| {
-        let mut flow = Flow::new(image, disassembly, entries, rest, patches);
+        let mut flow = Flow::new(image, disassembly, entries, patches);
         flow.known = known;
-        flow.everything(entries, rest);
+        flow.everything(entries);
         let written = flow.arguments.written(disassembly, patches);
         (flow, written)
     };
@@ -63,8 +62,6 @@ struct Flow<'a, 'o> {
     /// constants above.
     slot: Vec<u32>,
     states: Vec<State>,
-    /// Whether a branch leads there.
-    referenced: Vec<bool>,
     /// Blocks to interpret, first ones first: nearly the order in which
     /// structured code runs.
     work: BinaryHeap<Reverse<u32>>,
@@ -90,24 +87,21 @@ impl<'a, 'o> Flow<'a, 'o> {
         image: &'a Image<'o>,
         disassembly: &'a Disassembly,
         entries: &[u32],
-        rest: &[u32],
         patches: &'a Patches,
     ) -> Self {
         let count = disassembly.insns.len();
-        let (mut slot, mut referenced) = (vec![NONE; count], vec![false; count]);
-        for &entry in entries.iter().chain(rest) {
+        let mut slot = vec![NONE; count];
+        for &entry in entries {
             slot[entry as usize] = UNREACHED;
         }
         // All other instructions lead only to the next one.
         for &n in &disassembly.branches {
             if let Some(to) = leads_to(disassembly, n) {
                 slot[to as usize] = UNREACHED;
-                referenced[to as usize] = true;
             }
         }
         for leader in patches.leaders() {
             slot[leader as usize] = UNREACHED;
-            referenced[leader as usize] = true;
         }
         Flow {
             image,
@@ -116,7 +110,6 @@ impl<'a, 'o> Flow<'a, 'o> {
             marks: patches.marks(count),
             states: Vec::with_capacity(slot.iter().filter(|&&slot| slot == UNREACHED).count()),
             slot,
-            referenced,
             work: BinaryHeap::new(),
             queued: vec![false; count],
             proved: vec![Proved::Unreached; count],
@@ -130,20 +123,13 @@ impl<'a, 'o> Flow<'a, 'o> {
         }
     }
 
-    /// Interprets all code that is entered from outside, and then functions that nothing
-    /// in this object refers to. Other code that was not reached cannot be executed.
-    fn everything(&mut self, entries: &[u32], rest: &[u32]) {
+    /// Interprets all code that is entered from outside. Other code that was not reached
+    /// cannot be executed.
+    fn everything(&mut self, entries: &[u32]) {
         for &entry in entries {
             self.enter(entry);
         }
         self.run();
-        for &entry in rest {
-            if self.proved[entry as usize] == Proved::Unreached && !self.referenced[entry as usize]
-            {
-                self.enter(entry);
-                self.run();
-            }
-        }
     }
 
     /// Control comes to function entry `n` from a call or from outside.

@@ -1,0 +1,238 @@
+/* What the kernel enters by its name. */
+
+### a function that is jumped to with a frame, and that .BTF names
+# refuse: P4-depth
+# from: Linux 6.1 kernel/bpf/verifier.c, add_kfunc_call: kallsyms_lookup_name of a FUNC's name
+sub $24, %rsp
+jmp g
+.type g,@function
+g: add $24, %rsp
+ret
+.size g,.-g
+.section .BTF,"",@progbits
+.short 0xeb9f
+.byte 1, 0
+.long 24, 0, 28, 28, 3
+.long 0, 0x0d000000, 0
+.long 1, 0x0c000000, 1
+.long 0
+.byte 0
+.asciz "g"
+.text
+
+### the same with an empty frame
+# accept
+# from: control: a tail call
+sub $24, %rsp
+add $24, %rsp
+jmp g
+.type g,@function
+g: sub $24, %rsp
+add $24, %rsp
+ret
+.size g,.-g
+.section .BTF,"",@progbits
+.short 0xeb9f
+.byte 1, 0
+.long 24, 0, 28, 28, 3
+.long 0, 0x0d000000, 0
+.long 1, 0x0c000000, 1
+.long 0
+.byte 0
+.asciz "g"
+.text
+
+### a function that is jumped to with a frame, and that another module's .BTF may name
+# refuse: P4-depth
+# from: ibid.: names of vmlinux's .BTF and of every module's are looked up in all modules
+sub $24, %rsp
+jmp g
+.type g,@function
+g: add $24, %rsp
+ret
+.size g,.-g
+
+### code that is jumped to with a frame
+# accept
+# from: control: it has no name
+sub $24, %rsp
+jmp .Lg
+.Lg: add $24, %rsp
+ret
+
+### a function that relies on a check before the jump to it
+# refuse: P1-untranslated
+# from: entered by its name, a register holds what the caller has left there
+{T} jmp g
+.type g,@function
+g: mov %rdx, (%rax)
+ret
+.size g,.-g
+
+### a visible name without a type that is jumped to with a frame
+# refuse: P4-depth
+# from: Linux 6.1 kernel/module/kallsyms.c, find_kallsyms_symbol_value: of any type
+.globl g
+sub $24, %rsp
+jmp g
+g: add $24, %rsp
+ret
+
+### an object in code that is jumped to with a frame
+# refuse: P4-depth
+# from: ibid.
+.type g,@object
+sub $24, %rsp
+jmp g
+g: add $24, %rsp
+ret
+
+### a cold part
+# accept
+# from: gcc -freorder-blocks-and-partition: no .BTF names one
+sub $24, %rsp
+jmp f.cold
+.section .text.unlikely,"ax"
+.type f.cold,@function
+f.cold: add $24, %rsp
+ret
+.size f.cold,.-f.cold
+.section .BTF,"",@progbits
+.short 0xeb9f
+.byte 1, 0
+.long 24, 0, 0, 0, 3
+.byte 0
+.asciz "f"
+.text
+
+### a cold part that .BTF names
+# refuse: P2-metadata
+# from: Linux 6.5 kernel/bpf/btf.c, __btf_name_char_ok: names may have dots, in 5.10 since 5.10.188
+sub $24, %rsp
+jmp f.cold
+.section .text.unlikely,"ax"
+.type f.cold,@function
+f.cold: add $24, %rsp
+ret
+.size f.cold,.-f.cold
+.section .BTF,"",@progbits
+.short 0xeb9f
+.byte 1, 0
+.long 24, 0, 28, 28, 8
+.long 0, 0x0d000000, 0
+.long 1, 0x0c000000, 1
+.long 0
+.byte 0
+.asciz "f.cold"
+.text
+
+### a cold part of another module that .BTF names
+# refuse: P2-metadata
+# from: ibid.
+ret
+.section .BTF,"",@progbits
+.asciz "ext4_iget.cold"
+.text
+
+### a cold part that .BTF.base names
+# refuse: P2-metadata
+# from: Linux 6.11 kernel/bpf/btf.c, btf_parse_module: the names that a module's .BTF begins with
+ret
+.section .BTF.base,"",@progbits
+.asciz "f.cold"
+.text
+
+### the runtime's inner routine, named by .BTF
+# refuse: P2-metadata
+# from: it takes a word above its return address for an address to translate
+ret
+.section .BTF,"",@progbits
+.asciz "twin_slow"
+.text
+
+### .BTF that is loaded
+# refuse: P2-metadata
+# from: it may be written before the kernel reads it, at the end of load_module
+ret
+.section .BTF,"aw",@progbits
+.asciz "g"
+.text
+
+### .BTF that is not in the file
+# refuse: P2-metadata
+# from: any_section_objs: at its offset in the file are bytes of something else
+ret
+.section .BTF,"",@nobits
+.skip 64
+.text
+
+### .BTF with relocations
+# refuse: P2-metadata
+# from: a linker would write something else
+ret
+.section .BTF,"",@progbits
+.quad jiffies
+.text
+
+### a name in the runtime's code
+# refuse: P5-runtime
+# from: ibid.: in the middle of a slow path one word more is on the stack
+ret
+.section .twin.text,"ax",@progbits
+g:
+.text
+
+### the function of a module that is called init_module
+# refuse: P4-depth
+# from: Linux 6.1 kernel/module/main.c, do_init_module: found by a relocation, entered with an empty frame
+sub $24, %rsp
+jmp init_module
+.globl init_module
+.type init_module,@function
+init_module: add $24, %rsp
+ret
+.size init_module,.-init_module
+
+### a label inside a frame that .BTF names
+# refuse: P4-depth
+# from: Linux 6.1 kernel/module/kallsyms.c, find_kallsyms_symbol_value: of any type
+sub $24, %rsp
+jmp g
+g: add $24, %rsp
+ret
+.section .BTF,"",@progbits
+.asciz "g"
+.text
+
+### a label inside a frame that .BTF names by the end of another name
+# refuse: P4-depth
+# from: Linux 6.1 kernel/bpf/btf.c, btf_str_by_offset: any byte begins a name
+sub $24, %rsp
+jmp g
+g: add $24, %rsp
+ret
+.section .BTF,"",@progbits
+.asciz "debug"
+.text
+
+### a label inside a frame that .BTF.base names
+# refuse: P4-depth
+# from: Linux 6.11 kernel/bpf/btf.c, btf_parse_module
+sub $24, %rsp
+jmp g
+g: add $24, %rsp
+ret
+.section .BTF.base,"",@progbits
+.asciz "g"
+.text
+
+### a label inside a frame
+# accept
+# from: control: arch/x86/crypto of Linux 6.1 has them
+sub $24, %rsp
+jmp g
+g: add $24, %rsp
+ret
+.section .BTF,"",@progbits
+.asciz "gx", "g1"
+.text
