@@ -193,46 +193,10 @@ init_module: add $24, %rsp
 ret
 .size init_module,.-init_module
 
-### a label inside a frame that .BTF names
+### a label inside a frame
 # refuse: P4-depth
 # from: Linux 6.1 kernel/module/kallsyms.c, find_kallsyms_symbol_value: of any type
 sub $24, %rsp
 jmp g
 g: add $24, %rsp
 ret
-.section .BTF,"",@progbits
-.asciz "g"
-.text
-
-### a label inside a frame that .BTF names by the end of another name
-# refuse: P4-depth
-# from: Linux 6.1 kernel/bpf/btf.c, btf_str_by_offset: any byte begins a name
-sub $24, %rsp
-jmp g
-g: add $24, %rsp
-ret
-.section .BTF,"",@progbits
-.asciz "debug"
-.text
-
-### a label inside a frame that .BTF.base names
-# refuse: P4-depth
-# from: Linux 6.11 kernel/bpf/btf.c, btf_parse_module
-sub $24, %rsp
-jmp g
-g: add $24, %rsp
-ret
-.section .BTF.base,"",@progbits
-.asciz "g"
-.text
-
-### a label inside a frame
-# accept
-# from: control: arch/x86/crypto of Linux 6.1 has them
-sub $24, %rsp
-jmp g
-g: add $24, %rsp
-ret
-.section .BTF,"",@progbits
-.asciz "gx", "g1"
-.text

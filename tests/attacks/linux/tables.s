@@ -527,9 +527,9 @@ ret
 # refuse: P4-return
 # from: Linux 6.1 arch/x86/kernel/static_call.c: a jump becomes a return
 push %rdi
-jmp __SCT__own
+jmp .Lown
 .section .static_call.text,"ax"
-__SCT__own: jmp g
+.Lown: jmp g
 .byte 0x0f,0xb9,0xcc
 .text
 .type g,@function
@@ -540,12 +540,12 @@ g: ret
 # refuse: P4-return
 # from: Linux 6.1 arch/x86/kernel/static_call.c, tramp_ud
 push %rdi
-jmp t
+jmp .Lt
 .type g,@function
 g: pop %rdi
 ret
 .size g,.-g
-t: .byte 0xe9
+.Lt: .byte 0xe9
 .long g - . - 4
 .byte 0x0f,0xb9,0xcc
 

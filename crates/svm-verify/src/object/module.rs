@@ -30,7 +30,7 @@ use twin_linux_runtime::Returns;
 
 use crate::findings::{Findings, ViolationCode};
 use crate::insn::{CodeAt, Routine};
-use crate::object::names::Names;
+use crate::object::names as entered;
 use crate::object::{Image, Meaning, slow_register};
 
 /// The sections of the runtime.
@@ -169,7 +169,7 @@ fn layout(section: &Section<'_>) -> Result<(), &'static str> {
 /// What symbols mean: fills [`Image::symbols`] and [`Image::entered`].
 pub fn symbols<'o>(image: &mut Image<'o>, findings: &mut Findings<'o>) {
     let slow = slow_paths(image, findings);
-    let names = Names::new(image.object, findings);
+    entered::judge(image.object, findings);
     image.runtime_calls = runtime_calls(image.object, slow.keys());
     for (id, symbol) in image.object.symbols() {
         let meaning = if id.0 == 0 {
@@ -179,7 +179,7 @@ pub fn symbols<'o>(image: &mut Image<'o>, findings: &mut Findings<'o>) {
         };
         image.symbols.push(meaning);
         if let Meaning::Code(at) = meaning
-            && names.is_entered(symbol)
+            && entered::is_entered(symbol)
         {
             image.entered.push(at);
         }

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use elf_loader::consts::{SHT_LLVM_ADDRSIG, SHT_LLVM_CALL_GRAPH_PROFILE, STB_LOCAL, STT_SECTION};
+use elf_loader::consts::{
+    SHT_LLVM_ADDRSIG, SHT_LLVM_CALL_GRAPH_PROFILE, STB_LOCAL, STT_NOTYPE, STT_SECTION,
+};
 use elf_loader::{Object, Place, Relocation, Section, SectionId, Symbol, SymbolId};
 use foldhash::{HashMap, HashSet};
 use twin_abi::MadeFor;
@@ -116,7 +118,10 @@ fn owned(lifted: &Lifted<'_>) -> Object<'static> {
         },
     };
     let symbol = |s: &Symbol<'_>| Symbol {
-        name: Cow::Owned(s.name.to_string()),
+        name: match is_label(lifted, s) {
+            true => Cow::Borrowed(""),
+            false => Cow::Owned(s.name.to_string()),
+        },
         ..*s
     };
     Object {
@@ -124,6 +129,14 @@ fn owned(lifted: &Lifted<'_>) -> Object<'static> {
         symbols: object.symbols.iter().map(symbol).collect(),
         ..*object
     }
+}
+
+/// Whether a symbol is a label of assembly: often a place inside a frame. By a name the kernel
+/// could enter it, as what a FUNC in some module's `.BTF` names (`add_kfunc_call`,
+/// kernel/bpf/verifier.c).
+fn is_label(lifted: &Lifted<'_>, symbol: &Symbol<'_>) -> bool {
+    let in_code = matches!(symbol.place, Place::In(id) if lifted.code_section(id).is_some());
+    in_code && (symbol.kind, symbol.binding) == (STT_NOTYPE, STB_LOCAL)
 }
 
 /// Puts numbers into jump tables, in place of addresses of code: rewritten jumps compare
