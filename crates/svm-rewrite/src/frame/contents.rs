@@ -22,30 +22,59 @@ pub struct FramePlace(pub i64);
 const UNKNOWN: i32 = i32::MIN;
 
 /// Words that are followed at a time.
-const WORDS: usize = 4;
+const WORDS: usize = 8;
+
+/// As many of them as are kept for what registers of [`FOLLOWED`] hold: `rsp` is set to that.
+const RESERVED: usize = 4;
+
+/// A stack word whose content is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Word {
+    at: i32,
+    value: i32,
+    /// Whether `push` made it, and nothing else has written it.
+    is_pushed: bool,
+}
+
+impl Word {
+    const NONE: Word = Word {
+        at: UNKNOWN,
+        value: UNKNOWN,
+        is_pushed: false,
+    };
+}
 
 /// The known contents at a program point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// By register number. Only those of [`FOLLOWED`] are ever known.
+    /// By register number. Only those of `followed` are ever known.
     registers: [i32; 16],
+    /// [`FOLLOWED`], or all.
+    followed: LocSet,
     /// Registers whose content comes from a word of the frame.
     loaded: LocSet,
-    /// Place and content of stack words; a place is listed once.
-    words: [(i32, i32); WORDS],
+    /// A place is listed once.
+    words: [Word; WORDS],
 }
 
 impl Frame {
     /// At entry: `rsp` points to the return address.
-    pub const ENTRY: Frame = {
+    pub fn at_entry(followed: LocSet) -> Frame {
         let mut registers = [UNKNOWN; 16];
         registers[Reg::RSP.number() as usize] = 0;
         Frame {
             registers,
+            followed,
             loaded: LocSet::empty(),
-            words: [(UNKNOWN, UNKNOWN); WORDS],
+            words: [Word::NONE; WORDS],
         }
-    };
+    }
+
+    /// Whether all registers are followed, not only those in which compilers keep addresses
+    /// of the frame.
+    pub fn follows_all(&self) -> bool {
+        self.followed != FOLLOWED
+    }
 
     /// What a 64-bit register holds.
     pub fn get(&self, register: Register) -> Option<i64> {
@@ -55,7 +84,7 @@ impl Frame {
     /// A register is written.
     pub fn set(&mut self, register: Register, value: Option<i64>) {
         if let Some(register) = gpr(register) {
-            let value = value.filter(|_| FOLLOWED.contains(LocSet::reg(register)));
+            let value = value.filter(|_| self.followed.contains(LocSet::reg(register)));
             self.registers[usize::from(register.number())] = stored(value);
             self.loaded = self.loaded.minus(LocSet::reg(register));
         }
@@ -67,6 +96,29 @@ impl Frame {
         // `rsp` is what it is set to: its operands are in the frame in any case.
         if let Some(register) = gpr(register).filter(|r| *r != Reg::RSP) {
             self.loaded = self.loaded.union(LocSet::reg(register));
+        }
+    }
+
+    /// A register is loaded from a place of the frame. Where all registers are followed, a word
+    /// that was pushed is taken to be what was pushed: compilers make no objects by `push` that
+    /// others write.
+    pub fn load_into(&mut self, register: Register, from: Option<FramePlace>) {
+        let word = from.and_then(|at| self.word(at));
+        let value = word.and_then(|word| known(word.value));
+        match self.follows_all() && word.is_some_and(|word| word.is_pushed) {
+            true => self.set(register, value),
+            false => self.set_loaded(register, value),
+        }
+    }
+
+    /// Two registers are exchanged.
+    pub fn exchange(&mut self, a: Register, b: Register) {
+        let before = *self;
+        self.copy(a, b, 0);
+        let value = before.get(a);
+        match before.is_loaded(a) {
+            true => self.set_loaded(b, value),
+            false => self.set(b, value),
         }
     }
 
@@ -95,10 +147,9 @@ impl Frame {
         Some(FramePlace(self.get(reg64(base))? + displacement + moved))
     }
 
-    /// What the word at a place holds.
-    pub fn load(&self, FramePlace(at): FramePlace) -> Option<i64> {
-        let word = self.words.iter().find(|w| i64::from(w.0) == at)?;
-        known(word.1)
+    fn word(&self, FramePlace(at): FramePlace) -> Option<Word> {
+        let mut words = self.words.iter();
+        words.find(|word| i64::from(word.at) == at).copied()
     }
 
     /// `push` of a register, or of something that is not followed.
@@ -108,7 +159,7 @@ impl Frame {
         self.set(Register::RSP, rsp);
         let Some(at) = rsp else { return };
         self.forget(at, 8);
-        self.remember(at, value);
+        self.remember(at, value, register.unwrap_or(Register::None), true);
     }
 
     /// The instruction may write its memory operand; if that is in the frame, the words
@@ -129,8 +180,8 @@ impl Frame {
         self.forget(at, iced.memory_size().size() as i64);
         let word = iced.op1_kind() == OpKind::Register && iced.op1_register().is_gpr64();
         if iced.mnemonic() == Mnemonic::Mov && word {
-            let value = self.get(iced.op1_register());
-            self.remember(at, value);
+            let from = iced.op1_register();
+            self.remember(at, self.get(from), from, false);
         }
     }
 
@@ -143,7 +194,18 @@ impl Frame {
 
     /// After a call: only callee-saved registers are still known (psABI 3.2.1).
     pub fn called(&mut self) {
-        for register in [Register::R8, Register::R9, Register::R10, Register::R11] {
+        const CLOBBERED: [Register; 9] = [
+            Register::RAX,
+            Register::RCX,
+            Register::RDX,
+            Register::RSI,
+            Register::RDI,
+            Register::R8,
+            Register::R9,
+            Register::R10,
+            Register::R11,
+        ];
+        for register in CLOBBERED {
             self.set(register, None);
         }
     }
@@ -162,26 +224,37 @@ impl Frame {
             return joined;
         }
         for word in &mut joined.words {
-            if !other.words.contains(word) {
-                *word = (UNKNOWN, UNKNOWN);
-            }
+            let same = |w: &&Word| (w.at, w.value) == (word.at, word.value);
+            *word = match other.words.iter().find(same) {
+                Some(theirs) => Word {
+                    is_pushed: word.is_pushed && theirs.is_pushed,
+                    ..*word
+                },
+                None => Word::NONE,
+            };
         }
         joined
     }
 
     fn forget(&mut self, at: i64, size: i64) {
         for word in &mut self.words {
-            let place = i64::from(word.0);
+            let place = i64::from(word.at);
             if place < at + size && at < place + 8 {
-                *word = (UNKNOWN, UNKNOWN);
+                *word = Word::NONE;
             }
         }
     }
 
-    fn remember(&mut self, at: i64, value: Option<i64>) {
-        let free = self.words.iter_mut().find(|w| w.0 == UNKNOWN);
+    fn remember(&mut self, at: i64, value: Option<i64>, from: Register, is_pushed: bool) {
+        let is_kept = gpr(from).is_some_and(|r| FOLLOWED.contains(LocSet::reg(r)));
+        let first = if is_kept { 0 } else { RESERVED };
+        let free = self.words[first..].iter_mut().find(|w| w.at == UNKNOWN);
         if let (Some(word), Some(value), Ok(at)) = (free, value, i32::try_from(at)) {
-            *word = (at, stored(Some(value)));
+            *word = Word {
+                at,
+                value: stored(Some(value)),
+                is_pushed,
+            };
         }
     }
 }
@@ -204,7 +277,7 @@ mod tests {
     fn after_store(code: Code, from: Register) -> Frame {
         let to = MemoryOperand::with_base_displ(Register::RSP, -8);
         let store = Instruction::with2(code, to, from).expect("a store");
-        let mut frame = Frame::ENTRY;
+        let mut frame = Frame::at_entry(FOLLOWED);
         frame.set(Register::RBP, Some(0));
         frame.store(&store);
         frame
@@ -213,8 +286,9 @@ mod tests {
     #[test]
     fn half_of_a_frame_pointer_is_none() {
         let whole = after_store(Code::Mov_rm64_r64, Register::RBP);
-        assert_eq!(whole.load(FramePlace(-8)), Some(0));
+        let value = |frame: Frame| frame.word(FramePlace(-8)).map(|word| word.value);
+        assert_eq!(value(whole), Some(0));
         let half = after_store(Code::Mov_rm32_r32, Register::EBP);
-        assert_eq!(half.load(FramePlace(-8)), None);
+        assert_eq!(value(half), None);
     }
 }

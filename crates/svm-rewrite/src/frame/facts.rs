@@ -9,7 +9,7 @@
 //! and functions that jump into one with one ([`super::dependents`]).
 
 use iced_x86::{Code, Instruction, Mnemonic, OpKind, Register};
-use liveness::BlockId;
+use liveness::{BlockId, LocSet};
 use twin_abi::stack;
 
 use super::contents::{Frame, FramePlace};
@@ -17,7 +17,7 @@ use super::dependents::Dependents;
 use crate::analyse::class::{Class, Direction};
 use crate::analyse::flow::Flow;
 use crate::analyse::routines;
-use crate::analyse::survey::{MemoryEffect, Survey};
+use crate::analyse::survey::{FOLLOWED, MemoryEffect, Survey};
 use crate::asm::Operand;
 use crate::frame::variants::{Variant, Variants};
 use crate::lift::starts::{Start, Starts};
@@ -40,10 +40,12 @@ pub struct Facts {
 }
 
 impl Facts {
-    const ENTRY: Facts = Facts {
-        frame: Frame::ENTRY,
-        direction: Some(Direction::Forward),
-    };
+    fn at_entry(followed: LocSet) -> Facts {
+        Facts {
+            frame: Frame::at_entry(followed),
+            direction: Some(Direction::Forward),
+        }
+    }
 
     /// The distance in bytes by which `rsp` moves when it is set to this register, if it
     /// is known.
@@ -89,6 +91,16 @@ impl Facts {
         end > limit
     }
 
+    /// Where a register points, if that is known to be in the frame.
+    pub fn pointer(&self, register: Register) -> Option<FramePlace> {
+        self.frame.get(register).map(FramePlace)
+    }
+
+    /// Whether what a register holds comes from a word of the frame that others may write.
+    pub fn is_loaded(&self, register: Register) -> bool {
+        self.frame.is_loaded(register)
+    }
+
     /// Where `rsp` points, if that is known.
     pub fn stack_pointer(&self) -> Option<FramePlace> {
         self.frame.get(Register::RSP).map(FramePlace)
@@ -110,6 +122,13 @@ impl Facts {
     /// of the frame holds: the word may be the head of a list, which others write.
     pub fn points_to_frame(&self, iced: &Instruction) -> bool {
         self.frame.place(iced).is_some() && !self.frame.is_loaded(iced.memory_base())
+    }
+
+    /// Whether what an instruction does to the frame does not depend on what a word of the frame
+    /// holds that others may write.
+    pub fn is_certain(&self, iced: &Instruction) -> bool {
+        let registers = [iced.memory_base(), iced.op1_register()];
+        !registers.into_iter().any(|r| self.frame.is_loaded(r))
     }
 
     fn join(self, other: Facts) -> Facts {
@@ -159,8 +178,7 @@ impl Facts {
                 match iced.op1_kind() {
                     OpKind::Register => self.frame.copy(to, iced.op1_register(), 0),
                     _ => {
-                        let value = self.frame.place(iced).and_then(|at| self.frame.load(at));
-                        self.frame.set_loaded(to, value);
+                        self.frame.load_into(to, self.frame.place(iced));
                     }
                 }
             }
@@ -168,11 +186,26 @@ impl Facts {
                 Some((base, by)) => self.frame.copy(iced.op0_register(), reg64(base), by),
                 None => self.frame.set(iced.op0_register(), None),
             },
-            Code::Add_rm64_imm8 | Code::Add_rm64_imm32 if iced.op0_register() == Register::RSP => {
-                self.move_rsp(|rsp| rsp + iced.immediate(1) as i64);
+            Code::Add_rm64_imm8 | Code::Add_rm64_imm32 if self.counts(iced) => {
+                let register = iced.op0_register();
+                self.frame
+                    .copy(register, register, iced.immediate(1) as i64);
             }
-            Code::Sub_rm64_imm8 | Code::Sub_rm64_imm32 if iced.op0_register() == Register::RSP => {
-                self.move_rsp(|rsp| rsp - iced.immediate(1) as i64);
+            Code::Sub_rm64_imm8 | Code::Sub_rm64_imm32 if self.counts(iced) => {
+                let register = iced.op0_register();
+                let by = (iced.immediate(1) as i64).wrapping_neg();
+                self.frame.copy(register, register, by);
+            }
+            Code::Inc_rm64 | Code::Dec_rm64 if self.counts(iced) => {
+                let register = iced.op0_register();
+                let by = if iced.code() == Code::Inc_rm64 { 1 } else { -1 };
+                self.frame.copy(register, register, by);
+            }
+            Code::Xchg_rm64_r64 | Code::Xchg_r64_RAX
+                if self.frame.follows_all() && iced.op0_kind() == OpKind::Register =>
+            {
+                self.frame
+                    .exchange(iced.op0_register(), iced.op1_register());
             }
             Code::And_rm64_imm8 | Code::And_rm64_imm32 if iced.op0_register() == Register::RSP => {
                 let alignment = u8::try_from(iced.immediate(1).wrapping_neg());
@@ -196,20 +229,26 @@ impl Facts {
 
     /// The same for a run of instructions, most of which change no fact.
     fn pass_all(&mut self, input: Input<'_>, insts: std::ops::Range<u32>, variant: Variant) {
+        let all = self.frame.follows_all();
         for i in insts.map(|i| i as usize) {
-            if input.changes_facts[i] {
+            let changes = input.changes_facts[i]
+                || all && input.surveys[i].written.intersects(LocSet::registers());
+            if changes {
                 self.pass(&input.lifted.insts[i], &input.surveys[i], variant);
             }
         }
     }
 
+    /// Whether a sum of a register and a constant is followed.
+    fn counts(&self, iced: &Instruction) -> bool {
+        iced.op0_kind() == OpKind::Register
+            && (iced.op0_register() == Register::RSP || self.frame.follows_all())
+    }
+
     fn pop(&mut self, to: Register) {
-        let value = self
-            .frame
-            .get(Register::RSP)
-            .and_then(|rsp| self.frame.load(FramePlace(rsp)));
+        let from = self.stack_pointer();
         self.move_rsp(|rsp| rsp + 8);
-        self.frame.set_loaded(to, value);
+        self.frame.load_into(to, from);
     }
 
     fn move_rsp(&mut self, to: impl Fn(i64) -> i64) {
@@ -296,6 +335,14 @@ pub enum Asked {
 }
 
 impl Asked {
+    /// The registers that are followed: all where any operand may use a word of the frame.
+    fn followed(self) -> LocSet {
+        match self {
+            Asked::Nothing | Asked::FrameOperands => FOLLOWED,
+            Asked::AllWords => LocSet::registers(),
+        }
+    }
+
     /// For a scheme with one stack.
     pub fn of(keeps_frames: bool) -> Asked {
         match keeps_frames {
@@ -310,7 +357,7 @@ pub fn analyse(input: Input<'_>, variants: &Variants, asked: Asked) -> FactsBefo
     let dependents = Dependents::find(input, asked);
     let found = variants
         .all()
-        .map(|variant| one_variant(input, &dependents, variants, variant))
+        .map(|variant| one_variant(input, &dependents, variants, variant, asked))
         .collect();
     FactsBefore { found }
 }
@@ -320,8 +367,9 @@ fn one_variant(
     dependents: &Dependents,
     variants: &Variants,
     variant: Variant,
+    asked: Asked,
 ) -> OneVariant {
-    let before = solve(input, dependents, variants, variant);
+    let before = solve(input, dependents, variants, variant, asked);
     let mut found = Vec::with_capacity(dependents.insts.len());
     let mut places = Starts::new(input.classes.len());
     let mut rest = &dependents.insts[..];
@@ -384,6 +432,7 @@ fn solve(
     dependents: &Dependents,
     variants: &Variants,
     variant: Variant,
+    asked: Asked,
 ) -> Before {
     let Input { lifted, flow, .. } = input;
     let mut before = Before {
@@ -400,7 +449,7 @@ fn solve(
         }
         let entry = flow.block_of(InstIdx(function.insts.start));
         if !is_left_out(input, entry) {
-            before.arrive(entry, Facts::ENTRY);
+            before.arrive(entry, Facts::at_entry(asked.followed()));
             work.push(entry);
         }
     }

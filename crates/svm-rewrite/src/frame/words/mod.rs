@@ -8,6 +8,7 @@
 //! * a word that an operand also reads or writes, or whose address is taken; and what is pushed
 //!   next to a pushed word whose address is taken;
 //! * a word that is pushed and dropped, or never popped: an argument;
+//! * a word that a function of the object reaches which is called meanwhile ([`calls`]);
 //! * a word that is popped, but lies on the stack at a call, unless it only keeps a register
 //!   that callees keep: compilers drop a few arguments by `pop`, too.
 //!
@@ -15,6 +16,7 @@
 //! paths disagree. Pointers whose place is not known are assumed not to reach a pushed
 //! word that nothing else makes one of these, as in [`super::facts`].
 
+mod calls;
 mod uses;
 
 use foldhash::HashSet;
@@ -30,6 +32,7 @@ use crate::analyse::routines;
 use crate::asm::LONGEST;
 use crate::lift::{FuncIdx, InstIdx, Lifted};
 use crate::refusal::{self, Refusal, RefusalCode};
+use calls::Calls;
 use uses::{Found, Use, Uses, Written};
 
 /// The pushes and pops, `leave` included, whose word is on the data stack.
@@ -66,6 +69,8 @@ pub fn find(
             refusal::add(&mut refusals, lifted.refusal(code, i, reason));
         }
     }
+    let mut calls = Calls::default();
+    let mut all = Vec::new();
     for variant in variants.all() {
         let mut found = Found::default();
         let mut function = FuncIdx(0);
@@ -73,10 +78,24 @@ pub fn find(
             function = lifted.function_from(function, *i);
             let family = families.of(function);
             let (iced, class) = (&lifted.inst(*i).iced, classes[i.0 as usize]);
-            let uses = |used| found.add(family, *i, used);
+            let uses = |used| {
+                calls.add_use(family, iced, facts, &used);
+                found.add(family, *i, used);
+            };
             if let Err((code, reason)) = each_use(iced, class, facts, variant, uses) {
                 refusal::add(&mut refusals, lifted.refusal(code, *i, reason));
             }
+            if !matches!(class, Class::Drop | Class::Unreached(_)) {
+                calls.add(analysis, &mut families, (*i, family, variant), facts);
+            }
+        }
+        all.push((variant, found));
+    }
+    calls.solve(analysis, &written, &mut families);
+    for (variant, mut found) in all {
+        for i in calls.apply(variant, &mut found) {
+            let (code, reason) = CALLERS_RETURN_ADDRESS;
+            refusal::add(&mut refusals, lifted.refusal(code, i, reason));
         }
         let uses = Uses::of(found, analysis, &written);
         for i in uses.followed() {
@@ -97,6 +116,18 @@ type Refused = (RefusalCode, &'static str);
 const RETURN_ADDRESS: Refused = (
     RefusalCode::StackPointer,
     "it reaches the return address, which no operand can under this scheme",
+);
+
+const RETURN_ADDRESS_PASSED: Refused = (
+    RefusalCode::StackPointer,
+    "a register leads the function that it calls to the return address, which no operand can reach \
+     under this scheme",
+);
+
+const CALLERS_RETURN_ADDRESS: Refused = (
+    RefusalCode::StackPointer,
+    "the function that it calls reaches the return address of this one, which no operand can under \
+     this scheme",
 );
 
 const CALLERS_FRAME: Refused = (
@@ -212,7 +243,7 @@ fn each_use(
             return Err(RETURN_ADDRESS);
         }
         let follows = iced.code() == Op::Mov_r64_rm64
-            && (iced.memory_base(), iced.memory_displacement64()) == (Register::RBP, 0)
+            && facts.points_to_frame(iced)
             && iced.op0_register() != Register::RBP;
         if follows && !is_gone {
             uses(Use::Follow(at));
@@ -222,10 +253,19 @@ fn each_use(
             uses(Use::Reach(at..at + size));
         }
     }
+    if !is_gone && reaches_by_another_way(iced, facts) {
+        return Err(RETURN_ADDRESS);
+    }
     if let (false, Some(taken)) = (is_gone, address_taken(iced, facts)) {
         uses(taken);
     }
     if routines::is_call(iced) {
+        if ARGUMENTS
+            .into_iter()
+            .any(|r| leads_to_return_address(facts, r))
+        {
+            return Err(RETURN_ADDRESS_PASSED);
+        }
         uses(Use::Call);
     }
     let rsp = || {
@@ -280,6 +320,63 @@ const FRAME_POINTERS: [Register; 8] = [
     Register::R15,
 ];
 
+/// The registers that may point to arguments (psABI 3.2.3).
+const ARGUMENTS: [Register; 6] = [
+    Register::RDI,
+    Register::RSI,
+    Register::RDX,
+    Register::RCX,
+    Register::R8,
+    Register::R9,
+];
+
+fn is_return_address(at: i64) -> bool {
+    (0..WORD).contains(&at)
+}
+
+fn leads_to_return_address(facts: &Facts, register: Register) -> bool {
+    let at = facts.pointer(register);
+    at.is_some_and(|FramePlace(at)| is_return_address(at)) && !facts.is_loaded(register)
+}
+
+/// Whether an index is added to the place of the return address, or it is where a string is.
+fn reaches_by_another_way(iced: &Instruction, facts: &Facts) -> bool {
+    if iced.mnemonic() != Mnemonic::Lea && indexed_place(iced, facts).is_some_and(is_return_address)
+    {
+        return !facts.is_loaded(iced.memory_base());
+    }
+    (0..iced.op_count()).any(|n| match iced.op_kind(n) {
+        OpKind::MemorySegRSI => leads_to_return_address(facts, Register::RSI),
+        OpKind::MemoryESRDI => leads_to_return_address(facts, Register::RDI),
+        _ => false,
+    })
+}
+
+/// The place to which an operand adds an index, if that is in the frame.
+fn indexed_place(iced: &Instruction, facts: &Facts) -> Option<i64> {
+    if iced.memory_index() == Register::None {
+        return None;
+    }
+    let FramePlace(base) = facts.pointer(iced.memory_base())?;
+    Some(base + iced.memory_displacement64() as i64)
+}
+
+/// The place whose address an instruction copies from a register. A realigned frame's `r10` is kept
+/// in the frame, for nobody else.
+fn copied(iced: &Instruction, facts: &Facts) -> Option<i64> {
+    use Mnemonic as M;
+    let from = match iced.mnemonic() {
+        M::Mov | M::Add if iced.op1_kind() == OpKind::Register => iced.op1_register(),
+        M::Push if iced.op0_kind() == OpKind::Register => iced.op0_register(),
+        _ => return None,
+    };
+    let to_memory = iced.mnemonic() == M::Push || iced.op0_kind() == OpKind::Memory;
+    if to_memory && matches!(from, Register::R10 | Register::R11) {
+        return None;
+    }
+    facts.pointer(from).map(|FramePlace(at)| at)
+}
+
 /// The place of the frame whose address becomes a number, or to which an index is added.
 fn address_taken(iced: &Instruction, facts: &Facts) -> Option<Use> {
     use Mnemonic as M;
@@ -294,10 +391,11 @@ fn address_taken(iced: &Instruction, facts: &Facts) -> Option<Use> {
     let kept = FRAME_POINTERS.into_iter().find(|r| is(0, *r));
     let at = match iced.mnemonic() {
         _ if indexed => rsp.max(rsp + iced.memory_displacement64() as i64),
+        _ if iced.memory_index() != Register::None => indexed_place(iced, facts)?,
         M::Lea => facts.place(iced)?.0,
         M::Mov | M::Add if is(1, Register::RSP) => rsp,
         M::Push if is(0, Register::RSP) => rsp,
-        _ => return None,
+        _ => return Some(Use::Address(copied(iced, facts)?)),
     };
     Some(match (iced.mnemonic(), kept) {
         (M::Mov | M::Lea, Some(register)) if !indexed => Use::Kept(at, register),

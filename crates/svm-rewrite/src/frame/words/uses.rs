@@ -25,7 +25,7 @@ pub(super) enum Use {
     /// The address of this byte is in a register that callees keep: it may be passed on, unless
     /// the word keeps what that register held, as a frame pointer's does.
     Kept(i64, Register),
-    /// The word that `rbp` points to is loaded elsewhere than into `rbp`.
+    /// The word is loaded elsewhere than into `rbp`.
     Follow(i64),
     /// Another function runs, which may read what is pushed as its arguments.
     Call,
@@ -44,6 +44,8 @@ struct Word {
     is_data: bool,
     /// Whether its address is taken: the words above may belong to the same object.
     is_object: bool,
+    /// Whether the address above it is taken, of a word that is not pushed.
+    is_end: bool,
 }
 
 impl Word {
@@ -117,7 +119,7 @@ impl Written {
         Written(before)
     }
 
-    fn before(&self, analysis: &Analysis<'_>, i: InstIdx) -> LocSet {
+    pub fn before(&self, analysis: &Analysis<'_>, i: InstIdx) -> LocSet {
         let block = analysis.flow.block_of(i).0 as usize;
         let start = analysis.flow.blocks()[block].start;
         self.0[block].union(written(analysis, start..i.0))
@@ -144,7 +146,7 @@ enum Touch {
     Address,
     /// Its address is in this register.
     Kept(Register),
-    /// It is loaded through `rbp`.
+    /// It is loaded elsewhere than into `rbp`.
     Follow(InstIdx),
 }
 
@@ -224,8 +226,18 @@ impl Found {
 }
 
 /// An object whose address is taken, and that begins with a pushed word, has all words that
-/// were pushed next to it: nothing says where it ends.
+/// were pushed next to it: nothing says where it ends. If it does not begin with one, the
+/// address may be the end of those below.
 fn join_objects(words: &mut [(Key, Word)]) {
+    for n in (1..words.len()).rev() {
+        let (below, rest) = words.split_at_mut(n);
+        let (((family, at), below), (key, above)) = (&mut below[n - 1], &rest[0]);
+        let next = *key == (*family, *at + WORD);
+        let ends = above.is_object && (!above.is_pushed() || above.is_end);
+        if next && ends && below.is_pushed() {
+            (below.is_data, below.is_object, below.is_end) = (true, true, true);
+        }
+    }
     for n in 1..words.len() {
         let (below, rest) = words.split_at_mut(n);
         let (((family, at), below), (key, word)) = (&below[n - 1], &mut rest[0]);

@@ -1,0 +1,256 @@
+//! What functions of the object do to the frames of functions that call them: arguments on the
+//! stack, and what registers point to.
+//!
+//! A word that a callee reaches is on the data stack, also if it keeps a register there. The
+//! places of a callee's frame are counted from its own entry, where `rsp` was 8 less than
+//! before the call. What it reaches above the frame of its caller is in the frame of that one's
+//! caller, and so on: each step leads further down, so this ends.
+
+use std::ops::Range;
+
+use foldhash::{HashMap, HashSet};
+use iced_x86::{Instruction, Mnemonic, Register};
+use liveness::{BlockId, LocSet, Reg};
+
+use super::super::contents::FramePlace;
+use super::super::facts::Facts;
+use super::super::variants::{Families, Variant};
+use super::uses::{Found, Use, Written};
+use crate::analyse::Analysis;
+use crate::analyse::classify::WORD;
+use crate::analyse::routines;
+use crate::asm::Operand;
+use crate::lift::{Destination, FuncIdx, InstIdx};
+use crate::registers::reg64;
+
+/// What functions reach their arguments through.
+const FRAME: [Register; 2] = [Register::RSP, Register::RBP];
+
+/// What a function does to words above its return address.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Above {
+    /// It reaches these bytes.
+    Reach(Range<i64>),
+    /// It takes the address of this byte.
+    Address(i64),
+}
+
+impl Above {
+    /// The same, so many bytes further up.
+    fn plus(&self, by: i64) -> Above {
+        match self {
+            Above::Reach(bytes) => Above::Reach(bytes.start + by..bytes.end + by),
+            Above::Address(at) => Above::Address(at + by),
+        }
+    }
+
+    /// The part that is above the return address.
+    fn clipped(&self) -> Option<Above> {
+        match self {
+            Above::Reach(bytes) if bytes.end > WORD => {
+                Some(Above::Reach(bytes.start.max(WORD)..bytes.end))
+            }
+            Above::Address(at) if *at >= WORD => Some(self.clone()),
+            Above::Reach(_) | Above::Address(_) => None,
+        }
+    }
+}
+
+/// An operand relative to a register that its function has not written.
+struct Through {
+    register: Reg,
+    bytes: Range<i64>,
+}
+
+/// A call of a function of the object.
+struct Call {
+    inst: InstIdx,
+    variant: Variant,
+    from: usize,
+    to: usize,
+    /// What is added to a place of the callee's frame to have it in the caller's.
+    shift: i64,
+    /// The registers that point into the caller's frame.
+    pointers: Vec<(Reg, i64)>,
+}
+
+/// All calls, and what callees do.
+#[derive(Default)]
+pub(super) struct Calls {
+    calls: Vec<Call>,
+    /// By family.
+    above: HashMap<usize, HashSet<Above>>,
+    /// By family.
+    through: HashMap<usize, Vec<Through>>,
+}
+
+impl Calls {
+    /// Takes in an instruction.
+    pub fn add(
+        &mut self,
+        analysis: &Analysis<'_>,
+        families: &mut Families,
+        (i, family, variant): (InstIdx, usize, Variant),
+        facts: &Facts,
+    ) {
+        let lifted = analysis.lifted;
+        let inst = lifted.inst(i);
+        let Some(FramePlace(rsp)) = facts.stack_pointer() else {
+            return;
+        };
+        let Some(Destination::Inst(target)) = inst.target else {
+            return;
+        };
+        let function = lifted.function_of(target);
+        if routines::is_call(&inst.iced) && lifted.function(function).insts.start == target.0 {
+            let pointer = |r: Reg| Some((r, facts.pointer(reg64(r))?.0));
+            let pointers = Reg::all().filter(|r| *r != Reg::RSP).filter_map(pointer);
+            self.calls.push(Call {
+                inst: i,
+                variant,
+                from: family,
+                to: families.of(function),
+                shift: rsp - WORD,
+                pointers: pointers.collect(),
+            });
+        }
+    }
+
+    /// Takes in what an instruction does to the frame, or above it.
+    pub fn add_use(&mut self, family: usize, iced: &Instruction, facts: &Facts, used: &Use) {
+        if !facts.is_certain(iced) {
+            return;
+        }
+        let above = match used {
+            // `lea` reaches nothing; it takes an address, or keeps it in a register.
+            Use::Reach(_) if iced.mnemonic() == Mnemonic::Lea => return,
+            // Through other registers it may be a member of a list, or another type of object.
+            Use::Reach(_) if !FRAME.contains(&iced.memory_base()) => return,
+            Use::Reach(bytes) => Above::Reach(bytes.clone()),
+            Use::Address(at) => Above::Address(*at),
+            _ => return,
+        };
+        if let Some(above) = above.clipped() {
+            self.above.entry(family).or_default().insert(above);
+        }
+    }
+
+    /// Finds the operands of callees that registers of their callers lead to, and what
+    /// functions do by way of those that they call or jump to.
+    pub fn solve(&mut self, analysis: &Analysis<'_>, written: &Written, families: &mut Families) {
+        let pointed: HashSet<usize> = self
+            .calls
+            .iter()
+            .filter(|call| !call.pointers.is_empty())
+            .map(|call| call.to)
+            .collect();
+        let lifted = analysis.lifted;
+        let mut from = FuncIdx(0);
+        let mut jumps = Vec::new();
+        for (n, block) in analysis.flow.blocks().iter().enumerate() {
+            from = lifted.function_from(from, InstIdx(block.start));
+            let family = families.of(from);
+            for next in analysis.flow.continuations(BlockId(n as u32)) {
+                let first = InstIdx(analysis.flow.blocks()[next.0 as usize].start);
+                let to = families.of(lifted.function_of(first));
+                // After a call that does not return, control only seems to run into the next.
+                let last = lifted.inst(InstIdx(block.end - 1));
+                let jumps_there = !routines::is_call(&last.iced)
+                    && matches!(last.target, Some(Destination::Inst(i)) if i == first);
+                if to != family && jumps_there {
+                    jumps.push((family, to, 0));
+                }
+            }
+            if pointed.contains(&family) {
+                self.find_through(analysis, written, family, block.clone());
+            }
+        }
+        let calls = self
+            .calls
+            .iter()
+            .map(|call| (call.from, call.to, call.shift));
+        let mut edges: Vec<(usize, usize, i64)> = calls.chain(jumps).collect();
+        edges.sort_unstable();
+        edges.dedup();
+        let all = self.above.iter();
+        let all = all.flat_map(|(family, above)| above.iter().map(|a| (*family, a.clone())));
+        let mut new: Vec<(usize, Above)> = all.collect();
+        while !new.is_empty() {
+            let mut found = Vec::new();
+            for (callee, above) in &new {
+                for (from, _, shift) in edges.iter().filter(|(_, to, _)| to == callee) {
+                    let above = above.plus(*shift).clipped();
+                    found.extend(above.map(|above| (*from, above)));
+                }
+            }
+            found.retain(|(family, above)| {
+                self.above.entry(*family).or_default().insert(above.clone())
+            });
+            new = found;
+        }
+    }
+
+    fn find_through(
+        &mut self,
+        analysis: &Analysis<'_>,
+        written: &Written,
+        family: usize,
+        insts: Range<u32>,
+    ) {
+        for i in insts.map(InstIdx) {
+            let iced = &analysis.lifted.inst(i).iced;
+            let size = iced.memory_size().size() as i64;
+            if size == 0 || iced.mnemonic() == Mnemonic::Lea {
+                continue;
+            }
+            let Some((register, at)) = Operand::of(iced).simple() else {
+                continue;
+            };
+            let is_own = written
+                .before(analysis, i)
+                .intersects(LocSet::reg(register));
+            if register != Reg::RSP && !is_own {
+                self.through.entry(family).or_default().push(Through {
+                    register,
+                    bytes: at..at + size,
+                });
+            }
+        }
+    }
+
+    /// What calls do to the words of one variant. Gives the calls of functions that reach
+    /// their caller's return address.
+    pub fn apply(&self, variant: Variant, found: &mut Found) -> Vec<InstIdx> {
+        let mut refused = Vec::new();
+        let reached = |bytes: &Range<i64>| bytes.start < WORD && bytes.end > 0;
+        for call in self.calls.iter().filter(|call| call.variant == variant) {
+            let family = call.from;
+            for above in self.above.get(&call.to).into_iter().flatten() {
+                match above.plus(call.shift) {
+                    Above::Reach(bytes) if reached(&bytes) => refused.push(call.inst),
+                    Above::Reach(bytes) => found.add(family, call.inst, Use::Reach(bytes)),
+                    Above::Address(at) if at < 0 => {
+                        found.add(family, call.inst, Use::Address(at));
+                    }
+                    Above::Address(_) => {}
+                }
+            }
+            for (register, at) in &call.pointers {
+                let through = self.through.get(&call.to).into_iter().flatten();
+                for Through { bytes, .. } in through.filter(|t| t.register == *register) {
+                    let bytes = bytes.start + at..bytes.end + at;
+                    // What an argument points to has the type that other arguments say, perhaps.
+                    // A frame pointer is none.
+                    let is_at = (0..WORD).contains(at) || *register == Reg::RBP;
+                    match reached(&bytes) && is_at {
+                        true => refused.push(call.inst),
+                        false => found.add(family, call.inst, Use::Reach(bytes)),
+                    }
+                }
+            }
+        }
+        refused.sort_unstable();
+        refused.dedup();
+        refused
+    }
+}
