@@ -33,6 +33,9 @@ pub enum Unit {
     ToTheEnd,
     /// A function that calls the first one.
     Function,
+    /// A function that reads a word far above its frame and calls the next one: each word is a
+    /// word of all callers' frames, too.
+    Above,
     /// A function that aligns its stack by 64: written eight times for `hypervisor`.
     Aligned,
     /// A call of the next instruction, and a return: every place is entered, and every
@@ -91,6 +94,7 @@ impl Unit {
         ];
         all.extend(TABLES.map(Entry));
         all.extend(TABLES.map(SameEntry));
+        all.push(Above);
         all
     }
 
@@ -110,6 +114,17 @@ impl Unit {
                 let back = -(14 * i as i32 + 9);
                 let call = [&[0x48, 0x83, 0xec, 8, 0xe8][..], &back.to_le_bytes()].concat();
                 [&call[..], &[0x48, 0x83, 0xc4, 8, 0xc3]].concat()
+            }
+            Unit::Above => {
+                // push %rbx; mov above(%rsp),%rax; call next; pop %rbx; ret
+                let above = (16 + 24 * i as i32).to_le_bytes();
+                let load = [&[0x53, 0x48, 0x8b, 0x84, 0x24][..], &above].concat();
+                let next = if i + 1 == of {
+                    NOP5
+                } else {
+                    [0xe8, 2, 0, 0, 0]
+                };
+                [&load[..], &next, &[0x5b, 0xc3]].concat()
             }
             // push %rbp; mov %rsp,%rbp; and $-64,%rsp; mov (%rdi),%rax; leave; ret
             Unit::Aligned => vec![
@@ -215,19 +230,23 @@ fn strings(object: &Object<'_>) -> u64 {
     decoded.filter(counted).count() as u64
 }
 
-/// Reads, rewrites, verifies, writes, with any result. Gives the file's length, too, and
-/// its [`strings`].
+/// Reads, rewrites, verifies, writes, with any result, for a hypervisor with checks and with
+/// a window. Gives the file's length, too, and its [`strings`].
 fn spent(object: &Object<'_>, target: Target) -> (Used, u64, u64) {
     let file = elf_loader::write(object).expect("an object can be written");
     let contract = Contract::of(match target {
         Target::Linux => twin_abi::Target::Linux,
         Target::Hypervisor | Target::Process => twin_abi::Target::Hypervisor,
     });
-    let work = || {
+    let schemes: &[Scheme] = match target {
+        Target::Hypervisor => &[Scheme::Stlb, Scheme::Window32],
+        Target::Linux | Target::Process => &[Scheme::Stlb],
+    };
+    let in_scheme = |scheme| {
         let Ok(object) = elf_loader::read(&file) else {
             return;
         };
-        let options = Options::of(target, Scheme::Stlb);
+        let options = Options::of(target, scheme);
         let Ok(rewritten) = svm_rewrite::rewrite(&object, options) else {
             return;
         };
@@ -238,7 +257,7 @@ fn spent(object: &Object<'_>, target: Target) -> (Used, u64, u64) {
         let reread = elf_loader::read(&bytes).expect("what was written can be read");
         let _ = svm_verify::verify(&reread, contract);
     };
-    let ((), used) = count(work);
+    let ((), used) = count(|| schemes.iter().copied().for_each(in_scheme));
     (used, file.len() as u64, strings(object))
 }
 
@@ -272,7 +291,7 @@ pub fn object(unit: &Unit, units: usize) -> Object<'static> {
             _ => append(&mut object, TEXT, &code),
         };
         match unit {
-            Unit::Function | Unit::Aligned => {
+            Unit::Function | Unit::Above | Unit::Aligned => {
                 let name = format!("f{i}");
                 let mut s = symbol(&name, STB_GLOBAL, STT_FUNC, Place::In(TEXT), at);
                 s.size = code.len() as u64;

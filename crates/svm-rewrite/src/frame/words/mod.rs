@@ -91,7 +91,11 @@ pub fn find(
         }
         all.push((variant, found));
     }
-    calls.solve(analysis, &written, &mut families);
+    if let Err(call) = calls.solve(analysis, &written, &mut families) {
+        let (code, reason) = TOO_MANY;
+        refusal::add(&mut refusals, lifted.refusal(code, call, reason));
+        return Err(refusals);
+    }
     for (variant, mut found) in all {
         for i in calls.apply(variant, &mut found) {
             let (code, reason) = CALLERS_RETURN_ADDRESS;
@@ -128,6 +132,11 @@ const CALLERS_RETURN_ADDRESS: Refused = (
     RefusalCode::StackPointer,
     "the function that it calls reaches the return address of this one, which no operand can under \
      this scheme",
+);
+
+const TOO_MANY: Refused = (
+    RefusalCode::StackPointer,
+    "functions of the object reach too many words above their own frames to follow all of them",
 );
 
 const CALLERS_FRAME: Refused = (
