@@ -1254,3 +1254,31 @@ h: ret
 .pushsection .call_sites,"a"
 .long 2b - .
 .popsection
+
+### a replacement that is code of the kernel
+# refuse: P2-metadata
+# from: Linux 5.15 tools/objtool/arch/x86/decode.c, arch_rewrite_retpolines: its bytes are not here
+1: call __x86_indirect_thunk_rax
+9: ret
+.pushsection .altinstructions,"a"
+.long 1b - ., __x86_indirect_alt_call_rax - .
+.short 0x8000 + 7*32+12
+.byte 9b-1b, 5
+.popsection
+
+### a replacement of no bytes that is code of the kernel
+# refuse: P2-metadata
+# from: Linux 5.15 arch/x86/kernel/alternative.c, apply_alternatives
+1: nop; nop; nop
+9: ret
+.pushsection .altinstructions,"a"
+.long 1b - ., __x86_indirect_alt_call_rax - .
+.short 20
+.byte 9b-1b, 0
+.popsection
+
+### a call through a thunk that no alternative replaces
+# accept
+# from: Linux 5.15 arch/x86/lib/retpoline.S
+1: call __x86_indirect_thunk_rax
+9: ret

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use super::layout::{EntryLayout, Field, FieldForm, FieldRole, layout_of};
 use super::{SpecialKind, kind_of};
-use crate::model::{Object, Place, Relocation, Section, SectionId, SymbolId, WORD, consts};
+use crate::model::{Object, Place, Relocation, Section, SectionId, Symbol, SymbolId, WORD, consts};
 use crate::references::resolve_target;
 use crate::reloc::relocation_name;
 
@@ -193,6 +193,15 @@ pub struct AlternativeFlags {
 }
 
 impl Entry {
+    /// The symbol that a replacement is, if it is no code of this object, and the addend.
+    pub fn foreign_replacement(&self) -> Option<(SymbolId, i64)> {
+        let replacement = |r: &&Reference| r.role == FieldRole::Replacement;
+        match self.references.iter().find(replacement)?.to {
+            Referent::Symbol(symbol, addend) => Some((symbol, addend)),
+            Referent::Here(..) | Referent::Nothing => None,
+        }
+    }
+
     /// The first reference of this role that leads into this object.
     pub fn reference(&self, role: FieldRole) -> Option<(SectionId, u64)> {
         let found = self.references.iter().find(|r| r.role == role)?;
@@ -384,7 +393,7 @@ impl Decoder<'_> {
             Some((id, at)) if !field.role.is_code() || self.object.section(id).is_code() => {
                 Ok(Referent::Here(id, at))
             }
-            None if !field.role.is_code() => {
+            None if !field.role.is_code() || may_be_the_kernels(field.role, symbol) => {
                 Ok(Referent::Symbol(relocation.symbol, relocation.addend))
             }
             None if matches!(symbol.place, Place::In(_)) => Err(SpecialError::Outside {
@@ -474,6 +483,12 @@ impl Decoder<'_> {
             | SpecialKind::PatchableFunctionEntries => EntryData::None,
         }
     }
+}
+
+/// Whether a field that refers to code may refer to the kernel's. A replacement may: objtool of
+/// Linux 5.13 to 5.17 makes such (`arch_rewrite_retpolines`, tools/objtool/arch/x86/decode.c).
+fn may_be_the_kernels(role: FieldRole, symbol: &Symbol<'_>) -> bool {
+    role == FieldRole::Replacement && symbol.place == Place::Undefined
 }
 
 /// The relocation that a field of this form has.

@@ -8,6 +8,7 @@ pub mod class;
 pub mod classify;
 pub mod codemap;
 pub mod flow;
+mod foreign;
 mod private;
 pub mod reach;
 pub mod references;

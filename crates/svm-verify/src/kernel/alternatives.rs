@@ -113,6 +113,10 @@ impl Ranges {
         if flags.others != 0 {
             return Err("a flag that no kernel has");
         }
+        // Its bytes are not here to be judged, not even whether there are any.
+        if entry.foreign_replacement().is_some() {
+            return Err("the replacement is no code of the module");
+        }
         if replacement_len > site_len {
             return Err("the replacement is longer than what it replaces");
         }

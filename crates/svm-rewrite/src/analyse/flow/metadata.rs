@@ -7,6 +7,7 @@ use liveness::{LocSet, Reg};
 
 use elf_loader::special::{self, EntryData, FieldRole, SpecialKind};
 
+use crate::analyse::foreign;
 use crate::lift::{InstIdx, Lifted, is_filler};
 use crate::refusal::{Refusal, RefusalCode};
 
@@ -108,7 +109,10 @@ impl ExtraEdges {
                             extra.handlers.extend(handler);
                         }
                     }
-                    SpecialKind::AltInstructions => extra.alternative(lifted, &entry, &inst),
+                    SpecialKind::AltInstructions => {
+                        foreign::check(lifted, &section.name, &entry)?;
+                        extra.alternative(lifted, &entry, &inst);
+                    }
                     SpecialKind::BugTable => {
                         if let Some(site) = inst(entry.site()).filter(|_| entry.is_warning()) {
                             extra.warns.insert(site.0);

@@ -8,6 +8,10 @@
 //! * the site calls through `pv_ops`, which always holds a routine that does the same
 //!   (`queued_spin_unlock` of a kernel with paravirtual locks);
 //! * the feature says that string instructions are fast, no more (`clear_page`).
+//!
+//! A replacement that is the kernel's own code does what the site does, or the object is
+//! refused (`analyse/foreign`). Its entry is left out, too: what the kernel copies is not in the
+//! object, so nothing could be proved of it.
 
 use elf_loader::special::{self, Entry, EntryData, FieldRole, SpecialKind};
 use foldhash::HashSet;
@@ -46,6 +50,10 @@ impl Unused {
             .collect();
         let mut unused = Unused::default();
         for entry in entries(SpecialKind::AltInstructions) {
+            if entry.foreign_replacement().is_some() {
+                unused.entries.insert(entry.offset);
+                continue;
+            }
             let insts = replacement(lifted, &entry);
             let reaches = |i: &u32| !faults.contains(i) && through_register(lifted, InstIdx(*i));
             if insts.clone().any(|i| reaches(&i)) && is_replaceable(lifted, &entry) {
