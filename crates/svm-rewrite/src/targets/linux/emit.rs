@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use elf_loader::consts::{
-    SHT_LLVM_ADDRSIG, SHT_LLVM_CALL_GRAPH_PROFILE, STB_LOCAL, STT_NOTYPE, STT_SECTION,
+    SHF_ALLOC, SHF_EXECINSTR, SHT_LLVM_ADDRSIG, SHT_LLVM_CALL_GRAPH_PROFILE, STB_LOCAL, STT_NOTYPE,
+    STT_SECTION,
 };
 use elf_loader::{Object, Place, Relocation, Section, SectionId, Symbol, SymbolId};
 use foldhash::{HashMap, HashSet};
@@ -114,6 +115,7 @@ fn owned(lifted: &Lifted<'_>) -> Object<'static> {
             name: Cow::Owned(s.name.to_string()),
             data: Cow::Owned(s.data.to_vec()),
             relocations: s.relocations.clone(),
+            flags: s.flags & !executable_marker(s),
             ..*s
         },
     };
@@ -128,6 +130,16 @@ fn owned(lifted: &Lifted<'_>) -> Object<'static> {
         sections: object.sections().map(section).collect(),
         symbols: object.symbols.iter().map(symbol).collect(),
         ..*object
+    }
+}
+
+/// The flag that says of an empty section that it is code. `.note.GNU-stack` has it in assembly
+/// that does not say whether it needs the stack to be executable (`ld(1)`, `-z execstack`). Such a
+/// section is not loaded, and the kernel does not ask.
+fn executable_marker(section: &Section<'_>) -> u64 {
+    match section.size == 0 && section.flags & SHF_ALLOC == 0 {
+        true => SHF_EXECINSTR,
+        false => 0,
     }
 }
 
