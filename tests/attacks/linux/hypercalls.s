@@ -102,3 +102,44 @@ ret
 .pushsection .altinstr_replacement,"ax"
 4: vmcall
 5: .popsection
+
+### a call of Xen by the last entry of its page
+# accept
+# from: Linux 6.8 arch/x86/xen/xen-head.S, hypercall_page: 128 entries of 32 bytes
+call hypercall_page + 0xfe0
+ret
+
+### the same by the first entry
+# accept
+call hypercall_page
+ret
+
+### a translation that is used after it
+# refuse: P1-untranslated
+{T} call hypercall_page + 0x180; mov (%rax), %rdx; ret
+
+### a call behind the page
+# refuse: P2-relocation
+call hypercall_page + 0x1000
+ret
+
+### a call before the page
+# refuse: P2-relocation
+call hypercall_page - 0x20
+ret
+
+### a call between two entries
+# refuse: P2-relocation
+call hypercall_page + 0x21
+ret
+
+### a call inside another routine of the kernel
+# refuse: P2-relocation
+call hypercall_pages + 0x20
+ret
+
+### the address of the page is no place of the module's
+# refuse: P2-relocation
+.weak hypercall_page
+call hypercall_page + 0x20
+ret

@@ -24,6 +24,9 @@ pub enum Convention {
     IndirectThunk(Reg),
 }
 
+/// The page of Xen's calls, of older kernels (arch/x86/xen/xen-head.S).
+const PAGE: &str = "hypercall_page";
+
 /// The convention of an imported routine.
 pub fn convention(name: &str) -> Convention {
     if let Some(register) = indirect_thunk(name) {
@@ -58,7 +61,7 @@ pub fn convention(name: &str) -> Convention {
         "rep_stos_alternative",
     ];
     // Xen's fourth argument is in r10 (arch/x86/include/asm/xen/hypercall.h).
-    if name == "__SCT__xen_hypercall" {
+    if matches!(name, "__SCT__xen_hypercall" | PAGE) {
         Convention::Hypercall
     } else if KEEPS_ALL.contains(&name) {
         Convention::KeepsAll
@@ -73,7 +76,7 @@ pub fn convention(name: &str) -> Convention {
 /// there has its fourth argument in r10 (arch/x86/include/asm/xen/hypercall.h).
 pub fn has_hypercalls(lifted: &Lifted<'_>) -> bool {
     let mut symbols = lifted.object.symbols.iter();
-    symbols.any(|symbol| symbol.name == "hypercall_page")
+    symbols.any(|symbol| symbol.name == PAGE)
 }
 
 /// The register of `__x86_indirect_thunk_<reg>` and its variants.

@@ -3,6 +3,7 @@
 use iced_x86::{Code, Instruction};
 use liveness::{LocSet, Reg};
 
+use super::keep::entry;
 use super::{Emitter, Indirect};
 use crate::analyse::class::{Callee, Space};
 use crate::analyse::flow::Trap;
@@ -37,6 +38,9 @@ impl Emitter<'_> {
             (Branch::Jump(jump), Destination::Import(s)) if self.rules.keeps_calls => {
                 self.branch_to_kernel(i, jump, s);
             }
+            (Branch::Jump(_), Destination::Hypercall(page, offset)) if self.rules.keeps_calls => {
+                self.raw_branch(i, entry(page, offset));
+            }
             (Branch::Jump(jump), destination) => self.jump(i, plan, jump, destination),
             (Branch::ShortOnly(by), destination) => self.around(by, |e| {
                 e.jump(i, plan, Jump::Always, destination);
@@ -66,6 +70,9 @@ impl Emitter<'_> {
                 if ends {
                     self.stop();
                 }
+            }
+            Destination::Hypercall(..) => {
+                unreachable!("only a module for a stock kernel may call Xen's page")
             }
         }
     }

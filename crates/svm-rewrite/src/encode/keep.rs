@@ -22,6 +22,7 @@ impl Emitter<'_> {
             Some(Destination::Import(s)) => {
                 self.raw_branch(i, Referent::Import(Import::Routine(s), 0));
             }
+            Some(Destination::Hypercall(page, offset)) => self.raw_branch(i, entry(page, offset)),
             Some(Destination::Inst(_)) | None => self.carry_over(i, None),
         }
     }
@@ -47,6 +48,9 @@ impl Emitter<'_> {
             Destination::Import(s) => {
                 self.asm
                     .branch_out(jump, Referent::Import(Import::Routine(s), 0));
+            }
+            Destination::Hypercall(page, offset) => {
+                self.asm.branch_out(jump, entry(page, offset));
             }
         }
     }
@@ -83,4 +87,9 @@ impl Emitter<'_> {
             self.stop();
         }
     }
+}
+
+/// An entry of Xen's page of calls.
+pub(super) fn entry(page: SymbolId, offset: u16) -> Referent {
+    Referent::Import(Import::Routine(page), offset.into())
 }

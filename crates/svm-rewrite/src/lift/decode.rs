@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use elf_loader::consts::{R_X86_64_NONE, SHF_WRITE};
 use elf_loader::{Place, Relocation, SectionId, SymbolId};
-use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic};
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic};
 
 use super::relocation::{Tie, tie};
 use super::starts::Starts;
@@ -26,6 +26,7 @@ pub struct PendingBranch {
 enum PendingPlace {
     Code(SectionId, u64),
     Symbol(SymbolId),
+    Hypercall(SymbolId, u16),
 }
 
 impl Lifter<'_> {
@@ -156,11 +157,14 @@ impl Lifter<'_> {
                 id,
                 symbol.value.wrapping_add_signed(addend),
             )),
-            Place::Undefined if addend == 0 => Ok(PendingPlace::Symbol(r.symbol)),
-            Place::Undefined => Err(format!(
-                "branch to {}{addend:+#x}, not to its start",
-                symbol.name
-            )),
+            Place::Undefined => match hypercall(iced, &symbol.name, addend) {
+                Some(offset) => Ok(PendingPlace::Hypercall(r.symbol, offset)),
+                None if addend == 0 => Ok(PendingPlace::Symbol(r.symbol)),
+                None => Err(format!(
+                    "branch to {}{addend:+#x}, not to its start",
+                    symbol.name
+                )),
+            },
             Place::Absolute | Place::Common => {
                 Err(format!("branch to {}, which is not code", symbol.name))
             }
@@ -172,6 +176,7 @@ impl Lifter<'_> {
         for branch in std::mem::take(&mut self.pending) {
             let target = match branch.place {
                 PendingPlace::Symbol(symbol) => Some(Destination::Import(symbol)),
+                PendingPlace::Hypercall(page, offset) => Some(Destination::Hypercall(page, offset)),
                 PendingPlace::Code(id, offset) => self
                     .lifted
                     .code_section(id)
@@ -194,6 +199,17 @@ impl Lifter<'_> {
             self.lifted.insts[branch.from.0 as usize].target = target;
         }
     }
+}
+
+/// The entry of Xen's page that an instruction calls: 128 of 32 bytes each, each a routine of
+/// its own (`hypercall_page`, arch/x86/xen/xen-head.S; `__HYPERCALL`,
+/// arch/x86/include/asm/xen/hypercall.h of Linux 5.10 to 6.12).
+fn hypercall(iced: &Instruction, name: &str, addend: i64) -> Option<u16> {
+    const PAGE: u16 = 4096;
+    const ENTRY: u16 = 32;
+    let calls = iced.flow_control() == FlowControl::Call && name == "hypercall_page";
+    let offset = u16::try_from(addend).ok().filter(|_| calls)?;
+    (offset < PAGE && offset % ENTRY == 0).then_some(offset)
 }
 
 /// Whether its memory operands are in no field of it.

@@ -53,6 +53,8 @@ pub enum Destination {
     Inst(InstIdx),
     /// An imported routine.
     Import(SymbolId),
+    /// A call of Xen: an entry of the imported page of these, so many bytes behind its start.
+    Hypercall(SymbolId, u16),
 }
 
 /// A value that a relocation puts into an operand: symbol plus addend, with the

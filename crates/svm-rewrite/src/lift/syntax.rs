@@ -42,6 +42,13 @@ pub fn original(lifted: &Lifted<'_>, i: InstIdx) -> String {
     match inst.target {
         Some(Destination::Inst(t)) => branch_to_code(lifted, inst, t),
         Some(Destination::Import(s)) => with_target(inst, lifted.symbol_name(s)),
+        Some(Destination::Hypercall(page, offset)) => {
+            let name = lifted.symbol_name(page);
+            match offset {
+                0 => with_target(inst, name),
+                _ => with_target(inst, &format!("{name}+{offset:#x}")),
+            }
+        }
         None => {
             let mut out = plain(&inst.iced);
             for value in lifted.values_of(inst) {

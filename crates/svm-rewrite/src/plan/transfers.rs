@@ -30,6 +30,7 @@ impl Planner<'_> {
         let inst = self.lifted.inst(i);
         let import = match inst.target {
             Some(Destination::Import(s)) => Some(routines::convention(self.lifted.symbol_name(s))),
+            Some(Destination::Hypercall(..)) => Some(Convention::Hypercall),
             Some(Destination::Inst(_)) => return Ok(()),
             None => None,
         };

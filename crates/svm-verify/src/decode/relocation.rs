@@ -82,6 +82,9 @@ pub fn judge(
     let relative = matches!(r.kind, R_X86_64_PC32 | R_X86_64_PLT32);
     let branch = operands.branch && relative && field.immediate(4);
     match meaning {
+        Meaning::Routine(Routine::Imported) if branch && is_hypercall(image, r) => {
+            Ok(Relocated::branch(Destination::Routine(Routine::Imported)))
+        }
         Meaning::Routine(routine) if branch => to_routine(r, routine),
         Meaning::Code(place) if branch => to_code(r, place),
         _ => match image.rules.contents {
@@ -189,6 +192,20 @@ fn to_routine(r: &Relocation, routine: Routine) -> Result<Relocated, &'static st
         -4 => Ok(Relocated::branch(Destination::Routine(routine))),
         _ => Err("not the routine's start"),
     }
+}
+
+/// Whether a branch of a module goes to an entry of the kernel's page of Xen's calls. It has 128
+/// of 32 bytes, each a routine that keeps all that the psABI asks for (`hypercall_page`,
+/// arch/x86/xen/xen-head.S of Linux 5.10 to 6.12; `__HYPERCALL`,
+/// arch/x86/include/asm/xen/hypercall.h).
+fn is_hypercall(image: &Image<'_>, r: &Relocation) -> bool {
+    const PAGE: i64 = 4096;
+    const ENTRY: i64 = 32;
+    let offset = r.addend.wrapping_add(4);
+    image.rules.contents == Contents::Module
+        && image.object.symbol(r.symbol).name == "hypercall_page"
+        && (0..PAGE).contains(&offset)
+        && offset % ENTRY == 0
 }
 
 /// A branch to code of the object: to `place`, `addend` bytes on and 4 for the field.

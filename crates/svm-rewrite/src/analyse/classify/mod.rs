@@ -169,6 +169,20 @@ pub fn of_object(question: &Question<'_>, differences: &Differences) -> Result<C
     }
 }
 
+/// A call into Xen's page of calls, where none is.
+///
+/// # Errors
+/// The instruction is one.
+pub fn refuse_hypercall(question: &Question<'_>) -> Result<(), Refused> {
+    match question.lifted.inst(question.inst).target {
+        Some(Destination::Hypercall(..)) => Err((
+            RefusalCode::Privileged,
+            "a call of Xen by its page of calls, which only the kernel has",
+        )),
+        Some(Destination::Inst(_) | Destination::Import(_)) | None => Ok(()),
+    }
+}
+
 fn branch(iced: &Instruction) -> Result<Class, Refused> {
     let known = Branch::of(iced).map(Class::Branch);
     known.ok_or((RefusalCode::Unsupported, "this branch is not known"))

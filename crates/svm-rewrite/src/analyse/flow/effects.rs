@@ -160,7 +160,8 @@ fn private_uses() -> LocSet {
 fn convention(lifted: &Lifted<'_>, target: Option<Destination>) -> Convention {
     match target {
         Some(Destination::Import(s)) => routines::convention(lifted.symbol_name(s)),
-        _ => Convention::C,
+        Some(Destination::Hypercall(..)) => Convention::Hypercall,
+        Some(Destination::Inst(_)) | None => Convention::C,
     }
 }
 

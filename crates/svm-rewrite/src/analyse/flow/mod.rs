@@ -123,7 +123,7 @@ impl Flow {
         self.stops(i)
             || match lifted.inst(i).target {
                 Some(Destination::Import(s)) => routines::never_returns(lifted.symbol_name(s)),
-                Some(Destination::Inst(_)) | None => false,
+                Some(Destination::Inst(_) | Destination::Hypercall(..)) | None => false,
             }
     }
 

@@ -7,7 +7,7 @@ use super::sensitive::refuse_sensitive;
 use crate::analyse::class::Class;
 use crate::analyse::classify::extension;
 use crate::analyse::classify::prefix;
-use crate::analyse::classify::{Differences, Question, Refused, of_object};
+use crate::analyse::classify::{Differences, Question, Refused, of_object, refuse_hypercall};
 use crate::analyse::routines;
 use crate::lift::Destination;
 use crate::refusal::RefusalCode;
@@ -24,6 +24,7 @@ const DIFFERENCES: Differences = Differences {
 /// The instruction cannot be rewritten soundly.
 pub fn classify(question: &Question<'_>) -> Result<Class, Refused> {
     refuse_conditional(question)?;
+    refuse_hypercall(question)?;
     of_object(question, &DIFFERENCES)
 }
 

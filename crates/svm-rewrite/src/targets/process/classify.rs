@@ -14,6 +14,7 @@ use crate::refusal::RefusalCode;
 /// # Errors
 /// The instruction cannot be rewritten soundly.
 pub fn classify(question: &Question<'_>) -> Result<Class, Refused> {
+    classify::refuse_hypercall(question)?;
     let inst = question.lifted.inst(question.inst);
     let iced = &inst.iced;
     // It is one of a function with jump tables or computed gotos.
