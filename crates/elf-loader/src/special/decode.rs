@@ -348,7 +348,10 @@ impl Decoder<'_> {
         for field in self.layout.fields {
             let offset = start + field.offset;
             let relocation = relocations.iter().find(|r| r.offset == offset);
-            let to = self.referent(field, offset, relocation)?;
+            let to = match relocation {
+                None if self.copies_nothing(field, bytes) => Referent::Nothing,
+                _ => self.referent(field, offset, relocation)?,
+            };
             references.push(Reference {
                 role: field.role,
                 offset,
@@ -369,6 +372,20 @@ impl Decoder<'_> {
             data,
             padding,
         })
+    }
+
+    /// Whether the field is that of a replacement without bytes, which may be without a place:
+    /// `_static_cpu_has` of Linux 5.12 and before writes 0 there
+    /// (arch/x86/include/asm/cpufeature.h).
+    fn copies_nothing(&self, field: &Field, bytes: &[u8]) -> bool {
+        field.role == FieldRole::Replacement
+            && matches!(
+                self.data(bytes, 0),
+                EntryData::Alternative {
+                    replacement_len: 0,
+                    ..
+                }
+            )
     }
 
     fn referent(

@@ -327,3 +327,22 @@ fn the_padding_of_an_alternative_is_in_the_layout_of_13_bytes_alone() {
         assert_eq!((entry.site_len(), entry.padding), (3, padding));
     }
 }
+
+#[test]
+fn a_replacement_without_bytes_may_be_without_a_place() {
+    let table = |length: u8| {
+        format!(
+            "f: nop; nop; nop; ret\n .section .altinstructions,\"a\"\n \
+             .long f - ., 0\n .short 1\n .byte 3, {length}, 0\n"
+        )
+    };
+    let bytes = assemble(&[], &table(0));
+    let object = read(&bytes).expect("readable");
+    let entry = &all(&object, ".altinstructions").expect("entries")[0];
+    assert_eq!((entry.replacement_len(), entry.target()), (0, None));
+    let message = refused(&table(2), ".altinstructions");
+    assert!(
+        message.contains("offset 0x4: expected R_X86_64_PC32, found no relocation"),
+        "{message}"
+    );
+}

@@ -7,6 +7,7 @@ use elf_loader::Place;
 use iced_x86::{FlowControl, Instruction, Mnemonic};
 use liveness::Reg;
 
+use crate::analyse::flow::Conventions;
 use crate::lift::{InstIdx, Lifted};
 
 /// How a routine treats registers.
@@ -103,39 +104,84 @@ pub fn is_trace_entry(name: &str) -> bool {
     matches!(name, "__fentry__" | "mcount")
 }
 
-/// Whether the kernel declares the routine `noreturn` (objtool has a list like this).
-/// The code after a call of it may belong to another path.
-pub fn never_returns(name: &str) -> bool {
+/// Whether a routine never returns, so that the code after a call of it may belong to another
+/// path. In a program, whose functions may have any name, only the C library's are known.
+pub fn never_returns(name: &str, conventions: Conventions) -> bool {
+    let in_kernel = || ends_kernel_code(name) || is_rust_panic(name);
+    ends_program(name) || conventions == Conventions::Psabi && in_kernel()
+}
+
+/// Whether the C library, or a compiler's check of the stack, declares it so.
+fn ends_program(name: &str) -> bool {
     matches!(
         name,
-        "__stack_chk_fail"
+        "abort" | "exit" | "_exit" | "__assert_fail" | "__stack_chk_fail"
+    )
+}
+
+/// Whether the kernel declares it `noreturn` (objtool has a list like this). A routine that
+/// returns seldom is none of these: `nmi_panic` does where its processor panics already
+/// (kernel/panic.c), and compilers have code for that after it.
+fn ends_kernel_code(name: &str) -> bool {
+    matches!(
+        name,
+        "panic"
+            | "vpanic"
             | "fortify_panic"
             | "__fortify_panic"
-            | "panic"
-            | "nmi_panic"
+            | "usercopy_abort"
+            | "snp_abort"
+            | "stop_this_cpu"
+            | "machine_real_restart"
             | "do_exit"
+            | "do_task_dead"
             | "make_task_dead"
             | "rewind_stack_and_make_dead"
             | "do_group_exit"
             | "kthread_exit"
             | "kthread_complete_and_exit"
-            | "__module_put_and_kthread_exit"
             | "complete_and_exit"
-            | "machine_real_restart"
-            | "emergency_restart"
-            | "usercopy_abort"
-            | "snp_abort"
-            | "stop_this_cpu"
+            | "__module_put_and_exit"
+            | "__module_put_and_kthread_exit"
+            | "kunit_try_catch_throw"
+            | "__kunit_abort"
             | "__ubsan_handle_builtin_unreachable"
             | "__reiserfs_panic"
             | "lbug_with_loc"
             | "ex_handler_msr_mce"
             | "mpt_halt_firmware"
-            | "abort"
-            | "exit"
-            | "_exit"
-            | "__assert_fail"
+            | "rust_helper_BUG"
     )
+}
+
+/// Whether the mangled name is of a function of Rust's `core` that panics. What is in
+/// `core::panicking` does; elsewhere these do (`is_rust_noreturn` of objtool has the same).
+fn is_rust_panic(name: &str) -> bool {
+    let is_failure = |path: &str| {
+        path.starts_with("9panicking")
+            || path.starts_with("5slice5index") && path.ends_with("_fail")
+            || matches!(
+                path,
+                "6option13expect_failed"
+                    | "6option13unwrap_failed"
+                    | "6result13unwrap_failed"
+                    | "5sliceSp15copy_from_slice17len_mismatch_fail"
+            )
+    };
+    path_in_core(name).is_some_and(is_failure)
+}
+
+/// The path in the crate `core` of a function, mangled as Rust's v0 does it:
+/// `_R NvNtNt Cs<disambiguator>_ 4core <path>`, with `I` before it if the function is generic.
+fn path_in_core(name: &str) -> Option<&str> {
+    let path = name.strip_prefix("_R")?;
+    let path = path.strip_prefix('I').unwrap_or(path).strip_prefix("Nv")?;
+    let nested = |c: char| matches!(c, 'N' | 'v' | 't' | 'M');
+    let (_, path) = path
+        .trim_start_matches(nested)
+        .strip_prefix("Cs")?
+        .split_once('_')?;
+    path.strip_prefix("4core")
 }
 
 /// Whether an instruction calls the machine's own hypervisor. To the decoder it is a call.
@@ -161,4 +207,43 @@ pub fn is_paravirtual(lifted: &Lifted<'_>, i: InstIdx) -> bool {
         symbol.name == "pv_ops" && symbol.place == Place::Undefined
     });
     named && inst.iced.flow_control() == FlowControl::IndirectCall
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn panics_of_rust_never_return() {
+        for name in [
+            "_RNvNtCscIHVMyPnRZn_4core9panicking9panic_fmt",
+            "_RNvNtNtCscIHVMyPnRZn_4core9panicking11panic_const24panic_const_add_overflow",
+            "_RINvNtCscIHVMyPnRZn_4core9panicking13assert_failedjjECs1_4mine",
+            "_RNvNtCscIHVMyPnRZn_4core6result13unwrap_failed",
+            "_RNvNtNtCscIHVMyPnRZn_4core5slice5index16slice_index_fail",
+            "_RNvNvMNtCscIHVMyPnRZn_4core5sliceSp15copy_from_slice17len_mismatch_fail",
+        ] {
+            assert!(never_returns(name, Conventions::Psabi), "{name}");
+        }
+    }
+
+    #[test]
+    fn others_may_return() {
+        for name in [
+            "_RNvNtCscIHVMyPnRZn_4core3fmt5write",
+            "_RNvNtNtCscIHVMyPnRZn_4mine4core9panicking9panic_fmt",
+            "_RNvMs_NtCscIHVMyPnRZn_4core6optionINtB4_6OptionE13unwrap_failed",
+            "_RINvNtCs1_4mine3runNtNtCscIHVMyPnRZn_4core9panicking10AssertKindECs1_4mine",
+            "nmi_panic",
+            "emergency_restart",
+        ] {
+            assert!(!never_returns(name, Conventions::Psabi), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_program_may_have_a_panic_that_returns() {
+        assert!(!never_returns("panic", Conventions::Any));
+        assert!(never_returns("exit", Conventions::Any));
+    }
 }

@@ -7,7 +7,6 @@ use super::keep::entry;
 use super::{Emitter, Indirect};
 use crate::analyse::class::{Callee, Space};
 use crate::analyse::flow::Trap;
-use crate::analyse::routines;
 use crate::asm::import::{Import, Service};
 use crate::asm::{Branch, Jump, Operand, Referent, ShortOnly, m, mr, r, rm};
 use crate::lift::{Destination, InstIdx};
@@ -61,8 +60,7 @@ impl Emitter<'_> {
                 self.asm.branch_out(jump, Referent::Label(self.target(to)));
             }
             Destination::Import(s) => {
-                let ends =
-                    jump == Jump::Call && routines::never_returns(self.lifted.symbol_name(s));
+                let ends = jump == Jump::Call && self.flow.never_returns(self.lifted, i);
                 self.open(plan);
                 self.asm
                     .branch_out(jump, Referent::Import(Import::Routine(s), 0));

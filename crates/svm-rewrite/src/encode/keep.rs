@@ -5,7 +5,6 @@ use elf_loader::SymbolId;
 
 use super::Emitter;
 use crate::analyse::references::FieldReference;
-use crate::analyse::routines;
 use crate::asm::import::Import;
 use crate::asm::{Field, Jump, Label, Referent};
 use crate::lift::{CodeIdx, Destination, InstIdx};
@@ -83,7 +82,7 @@ impl Emitter<'_> {
     /// A direct branch to the kernel.
     pub(super) fn branch_to_kernel(&mut self, i: InstIdx, jump: Jump, s: SymbolId) {
         self.raw_branch(i, Referent::Import(Import::Routine(s), 0));
-        if jump == Jump::Call && routines::never_returns(self.lifted.symbol_name(s)) {
+        if jump == Jump::Call && self.flow.never_returns(self.lifted, i) {
             self.stop();
         }
     }

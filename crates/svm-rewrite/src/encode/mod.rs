@@ -26,6 +26,7 @@ use twin_abi::Processor;
 
 use crate::analyse::Analysis;
 use crate::analyse::class::Class;
+use crate::analyse::flow::Flow;
 use crate::analyse::references::References;
 use crate::asm::encode::Form;
 use crate::asm::import::{Import, Service};
@@ -108,6 +109,8 @@ pub type StubPlace = (Label, InstIdx);
 pub struct Emitter<'a> {
     /// The code being rewritten.
     pub lifted: &'a Lifted<'a>,
+    /// Which calls return.
+    flow: &'a Flow,
     /// What its relocated fields become.
     references: &'a References,
     /// The section being assembled.
@@ -155,6 +158,7 @@ impl<'a> Emitter<'a> {
         let id = lifted.sections[usize::from(section)].id;
         Emitter {
             lifted,
+            flow: &analysis.flow,
             references: &analysis.references,
             asm: Assembler::for_code(lifted.object.section(id).data.len()),
             labels,

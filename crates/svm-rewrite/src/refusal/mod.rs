@@ -60,7 +60,7 @@ codes! {
         "leave this function in a module that is not rewritten, or build it without the alternative (CONFIG_PARAVIRT_SPINLOCKS and the like)";
     /// Data that refers to the middle of a function.
     CodeReference = "code-reference",
-        "compile with -fno-jump-tables, as the kernel does, or make the table const";
+        "compile with -fno-jump-tables, as the kernel does, or make the table const; keep pointers inside their data";
     /// A function that begins or ends inside an instruction.
     Overlap = "overlap",
         "give each function its own bytes";

@@ -125,7 +125,7 @@ impl HiddenFlow {
 
     /// How an instruction continues.
     pub fn exit(&self, lifted: &Lifted<'_>, i: InstIdx, conventions: Conventions) -> Exit {
-        match exit_of(lifted, i, &self.extra.warns) {
+        match exit_of(lifted, i, &self.extra.warns, conventions) {
             Exit::TailOut if self.goes_by_table(i) => Exit::Table,
             // A program's handler of SIGTRAP may return, and a debugger does.
             Exit::Stop if is_breakpoint(lifted, i) && conventions == Conventions::Any => Exit::Next,
@@ -138,7 +138,12 @@ fn is_breakpoint(lifted: &Lifted<'_>, i: InstIdx) -> bool {
     lifted.inst(i).iced.mnemonic() == Mnemonic::Int3
 }
 
-fn exit_of(lifted: &Lifted<'_>, i: InstIdx, warns: &HashSet<u32>) -> Exit {
+fn exit_of(
+    lifted: &Lifted<'_>,
+    i: InstIdx,
+    warns: &HashSet<u32>,
+    conventions: Conventions,
+) -> Exit {
     let inst = lifted.inst(i);
     let iced = &inst.iced;
     match (iced.flow_control(), inst.target) {
@@ -164,7 +169,7 @@ fn exit_of(lifted: &Lifted<'_>, i: InstIdx, warns: &HashSet<u32>) -> Exit {
         (FlowControl::UnconditionalBranch | FlowControl::IndirectBranch, _) => Exit::TailOut,
         (FlowControl::Call, Some(Destination::Inst(to))) => Exit::CallLocal(to),
         (FlowControl::Call, Some(Destination::Import(s)))
-            if routines::never_returns(lifted.symbol_name(s)) =>
+            if routines::never_returns(lifted.symbol_name(s), conventions) =>
         {
             Exit::CallStop
         }

@@ -50,6 +50,8 @@ pub struct Flow {
     effects: Vec<Effect>,
     /// Calls of local functions that never return, by instruction.
     stops: HashSet<u32>,
+    /// By which it is known of other functions that they never return.
+    conventions: Conventions,
     /// Instructions that may not take effect before control leaves them, by index.
     skipped: HashSet<u32>,
     /// What handlers of their faults do.
@@ -118,11 +120,13 @@ impl Flow {
     }
 
     /// Whether this is a call that never returns: of a local function, or of a routine
-    /// that the kernel declares so.
+    /// that is known to.
     pub fn never_returns(&self, lifted: &Lifted<'_>, i: InstIdx) -> bool {
         self.stops(i)
             || match lifted.inst(i).target {
-                Some(Destination::Import(s)) => routines::never_returns(lifted.symbol_name(s)),
+                Some(Destination::Import(s)) => {
+                    routines::never_returns(lifted.symbol_name(s), self.conventions)
+                }
                 Some(Destination::Inst(_) | Destination::Hypercall(..)) | None => false,
             }
     }
@@ -164,6 +168,7 @@ pub fn analyse(
         blocks,
         block_of,
         stops: HashSet::default(),
+        conventions,
         skipped: extra.skipped.clone(),
         handlers: extra.handlers.clone(),
         tables: 0..0,

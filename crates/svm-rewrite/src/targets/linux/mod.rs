@@ -20,6 +20,7 @@ mod emit;
 mod kept;
 mod operands;
 mod orc;
+mod outside;
 mod places;
 mod runtime;
 mod series;
@@ -43,7 +44,10 @@ pub use runtime::{Stop, returns};
 
 /// The target's properties.
 pub const DESCRIPTOR: Descriptor = Descriptor {
-    check_object: series::check,
+    check_object: |object| {
+        series::check(object)?;
+        outside::check(object)
+    },
     any_relocation: false,
     // A module is linked once.
     is_replaceable: |symbol| symbol.binding == STB_WEAK,
