@@ -255,7 +255,7 @@ d: .quad 0
 
 ### a variable for each processor, relative to rip
 # accept
-# from: Linux 6.8 arch/x86/kernel/alternative.c, apply_relocation; CALL_DEPTH_ACCOUNT
+# from: Linux 6.11 arch/x86/kernel/alternative.c, __apply_relocation; CALL_DEPTH_ACCOUNT
 1: .skip 9, 0x90
 9: ret
 .pushsection .altinstr_replacement,"ax"
@@ -268,10 +268,10 @@ d: .quad 0
 .byte 9b-1b, 3b-2b
 .popsection
 .pushsection .modinfo,"a"
-.asciz "vermagic=6.8.0-31-generic SMP preempt mod_unload "
+.asciz "vermagic=6.11.0-29-generic SMP preempt mod_unload "
 .popsection
 
-### the same in a kernel before, which is not known to move it
+### the same in a kernel that is not known to move it
 # refuse: P2-metadata
 # from: ibid.
 1: .skip 9, 0x90
@@ -286,7 +286,7 @@ d: .quad 0
 .byte 9b-1b, 3b-2b
 .popsection
 .pushsection .modinfo,"a"
-.asciz "vermagic=6.7.0-31-generic SMP preempt mod_unload "
+.asciz "vermagic=6.10.0-1-generic SMP preempt mod_unload "
 .popsection
 
 ### the same in a kernel that is not named
@@ -319,7 +319,7 @@ d: .quad 0
 .byte 9b-1b, 3b-2b
 .popsection
 .pushsection .modinfo,"a"
-.asciz "vermagic=6.8.0-31-generic SMP preempt mod_unload "
+.asciz "vermagic=6.11.0-29-generic SMP preempt mod_unload "
 .popsection
 
 ### a return thunk behind another instruction

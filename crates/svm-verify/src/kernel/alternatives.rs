@@ -59,8 +59,9 @@ const FEATURES: u16 = (23 + 2) * 32;
 const MOST: usize = 8;
 /// Fewest bytes of padding that a kernel writes over (`apply_alternatives` of Linux 5.10).
 const WRITTEN: u8 = 2;
-/// From which series on operands relative to `%rip` are moved with a replacement.
-const MOVES_OPERANDS: Series = (6, 8);
+/// From which series on operands relative to `%rip` are taken to be moved with a replacement: the
+/// first whose modules were seen to need it.
+const MOVES_OPERANDS: Series = (6, 11);
 
 /// One entry: instructions of the site, of its replacement, and the one after the site.
 struct Alternative {
@@ -465,10 +466,10 @@ fn is_independent(reader: &Reader<'_, '_>, insn: &Insn) -> bool {
 
 //      sarq $5, %gs:pcpu_hot+X86_call_depth(%rip)      # CALL_DEPTH_ACCOUNT
 //
-/// Whether the kernel moves an operand relative to `%rip` with the replacement: Linux 6.8, the
-/// first that has such ones (`PER_CPU_VAR`, arch/x86/include/asm/percpu.h), and later ones do
-/// (`__apply_relocation`), unless it leads into the replacement. Only a `%gs:` operand counts, of
-/// a symbol of the kernel: no rule believes anything of where that is.
+/// Whether the kernel moves an operand relative to `%rip` with the replacement
+/// (`insn_rip_relative` in `__apply_relocation`, arch/x86/kernel/alternative.c). Modules of Linux
+/// 6.8 have no such operands (they are absolute there), those of 6.11 do. Only a `%gs:` operand
+/// counts, of a symbol of the kernel: no rule believes anything of where that is.
 fn keeps_operand(reader: &Reader<'_, '_>, insn: &Insn, bytes: &[u8]) -> bool {
     let mut decoder = Decoder::new(64, bytes, DecoderOptions::NONE);
     let decoded = decoder.decode();
