@@ -6,6 +6,8 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
+use crate::files::is_compressed;
+
 /// Cost of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Cost {
@@ -72,8 +74,12 @@ fn usage(who: libc::c_int) -> (f64, f64) {
 /// Runs `objdump -d` over the files, in several processes at a time.
 ///
 /// # Errors
-/// objdump cannot be run.
+/// objdump cannot be run, or cannot read a file.
 pub fn disassemble(files: &[PathBuf], processes: usize) -> std::io::Result<Cost> {
+    if let Some(file) = files.iter().find(|file| is_compressed(file)) {
+        let why = "objdump reads no compressed module: give --no-objdump";
+        return Err(std::io::Error::other(format!("{}: {why}", file.display())));
+    }
     let meter = Meter::children();
     let next = AtomicUsize::new(0);
     let results: Vec<std::io::Result<()>> = std::thread::scope(|scope| {

@@ -6,6 +6,7 @@
 //! prints them. A [`Survey`] is one kernel's modules for both targets.
 
 mod cost;
+mod files;
 mod survey;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,6 +19,7 @@ use svm_rewrite::{Options, Scheme, Target};
 use svm_verify::Contract;
 
 pub use cost::{Cost, Meter, disassemble};
+pub use files::modules;
 pub use survey::{Kernel, Survey, total};
 
 /// The result for one module.
@@ -42,7 +44,11 @@ pub enum ModuleOutcome {
 /// Rewrites one module under scheme `stlb` and verifies the result, as `twin
 /// rewrite` does.
 pub fn try_module(path: &Path, target: Target) -> ModuleOutcome {
-    let bytes = match std::fs::read(path) {
+    let raw = match std::fs::read(path) {
+        Ok(raw) => raw,
+        Err(error) => return ModuleOutcome::Unreadable(error.to_string()),
+    };
+    let bytes = match elf_loader::input::decompress(raw) {
         Ok(bytes) => bytes,
         Err(error) => return ModuleOutcome::Unreadable(error.to_string()),
     };
@@ -187,12 +193,9 @@ impl Tally {
                 }
                 ModuleOutcome::Unreadable(text) => ("unreadable".to_owned(), text),
             };
-            let name = path.file_stem().unwrap_or_default().to_string_lossy();
+            let name = files::module_name(path).unwrap_or_default();
             let _ = writeln!(places, "    {name}: {text}");
-            by_reason
-                .entry(reasons)
-                .or_default()
-                .push(name.into_owned());
+            by_reason.entry(reasons).or_default().push(name);
         }
         if by_reason.is_empty() {
             return String::new();
@@ -204,28 +207,4 @@ impl Tally {
         let _ = write!(out, "\nThe first place in each:\n{places}");
         out
     }
-}
-
-/// All modules below a directory, by path; only those whose path has `part` in
-/// it.
-///
-/// # Errors
-/// A directory that cannot be read.
-pub fn modules(directory: &Path, part: &str) -> std::io::Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    let mut left = vec![directory.to_owned()];
-    while let Some(directory) = left.pop() {
-        for entry in std::fs::read_dir(directory)? {
-            let path = entry?.path();
-            if path.is_dir() {
-                left.push(path);
-            } else if path.extension().is_some_and(|e| e == "ko")
-                && path.to_string_lossy().contains(part)
-            {
-                found.push(path);
-            }
-        }
-    }
-    found.sort();
-    Ok(found)
 }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use svm_rewrite::Target;
 
+use crate::files::of_release;
 use crate::{Cost, Meter, Tally};
 
 /// What the paths of Ethernet drivers have in them.
@@ -26,12 +27,13 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// The kernel with the modules below `directory`.
+    /// The kernel with the modules below `directory`, which may have a kernel's whole package.
     ///
     /// # Errors
     /// The directory cannot be read, or has no modules.
     pub fn find(directory: &Path) -> Result<Kernel> {
         let named = |why: String| Error::other(format!("{}: {why}", directory.display()));
+        let directory = &*of_release(directory).map_err(|error| named(error.to_string()))?;
         let modules = crate::modules(directory, "").map_err(|error| named(error.to_string()))?;
         if modules.is_empty() {
             return Err(named("no modules".to_owned()));

@@ -8,6 +8,7 @@ use twin_abi::{Accesses, MadeFor, Processor, Scheme, Target};
 use crate::analyse::class::Class;
 use crate::analyse::codemap::Codemap;
 use crate::analyse::flow::Hints;
+use crate::analyse::unread::Unread;
 use crate::analyse::{self, Analysis, codemap, reach};
 use crate::encode::apply::Decisions;
 use crate::explain::stats::{self, Stats};
@@ -223,7 +224,7 @@ pub fn statistics(
         Accesses::All,
         NonZero::<usize>::MIN,
     )?;
-    let codemap = codemap::entries(lifted, &hints.switches).ok();
+    let codemap = codemap::entries(lifted, &hints.switches, &Unread::find(lifted.object)).ok();
     let asked = Asked::of(target.keeps_frames);
     let refined = codemap.and_then(|codemap| refine(&analysis, &codemap, target, asked));
     Ok(match refined {

@@ -253,6 +253,75 @@ d: .quad 0
 d: .quad 0
 .text
 
+### a variable for each processor, relative to rip
+# accept
+# from: Linux 6.11 arch/x86/kernel/alternative.c, __apply_relocation; CALL_DEPTH_ACCOUNT
+1: .skip 9, 0x90
+9: ret
+.pushsection .altinstr_replacement,"ax"
+2: sarq $5, %gs:pcpu_hot+16(%rip)
+3:
+.popsection
+.pushsection .altinstructions,"a"
+.long 1b - ., 2b - .
+.long 20
+.byte 9b-1b, 3b-2b
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=6.11.0-29-generic SMP preempt mod_unload "
+.popsection
+
+### the same in a kernel that is not known to move it
+# refuse: P2-metadata
+# from: ibid.
+1: .skip 9, 0x90
+9: ret
+.pushsection .altinstr_replacement,"ax"
+2: sarq $5, %gs:pcpu_hot+16(%rip)
+3:
+.popsection
+.pushsection .altinstructions,"a"
+.long 1b - ., 2b - .
+.long 20
+.byte 9b-1b, 3b-2b
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=6.10.0-1-generic SMP preempt mod_unload "
+.popsection
+
+### the same in a kernel that is not named
+# refuse: P2-metadata
+# from: ibid.
+1: .skip 9, 0x90
+9: ret
+.pushsection .altinstr_replacement,"ax"
+2: sarq $5, %gs:pcpu_hot+16(%rip)
+3:
+.popsection
+.pushsection .altinstructions,"a"
+.long 1b - ., 2b - .
+.long 20
+.byte 9b-1b, 3b-2b
+.popsection
+
+### a variable of the kernel relative to rip
+# refuse: P2-metadata
+# from: ibid.; one of a module beside this one may be anywhere
+1: .skip 9, 0x90
+9: ret
+.pushsection .altinstr_replacement,"ax"
+2: sarq $5, jiffies(%rip)
+3:
+.popsection
+.pushsection .altinstructions,"a"
+.long 1b - ., 2b - .
+.long 20
+.byte 9b-1b, 3b-2b
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=6.11.0-29-generic SMP preempt mod_unload "
+.popsection
+
 ### a return thunk behind another instruction
 # refuse: P2-metadata
 # from: ibid.: not relocated

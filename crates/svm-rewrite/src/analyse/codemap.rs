@@ -13,6 +13,7 @@ use elf_loader::consts::{SHF_ALLOC, STB_LOCAL, STT_FUNC};
 use elf_loader::special;
 
 use crate::analyse::switches::Switches;
+use crate::analyse::unread::{self, Unread};
 use crate::lift::{CodeIdx, InstIdx, Lifted};
 use crate::refusal::{self, Refusal, RefusalCode};
 
@@ -22,8 +23,13 @@ pub type Codemap = BTreeSet<(CodeIdx, u64)>;
 /// Finds the functions whose address is taken, by section and offset.
 ///
 /// # Errors
-/// Data that refers into the middle of a function, other than the tables of `switches`.
-pub fn entries(lifted: &Lifted<'_>, switches: &Switches) -> Result<Codemap, Vec<Refusal>> {
+/// Data that refers into the middle of a function, other than the tables of `switches` and
+/// those that are left out because they are `unread`.
+pub fn entries(
+    lifted: &Lifted<'_>,
+    switches: &Switches,
+    unread: &Unread,
+) -> Result<Codemap, Vec<Refusal>> {
     let mut found = BTreeSet::new();
     let mut refusals = Vec::new();
     let starts: BTreeSet<(CodeIdx, u64)> = lifted
@@ -36,7 +42,8 @@ pub fn entries(lifted: &Lifted<'_>, switches: &Switches) -> Result<Codemap, Vec<
         let place = lifted.code_place(value.symbol, value.addend);
         found.extend(place.filter(|p| starts.contains(p)));
     }
-    for (id, section) in lifted.object.sections().filter(|(_, s)| holds_pointers(s)) {
+    let data = lifted.object.sections();
+    for (id, section) in data.filter(|(id, s)| holds_pointers(s) && !unread.has(*id)) {
         for r in &section.relocations {
             match lifted.code_place(r.symbol, r.addend) {
                 Some(_) if switches.holds(id, r.offset) => {}
@@ -79,6 +86,10 @@ fn holds_pointers(section: &elf_loader::Section<'_>) -> bool {
 }
 
 fn middle(lifted: &Lifted<'_>, data: &str, at: u64, code: CodeIdx, offset: u64) -> Refusal {
+    if unread::is_named(data) {
+        let reason = "a table of runtime constants that has another form, that something refers to, or that is in text: no kernel reads it in a module, leave it out";
+        return Refusal::at(RefusalCode::Metadata, data, at, reason);
+    }
     let place = lifted.inst_at(code, offset);
     let name = place.map_or_else(String::new, |i: InstIdx| {
         lifted.function(lifted.function_of(i)).name.clone()

@@ -17,6 +17,7 @@ pub mod survey;
 pub mod switches;
 mod threads;
 mod unbalanced;
+pub mod unread;
 
 use std::num::NonZero;
 use std::ops::Range;

@@ -12,7 +12,7 @@ use crate::frame::FramePlace;
 use crate::frame::facts::Facts;
 use crate::frame::variants::Variant;
 use crate::frame::words::copies_return_address;
-use crate::lift::{FuncIdx, InstIdx};
+use crate::lift::{Destination, FuncIdx, InstIdx, is_filler};
 
 /// Writes one variant of a function.
 pub struct FunctionWriter<'w, 'a> {
@@ -51,6 +51,28 @@ impl FunctionWriter<'_, '_> {
         if emitted && !verbatim {
             self.leave(f);
         }
+        if verbatim && self.may_lead_behind(f) {
+            self.emitter.stop();
+        }
+    }
+
+    /// Whether a section that stays as it is ends with a branch to the beginning of another
+    /// section, which may be right behind it when it is loaded. Kernels would take that target
+    /// for the end of a replacement, and not move it with the branch (`need_reloc`,
+    /// arch/x86/kernel/alternative.c). So something has to be between.
+    fn may_lead_behind(&self, f: FuncIdx) -> bool {
+        let lifted = self.emitter.lifted;
+        let last = lifted.function(f).insts.end - 1;
+        let Some(Destination::Inst(to)) = lifted.inst(InstIdx(last)).target else {
+            return false;
+        };
+        let all = |i: InstIdx| &lifted.sections[usize::from(lifted.inst(i).section.0)].insts;
+        let before = all(to).start..to.0;
+        all(InstIdx(last)).end == last + 1
+            && all(to) != all(InstIdx(last))
+            && before
+                .into_iter()
+                .all(|i| is_filler(&lifted.inst(InstIdx(i)).iced))
     }
 
     /// At an entry, copies the return address to the shadow. The variants of a function

@@ -44,6 +44,7 @@ use elf_loader::Object;
 use crate::analyse::class::SiteClass;
 use crate::analyse::codemap;
 use crate::analyse::flow::Hints;
+use crate::analyse::unread::Unread;
 use crate::decide::{Options, decide};
 use crate::encode::sites;
 use crate::explain::stats::Stats;
@@ -171,7 +172,8 @@ impl<'t> Source<'t> {
                 entered: reached.entered,
                 ..Hints::of_object(&lifted)
             };
-            codemap::entries(&lifted, &reached.switches)?;
+            // The text keeps all its tables.
+            codemap::entries(&lifted, &reached.switches, &Unread::default())?;
         }
         let decided = decide(&lifted, &reached, &BTreeSet::new(), options).map_err(located)?;
         let switches = &decided.analysis.switches;

@@ -27,7 +27,8 @@
 //! not at the site. This is equivalent under these rules:
 //!
 //! * it is one call or jump as above, or computes nothing from its own place: no
-//!   branch, nothing that the kernel takes for one, no operand relative to `%rip`;
+//!   branch, nothing that the kernel takes for one, no operand relative to `%rip`, except a
+//!   variable of the kernel's for each processor, which it moves;
 //! * it runs only at the site: nothing leads into it, it does not overlap
 //!   anything else that is replaced or copied, and no table names a place in it;
 //! * changes that other tables make in the site come before (`module_finalize` has the
@@ -38,14 +39,16 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use elf_loader::consts::R_X86_64_PC32;
 use elf_loader::special::{Entry, EntryData, SpecialKind};
 use elf_loader::{Place, SectionId};
 use iced_x86::{Code, Decoder, DecoderOptions, EncodingKind, FlowControl, Instruction, Mnemonic};
 
 use super::reader::{Reader, SectionPlace};
+use super::tables::Series;
 use super::{Patches, prefixes};
 use crate::findings::{Findings, ViolationCode};
-use crate::insn::{BranchTarget, CodeAt, Insn, Op, Routine};
+use crate::insn::{BranchTarget, CodeAt, Insn, Op, Origin, Routine};
 
 /// Most bytes of a site (`MAX_PATCH_LEN`, arch/x86/kernel/alternative.c).
 const LONGEST: u8 = 254;
@@ -56,6 +59,9 @@ const FEATURES: u16 = (23 + 2) * 32;
 const MOST: usize = 8;
 /// Fewest bytes of padding that a kernel writes over (`apply_alternatives` of Linux 5.10).
 const WRITTEN: u8 = 2;
+/// From which series on operands relative to `%rip` are taken to be moved with a replacement: the
+/// first whose modules were seen to need it.
+const MOVES_OPERANDS: Series = (6, 11);
 
 /// One entry: instructions of the site, of its replacement, and the one after the site.
 struct Alternative {
@@ -458,7 +464,28 @@ fn is_independent(reader: &Reader<'_, '_>, insn: &Insn) -> bool {
     );
     // To the decoder a hypercall is a call; its callee depends on no place.
     let stays = stays || matches!(decoded.mnemonic(), Mnemonic::Vmcall | Mnemonic::Vmmcall);
-    stays && !decoded.is_ip_rel_memory_operand() && !looks_like_a_branch(&decoded)
+    let operand = !decoded.is_ip_rel_memory_operand() || keeps_operand(reader, insn, bytes);
+    stays && operand && !looks_like_a_branch(&decoded)
+}
+
+//      sarq $5, %gs:pcpu_hot+X86_call_depth(%rip)      # CALL_DEPTH_ACCOUNT
+//
+/// Whether the kernel moves an operand relative to `%rip` with the replacement
+/// (`insn_rip_relative` in `__apply_relocation`, arch/x86/kernel/alternative.c). Modules of Linux
+/// 6.8 have no such operands (they are absolute there), those of 6.11 do. Only a `%gs:` operand
+/// counts, of a symbol of the kernel: no rule believes anything of where that is.
+fn keeps_operand(reader: &Reader<'_, '_>, insn: &Insn, bytes: &[u8]) -> bool {
+    let mut decoder = Decoder::new(64, bytes, DecoderOptions::NONE);
+    let decoded = decoder.decode();
+    let field = decoder.get_constant_offsets(&decoded).displacement_offset();
+    let mut relocations = reader.image.relocations(insn);
+    let (Some(r), None) = (relocations.next(), relocations.next()) else {
+        return false;
+    };
+    reader.series.is_some_and(|series| series >= MOVES_OPERANDS)
+        && insn.memory.origin == Origin::PerCpu
+        && (r.kind, r.offset) == (R_X86_64_PC32, u64::from(insn.at) + field as u64)
+        && reader.image.object.symbol(r.symbol).place == Place::Undefined
 }
 
 /// Whether the kernel would write a nop over an instruction that is none: Linux 6.3 to 6.18 ask for

@@ -9,6 +9,7 @@ use foldhash::HashMap;
 
 use super::places::{NewPlace, Offsets, Places};
 use super::unused::Unused;
+use crate::analyse::unread::Unread;
 use crate::lift::{CodeIdx, Lifted};
 use crate::refusal::{self, Refusal, RefusalCode};
 
@@ -53,12 +54,13 @@ pub fn plan(
         moves: Moves::default(),
         refusals: Vec::new(),
     };
+    let unread = Unread::find(places.lifted.object);
     for (n, section) in object.sections.iter_mut().enumerate() {
         let id = SectionId(n as u32);
         if mover.lifted.code_section(id).is_some() {
             continue;
         }
-        if describes_code(&section.name) {
+        if describes_code(&section.name) || unread.has(id) {
             empty(section);
         } else {
             mover.section(id, section);
