@@ -96,8 +96,8 @@ const PASSED_ON: [ViolationCode; 4] = [
 ];
 
 /// The verifier's result for twin's own output. The rewriter leaves it to the verifier
-/// whether a move of `rsp` in a module for a stock kernel can be followed, whether its tables
-/// are in order, and whether the code has become too long. What follows from these is not said;
+/// whether a move of `rsp` in a module for a stock kernel can be followed, whether it may write
+/// a return address, whether its tables are in order, and whether the code has become too long. What follows from these is not said;
 /// any other violation is a defect of twin.
 fn unproved(file: &str, contract: Contract, violations: Violations) -> Failure {
     let count = |code| violations.list.iter().filter(|v| v.code == code).count();
@@ -110,7 +110,8 @@ fn unproved(file: &str, contract: Contract, violations: Violations) -> Failure {
             refusals: vec![Refusal::of_object(RefusalCode::TooMany, reason)],
         };
     }
-    if violations.total == count(ViolationCode::StackPointer) {
+    let left = |code| is_left_to_the_proof(code, contract.target);
+    if violations.list.iter().all(|v| left(v.code)) && violations.total == violations.list.len() {
         let refused = violations.list.iter().map(unfollowed).collect();
         return Failure::Refused {
             file: file.to_owned(),
@@ -134,6 +135,16 @@ fn unproved(file: &str, contract: Contract, violations: Violations) -> Failure {
     }
 }
 
+/// Whether the rewriter leaves it to the verifier to look at this: what `rsp` is set to, and in a
+/// module for a stock kernel which words of the frame are written.
+fn is_left_to_the_proof(code: ViolationCode, target: Target) -> bool {
+    match code {
+        ViolationCode::StackPointer => true,
+        ViolationCode::ReturnSlot => target == Target::Linux,
+        _ => false,
+    }
+}
+
 /// What is not in order in a module, as a refusal.
 fn disordered(violation: &Violation) -> Refusal {
     let reason = format!(
@@ -148,9 +159,12 @@ fn disordered(violation: &Violation) -> Refusal {
     )
 }
 
-/// A move of `rsp` that the verifier cannot follow, as a refusal.
+/// A move of `rsp` that the verifier cannot follow, or a write over a return address, as a
+/// refusal.
 fn unfollowed(violation: &Violation) -> Refusal {
-    let reason = "the register or word that %rsp comes from cannot be followed to where the frame's address was put into it";
+    const RETURN: &str =
+        "it may write a return address, of its own function or of a caller in the module";
+    const MOVE: &str = "the register or word that %rsp comes from cannot be followed to where the frame's address was put into it";
     Refusal {
         function: violation.function.clone().unwrap_or_default(),
         function_offset: violation.function_offset,
@@ -159,7 +173,10 @@ fn unfollowed(violation: &Violation) -> Refusal {
             RefusalCode::StackPointer,
             &violation.section,
             violation.offset,
-            reason,
+            match violation.code {
+                ViolationCode::ReturnSlot => RETURN,
+                _ => MOVE,
+            },
         )
     }
 }

@@ -64,6 +64,31 @@ pub fn reg16(r: Reg) -> Register {
     Register::AX + u32::from(r.number())
 }
 
+/// Its lowest 8 bits.
+fn reg8(r: Reg) -> Register {
+    match u32::from(r.number()) {
+        n @ 0..4 => Register::AL + n,
+        n @ 4.. => Register::SPL + (n - 4),
+    }
+}
+
+/// Makes `to`, or the same part of it, each register operand that is `from`. Addresses and
+/// implicit operands stay.
+pub fn rename(iced: &mut Instruction, from: Reg, to: Reg) {
+    for n in 0..iced.op_count() {
+        let register = iced.op_register(n);
+        if iced.op_kind(n) == OpKind::Register && gpr(register) == Some(from) {
+            let part = match register.size() {
+                1 => reg8(to),
+                2 => reg16(to),
+                4 => reg32(to),
+                _ => reg64(to),
+            };
+            iced.set_op_register(n, part);
+        }
+    }
+}
+
 /// The register operands of an instruction, without registers in addresses and without
 /// implicit ones.
 pub fn register_operands(iced: &Instruction) -> impl Iterator<Item = Register> {

@@ -656,3 +656,78 @@ mov pointer(%rip), %rax
 ret
 .data
 pointer: .quad __put_user_8
+
+### a frame address taken back from the stack on one of two ways
+# accept
+# from: vmw_port_hb_in of Linux 6.14: inline assembly pushes rbp, uses it and pops it
+push %rbp
+mov %rsp, %rbp
+test %edi, %edi
+je 1f
+push %rbp
+mov %rsi, %rbp
+pop %rbp
+1:
+lea (%rbp), %rsp
+pop %rbp
+ret
+
+### another frame address taken back on one of two ways
+# refuse: P4-rsp
+push %rbp
+mov %rsp, %rbp
+test %edi, %edi
+je 1f
+lea -8(%rsp), %rax
+push %rax
+pop %rbp
+1:
+lea (%rbp), %rsp
+pop %rbp
+ret
+
+### a number taken back on one of two ways
+# refuse: P4-rsp
+push %rbp
+mov %rsp, %rbp
+test %edi, %edi
+je 1f
+push %rsi
+pop %rbp
+1:
+lea (%rbp), %rsp
+pop %rbp
+ret
+
+### an operand through what was taken back on one of two ways
+# refuse: P1-untranslated
+push %rbp
+mov %rsp, %rbp
+sub $8, %rsp
+test %edi, %edi
+je 1f
+push %rbp
+mov %rsi, %rbp
+pop %rbp
+1:
+movq $0, -8(%rbp)
+lea (%rbp), %rsp
+pop %rbp
+ret
+
+### an aligned frame address taken back on one of two ways
+# refuse: P4-rsp
+# from: the same distance, counted from the entry and from the aligned rsp
+push %rbp
+mov %rsp, %rbp
+mov %rsp, %rbx
+and $-32, %rsp
+test %edi, %edi
+je 1f
+lea -8(%rsp), %rax
+push %rax
+pop %rbx
+1:
+mov %rbx, %rsp
+pop %rbp
+ret

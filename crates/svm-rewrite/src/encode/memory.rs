@@ -1,7 +1,7 @@
 //! Loads, stores and read-modify-writes of one explicit operand; prefetches;
 //! `push` and `pop` of memory; `xlat`.
 
-use iced_x86::{Code, Register};
+use iced_x86::{Code, Instruction, Register};
 use liveness::Reg;
 
 use super::Emitter;
@@ -9,8 +9,8 @@ use crate::analyse::class::Space;
 use crate::asm::{Address, Operand, mr, rm, rr};
 use crate::lift::InstIdx;
 use crate::plan::InstPlan;
-use crate::plan::registers::moves_rsp;
-use crate::registers::{reg32, reg64};
+use crate::plan::registers::{loads_rsp, names_rsp_as_data};
+use crate::registers::{reg32, reg64, rename};
 
 impl Emitter<'_> {
     /// ```text
@@ -34,42 +34,53 @@ impl Emitter<'_> {
         let address = self.address(i, space, plan.scratch.spilled().len(), &roles);
         self.check(i, address, roles[0], &roles[1..]);
         self.restore_flags(plan);
-        let spilled = plan.scratch.spilled().len() as i64;
-        if spilled > 0 && moves_rsp(&self.lifted.inst(i).iced) {
-            self.move_rsp(
-                i,
-                plan,
-                roles[0],
-                roles[1],
-                self.skipped(plan) + 8 * spilled,
-            );
-            return;
+        let iced = &self.lifted.inst(i).iced;
+        match !plan.scratch.spilled().is_empty() && names_rsp_as_data(iced) {
+            true if loads_rsp(iced) => self.load_rsp(plan, roles[0]),
+            true => {
+                self.access_with_rsp(i, plan, roles[0], roles[1]);
+                self.close(plan);
+            }
+            false => {
+                self.access(i, roles[0]);
+                self.close(plan);
+            }
         }
-        self.access(i, roles[0]);
-        self.close(plan);
     }
 
-    /// A load or store of `rsp`, below which the sequence pushed. Code that loads it leaves
-    /// its frame, and its red zone with it:
+    /// Bytes between the original's `rsp` and `rsp` behind the spilled registers.
+    fn lowered(&self, plan: &InstPlan) -> i64 {
+        self.skipped(plan) + 8 * plan.scratch.spilled().len() as i64
+    }
+
+    /// An access that also reads `rsp`, below which the sequence pushed. `lea` changes no flag:
     ///
     /// ```text
-    ///     lea   pushed(%rsp), %t          mov   (%v), %v
-    ///     mov   %t, (%v)                  mov   %v, -16+pushed(%rsp)
-    ///     <close>                         <close>
-    ///                                     mov   -16(%rsp), %rsp
+    ///     lea   pushed(%rsp), %t
+    ///     op    %t, (%v)
     /// ```
-    fn move_rsp(&mut self, i: InstIdx, plan: &InstPlan, v: Reg, t: Reg, pushed: i64) {
+    fn access_with_rsp(&mut self, i: InstIdx, plan: &InstPlan, v: Reg, t: Reg) {
+        self.lea(&Operand::at(Reg::RSP, self.lowered(plan)), t);
+        let mut iced = self.lifted.inst(i).iced;
+        rename(&mut iced, Reg::RSP, t);
+        self.access_by(i, iced, &self.translated(v, 0));
+    }
+
+    /// A load of `rsp`, below which the sequence pushed. The code leaves its frame, and its red
+    /// zone with it:
+    ///
+    /// ```text
+    ///     mov   (%v), %v
+    ///     mov   %v, -16+pushed(%rsp)
+    ///     <close>
+    ///     mov   -16(%rsp), %rsp
+    /// ```
+    fn load_rsp(&mut self, plan: &InstPlan, v: Reg) {
         const SLOT: i64 = -16;
-        let word = Operand::at(v, 0);
-        if self.lifted.inst(i).iced.code() == Code::Mov_rm64_r64 {
-            self.lea(&Operand::at(Reg::RSP, pushed), t);
-            self.emit(&mr(Code::Mov_rm64_r64, word, reg64(t)));
-            return self.close(plan);
-        }
-        self.emit(&rm(Code::Mov_r64_rm64, reg64(v), word));
+        self.emit(&rm(Code::Mov_r64_rm64, reg64(v), Operand::at(v, 0)));
         self.emit(&mr(
             Code::Mov_rm64_r64,
-            Operand::at(Reg::RSP, SLOT + pushed),
+            Operand::at(Reg::RSP, SLOT + self.lowered(plan)),
             reg64(v),
         ));
         self.close(plan);
@@ -207,11 +218,18 @@ impl Emitter<'_> {
 
     /// The instruction itself with another memory operand.
     pub(super) fn access_at(&mut self, i: InstIdx, operand: &Operand) {
-        let inst = self.lifted.inst(i);
-        let mut iced = inst.iced;
+        self.access_by(i, self.lifted.inst(i).iced, operand);
+    }
+
+    /// The same, of an instruction that has other registers already.
+    fn access_by(&mut self, i: InstIdx, mut iced: Instruction, operand: &Operand) {
         operand.replace_in(&mut iced);
         self.note_lock(i);
-        let immediate = inst.immediate.map(|value| self.references.get(value));
+        let immediate = self
+            .lifted
+            .inst(i)
+            .immediate
+            .map(|value| self.references.get(value));
         let immediate = immediate.map(|reference| (reference.field, reference.referent));
         self.asm.inst_with(&iced, immediate);
     }

@@ -118,6 +118,17 @@ impl Facts {
         rsp.is_some_and(|rsp| ends_beyond_arguments(rsp, iced))
     }
 
+    /// Whether an operand in the frame, as far as its base tells, begins so far below `rsp` or
+    /// ends so far above the arguments that it is none of a function of the kernel.
+    pub fn is_far_from_frame(&self, iced: &Instruction) -> bool {
+        let place = self.frame.place(iced);
+        let below = |FramePlace(at): FramePlace| {
+            let rsp = self.frame.get(Register::RSP);
+            rsp.is_some_and(|rsp| at < rsp - stack::BELOW_RSP)
+        };
+        place.is_some_and(|place| below(place) || is_above_arguments(place, iced))
+    }
+
     /// Whether an operand is known to be in the frame. That does not follow from what a word
     /// of the frame holds: the word may be the head of a list, which others write.
     pub fn points_to_frame(&self, iced: &Instruction) -> bool {
@@ -260,10 +271,14 @@ impl Facts {
 /// Whether an operand `disp(%rsp)` ends above the arguments, `rsp` being so far from where
 /// it was at entry, or less if the stack was aligned.
 pub fn ends_beyond_arguments(rsp: i64, iced: &Instruction) -> bool {
+    is_above_arguments(FramePlace(rsp + Operand::of(iced).displacement), iced)
+}
+
+/// Whether an operand at a place of the frame ends above the arguments.
+fn is_above_arguments(FramePlace(at): FramePlace, iced: &Instruction) -> bool {
     // The largest alignment that [`Facts::padding`] knows.
     const PADDING: i64 = 128;
-    let end = rsp + Operand::of(iced).displacement + iced.memory_size().size() as i64;
-    end > RETURN_ADDRESS + KERNEL_ARGS - PADDING
+    at + iced.memory_size().size() as i64 > RETURN_ADDRESS + KERNEL_ARGS - PADDING
 }
 
 /// Where `and $-alignment,%rsp` takes `rsp`, both counted from its value at

@@ -55,7 +55,8 @@ pub fn translate_beyond_arguments(lifted: &Lifted<'_>, facts: &FactsBefore, clas
 }
 
 /// Operands `disp(%rbp)` where `rbp` is a frame pointer stay as they are in a
-/// module for a stock kernel, and `disp(%r10)` where a frame is realigned.
+/// module for a stock kernel, and `disp(%r10)` where a frame is realigned. Not those far from the
+/// frame, for the reason above.
 pub fn keep_frame_pointer(analysis: &Analysis<'_>, facts: &FactsBefore, classes: &mut [Class]) {
     let lifted = analysis.lifted;
     for (i, facts) in facts.all() {
@@ -65,7 +66,8 @@ pub fn keep_frame_pointer(analysis: &Analysis<'_>, facts: &FactsBefore, classes:
             class,
             Class::Memory(Space::Heap) | Class::PushMemory(Space::Heap)
         );
-        if heap && through_frame_pointer(inst) && facts.points_to_frame(&inst.iced) {
+        let near = facts.points_to_frame(&inst.iced) && !facts.is_far_from_frame(&inst.iced);
+        if heap && through_frame_pointer(inst) && near {
             *class = Class::Keep(Some(SiteClass::Stack));
         }
     }

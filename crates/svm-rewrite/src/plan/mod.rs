@@ -63,9 +63,9 @@ pub struct Rules {
     /// Whether calls and jumps out of the object go through a linker's veneer, which may
     /// overwrite `r10` and `r11` (psABI 3.2.1).
     pub has_veneers: bool,
-    /// Whether a sequence may push where the instruction loads or stores `rsp`: code keeps
-    /// nothing below `rsp` that a word could not take the place of there.
-    pub moves_rsp: bool,
+    /// Whether a sequence may push where the instruction loads `rsp`: code keeps nothing below
+    /// `rsp` that a word could not take the place of there.
+    pub loads_rsp: bool,
 }
 
 /// Makes plans for the instructions of one object.

@@ -98,6 +98,15 @@ impl Planner<'_> {
         Ok(())
     }
 
+    /// Whether the instruction has a sequence that pushes, although `rsp` is an operand. In a
+    /// window, `rsp` is on another stack than the data.
+    fn has_rsp_sequence(&self, i: InstIdx, class: Class) -> bool {
+        let loads = loads_rsp(&self.lifted.inst(i).iced);
+        let reads = !self.writes(i).intersects(LocSet::reg(Reg::RSP));
+        let accesses = matches!(class, Class::Memory(_)) && self.scheme.has_checks();
+        accesses && (reads || loads && self.rules.loads_rsp)
+    }
+
     /// Adds registers that are live, to be pushed before and popped after.
     fn spill(
         &self,
@@ -108,9 +117,7 @@ impl Planner<'_> {
         live: LocSet,
         plan: &mut InstPlan,
     ) -> Result<(), Refusal> {
-        let inst = self.lifted.inst(i);
-        let moves = self.rules.moves_rsp && moves_rsp(&inst.iced);
-        if names_rsp_as_data(&inst.iced) && !moves {
+        if names_rsp_as_data(&self.lifted.inst(i).iced) && !self.has_rsp_sequence(i, plan.class) {
             return Err(self.lifted.refusal(
                 refusal::RefusalCode::NoScratch,
                 i,
@@ -135,16 +142,14 @@ impl Planner<'_> {
     }
 }
 
-/// Whether this is `mov M,%rsp` or `mov %rsp,M`, which have a sequence that pushes.
-pub fn moves_rsp(iced: &Instruction) -> bool {
-    let rsp = |register| register == Register::RSP;
-    match iced.code() {
-        Code::Mov_r64_rm64 => rsp(iced.op0_register()) && iced.op1_kind() == OpKind::Memory,
-        Code::Mov_rm64_r64 => rsp(iced.op1_register()) && iced.op0_kind() == OpKind::Memory,
-        _ => false,
-    }
+/// Whether this is `mov M,%rsp`, which has a sequence that pushes.
+pub fn loads_rsp(iced: &Instruction) -> bool {
+    iced.code() == Code::Mov_r64_rm64
+        && iced.op0_register() == Register::RSP
+        && iced.op1_kind() == OpKind::Memory
 }
 
-fn names_rsp_as_data(iced: &Instruction) -> bool {
+/// Whether `rsp`, or a part of it, is an operand.
+pub fn names_rsp_as_data(iced: &Instruction) -> bool {
     register_operands(iced).any(|r| r.full_register() == Register::RSP)
 }

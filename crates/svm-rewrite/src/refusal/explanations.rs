@@ -70,6 +70,12 @@ pub(crate) fn explanation(code: RefusalCode) -> Explanation {
             "Build the module against one of these kernels. For another, add the layout to crates/elf-loader/src/special/layout.rs and the series to crates/svm-rewrite/src/targets/linux/series.rs; the sizes stand in the kernel's headers that the files cite.",
             Assembly("ret\n.section __jump_table,\"aw\"\n.long 0\n.text"),
         ),
+        RefusalCode::NamedMemory => (
+            "In a module for a stock kernel an operand names memory by a symbol, and the instruction may not reach it: it writes a constant; or the place is in code, in one of the kernel's tables, in a section that is not loaded, in per-CPU data without %gs, or far from its symbol.",
+            "Such an operand stays as it is, and so its place has to be right. A write to a constant is an error of the module: the kernel maps it read-only, and the original faults there.",
+            "Leave `const` out where the variable is written. Reach per-CPU data by %gs, and the kernel's tables not at all.",
+            Text("$ twin rewrite --target linux intel_oc_wdt.ko -o intel_oc_wdt.twin.ko"),
+        ),
         RefusalCode::Patched => (
             "A module for a stock kernel reaches memory through a register in a range that .altinstructions or .parainstructions lets the kernel replace, or in what it puts there.",
             "The kernel writes the replacement over the range byte for byte, so a translation in it would be cut off, and it must not become longer.",
@@ -130,10 +136,10 @@ pub(crate) fn explanation(code: RefusalCode) -> Explanation {
         ),
         RefusalCode::NoScratch => (
             "The sequence needs more registers than are dead or can be spilled at this place.",
-            "The instruction reads %rsp itself, or %r10 and %r11 are live over a call out of the object, so no register can be saved there without changing what the original computes.",
+            "A bit's offset is in %rsp itself, or %r10 and %r11 are live over a call out of the object, so no register can be saved there without changing what the original computes.",
             "Compile with optimisation (-O1 or more), which leaves registers dead; in assembly, split the instruction into a load, the operation and a store.",
             Assembly(
-                "mov %rsp,(%rdi)\npush %rax; push %rcx; push %rdx; push %rsi; push %rdi\npush %r8; push %r9; push %r10; push %r11\nadd $72,%rsp\nret",
+                "bts %rsp,(%rdi)\npush %rax; push %rcx; push %rdx; push %rsi; push %rdi\npush %r8; push %r9; push %r10; push %r11\nadd $72,%rsp\nret",
             ),
         ),
         RefusalCode::Direction => (

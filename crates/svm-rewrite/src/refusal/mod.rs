@@ -70,6 +70,9 @@ codes! {
     /// An instruction whose memory accesses cannot be translated.
     Unsupported = "unsupported",
         "compile this function without that instruction (-mno-sse -mno-avx for kernel code), or leave it to the VM instance";
+    /// An operand that names memory which the instruction may not reach so.
+    NamedMemory = "named-memory",
+        "name a variable of the module or of the kernel, and leave `const` out where it is written";
     /// An instruction of an extension that rewritten code does not use.
     Extension = "extension",
         "compile this function as the kernel compiles (-mno-80387 -mno-mmx -mno-avx512f, no intrinsics), or leave it to the VM instance";

@@ -183,6 +183,8 @@ fn height(form: Form) -> usize {
     match form {
         Form::Any => 0,
         Form::Translated(Some(_)) | Form::Count(_, Some(_)) => 2,
+        // What was loaded is below what is known.
+        Form::Stack(_) | Form::Aligned(_) => 2,
         _ => 1,
     }
 }

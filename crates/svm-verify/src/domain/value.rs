@@ -193,6 +193,8 @@ impl Form {
     fn join(self, other: Form) -> Form {
         match (self, other) {
             (a, b) if a == b => a,
+            // The same number; what was loaded serves for less.
+            (a, b) if a.loaded() == b.loaded() && a.trusted().in_frame() => a.loaded(),
             (Form::Translated(_), Form::Translated(_)) => Form::Translated(None),
             (Form::Count(..), Form::Count(..)) => {
                 let theirs = other.bounds();

@@ -44,7 +44,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
         table: Table::Absolute,
         reserved: LocSet::empty(),
         has_veneers: true,
-        moves_rsp: false,
+        loads_rsp: false,
     },
     code: encode::Rules {
         table: Table::Absolute,

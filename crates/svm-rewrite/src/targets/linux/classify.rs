@@ -5,7 +5,7 @@ use iced_x86::{Code, FlowControl, Instruction, Mnemonic, OpKind, Register};
 
 use liveness::Reg;
 
-use super::system;
+use super::{named, system};
 use crate::analyse::class::{Callee, Class, SiteClass, Space, StringOp};
 use crate::analyse::classify::prefix;
 use crate::analyse::classify::{
@@ -30,6 +30,9 @@ const DIFFERENCES: Differences = Differences {
 pub fn classify(question: &Question<'_>) -> Result<Class, Refused> {
     let inst = question.lifted.inst(question.inst);
     let iced = &inst.iced;
+    if question.kept != Some(Kept::Unused) {
+        named::refuse(question)?;
+    }
     let class = match question.kept {
         None => by_itself(question),
         Some(Kept::StaticBranch) => static_branch(inst),

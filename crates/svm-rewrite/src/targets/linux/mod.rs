@@ -6,6 +6,7 @@
 //! kept      which instructions must stay as the kernel's metadata names them
 //! system    which instructions it may have
 //! classify  the class of an instruction
+//! named     which memory operands may name
 //! operands  names for references in code
 //! places    where original places are now
 //! unused    alternatives that are left out
@@ -18,6 +19,7 @@
 mod classify;
 mod emit;
 mod kept;
+mod named;
 mod operands;
 mod orc;
 mod outside;
@@ -72,7 +74,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
         // Unwinding may need the caller's `rbp` at any place.
         reserved: LocSet::reg(Reg::RBP),
         has_veneers: false,
-        moves_rsp: false,
+        loads_rsp: false,
     },
     code: encode::Rules {
         table: Table::Absolute,

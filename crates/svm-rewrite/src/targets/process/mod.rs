@@ -52,7 +52,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
         table: Table::Relative,
         reserved: LocSet::reg(Reg::RBP),
         has_veneers: false,
-        moves_rsp: true,
+        loads_rsp: true,
     },
     code: encode::Rules {
         table: Table::Relative,
