@@ -129,7 +129,10 @@ fn by_itself(question: &Question<'_>) -> Result<Class, Refused> {
         }
     }
     refuse_segment(iced, class)?;
-    let class = unless_kept(class, iced);
+    let class = match class {
+        Class::Memory(Space::Global) if named::ends_behind_section(question) => class,
+        class => unless_kept(class, iced),
+    };
     Ok(unless_load(class, iced, question.survey, question.accesses))
 }
 
