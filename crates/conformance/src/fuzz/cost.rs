@@ -65,6 +65,8 @@ pub enum Unit {
     Entry(SpecialKind),
     /// The same, all about one instruction.
     SameEntry(SpecialKind),
+    /// A runtime constant, with a table of its own that nobody reads.
+    Constant,
     /// Some code.
     Program(Vec<u8>),
 }
@@ -94,7 +96,7 @@ impl Unit {
         ];
         all.extend(TABLES.map(Entry));
         all.extend(TABLES.map(SameEntry));
-        all.push(Above);
+        all.extend([Above, Constant]);
         all
     }
 
@@ -103,6 +105,10 @@ impl Unit {
         const NOP5: [u8; 5] = [0x0f, 0x1f, 0x44, 0, 0];
         match self {
             Unit::Branch => vec![0x74, 0x00],
+            // movabs $0x0123456789abcdef,%rax
+            Unit::Constant => {
+                [&[0x48, 0xb8][..], &0x0123_4567_89ab_cdef_u64.to_le_bytes()].concat()
+            }
             Unit::Load => vec![0x48, 0x8b, 0x47, 0x08],
             Unit::Loop => vec![0x48, 0x8b, 0x07, 0x74, 0xfb],
             Unit::ToTheEnd => {
@@ -314,6 +320,7 @@ pub fn object(unit: &Unit, units: usize) -> Object<'static> {
                 refer(&mut object, TEXT, at + 1, R_X86_64_PLT32, id, -4);
             }
             Unit::Relocation => refer(&mut object, DATA, 0, R_X86_64_64, TEXT_START, 0),
+            Unit::Constant => constant(&mut object, i, at + 2),
             Unit::Entry(kind) => entry(&mut object, *kind, at, at),
             Unit::SameEntry(kind) => entry(&mut object, *kind, 0, at),
             _ => {}
@@ -392,6 +399,17 @@ fn own_sections(object: &mut Object<'static>, i: usize, code: &[u8]) {
     s.size = size;
     object.symbols.push(s);
     refer(object, data, 0, R_X86_64_64, id, 0);
+}
+
+/// A table with the place of one immediate.
+fn constant(object: &mut Object<'static>, i: usize, immediate: u64) {
+    let table = SectionId(object.sections.len() as u32);
+    let name = format!("runtime_ptr_{i}");
+    object
+        .sections
+        .push(Section::with_data(name, SHF_ALLOC, 4, vec![0; 4]));
+    let addend = immediate as i64;
+    refer(object, table, 0, R_X86_64_PC32, TEXT_START, addend);
 }
 
 /// An entry of a table about the instruction at `site`, leading to the one at `target`.

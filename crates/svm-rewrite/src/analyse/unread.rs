@@ -16,7 +16,7 @@
 
 use elf_loader::consts::{R_X86_64_PC32, SHF_ALLOC, SHT_PROGBITS, STT_SECTION};
 use elf_loader::{Object, Place, Section, SectionId, SymbolId};
-use foldhash::HashSet;
+use foldhash::{HashMap, HashSet};
 
 /// What the names of these tables begin with; the rest is the constant's.
 const NAMES: [&str; 2] = ["runtime_ptr_", "runtime_shift_"];
@@ -31,8 +31,14 @@ impl Unread {
     /// Finds them. A table of another form, or that something refers to, is none of them.
     pub fn find(object: &Object<'_>) -> Unread {
         let named = object.sections().filter(|(_, s)| is_named(&s.name));
-        let unread = named.filter(|(id, s)| has_form(object, s) && !is_referred_to(object, *id));
-        Unread(unread.map(|(id, _)| id).collect())
+        let formed = named.filter(|(_, s)| has_form(object, s));
+        let mut unread: HashSet<SectionId> = formed.map(|(id, _)| id).collect();
+        if !unread.is_empty() {
+            for id in referred_to(object, &unread) {
+                unread.remove(&id);
+            }
+        }
+        Unread(unread)
     }
 
     /// Whether a section is one of them.
@@ -60,11 +66,19 @@ fn has_form(object: &Object<'_>, section: &Section<'_>) -> bool {
         && section.relocations.iter().all(is_entry)
 }
 
-/// Whether a symbol is in a section, or a relocation names the section itself.
-fn is_referred_to(object: &Object<'_>, id: SectionId) -> bool {
-    let inside = object.symbols().filter(|(_, s)| s.place == Place::In(id));
-    let (whole, others): (Vec<_>, Vec<_>) = inside.partition(|(_, s)| s.kind == STT_SECTION);
-    let whole: HashSet<SymbolId> = whole.into_iter().map(|(id, _)| id).collect();
-    let all = object.sections().flat_map(|(_, s)| &s.relocations);
-    !others.is_empty() || all.into_iter().any(|r| whole.contains(&r.symbol))
+/// Those of some sections that a symbol is in, or that a relocation names.
+fn referred_to(object: &Object<'_>, tables: &HashSet<SectionId>) -> Vec<SectionId> {
+    let mut found = Vec::new();
+    let mut whole: HashMap<SymbolId, SectionId> = HashMap::default();
+    for (symbol, s) in object.symbols() {
+        match s.place {
+            Place::In(id) if !tables.contains(&id) => {}
+            Place::In(id) if s.kind == STT_SECTION => _ = whole.insert(symbol, id),
+            Place::In(id) => found.push(id),
+            Place::Undefined | Place::Common | Place::Absolute => {}
+        }
+    }
+    let relocations = object.sections().flat_map(|(_, s)| &s.relocations);
+    found.extend(relocations.filter_map(|r| whole.get(&r.symbol)));
+    found
 }
