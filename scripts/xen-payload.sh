@@ -47,7 +47,7 @@ make -s -C "$root/runtime" xen xen-test
 
 id=$(build_id "$xen/xen")
 table=$root/target/xen-tables/$id.table
-[ -e "$table" ] || sh "$root/scripts/xen-table.sh" "$xen/xen.deb"
+! older "$table" "$root/crates/xen-table/src" || sh "$root/scripts/xen-table.sh" "$xen/xen.deb"
 [ -e "$table" ] || die "no table of the hypervisor $id: remove $xen and run make xen again"
 
 ln -sf "$twin" "$payload/twin"

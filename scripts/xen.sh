@@ -18,10 +18,14 @@
 #   save       a guest is saved and restored in its transfers
 #   command    the same as attach by `twin xen`: refusals, undone attachments, guests, back
 #   upcalls    driver code calls dom0's kernel; a dom0 that does not answer
+#   processors offline and online again while the driver is in Xen; it needs two
+#   stuck      a card that completes nothing any more: a detachment that dom0 gives up, then a
+#              forced one
+#   pvh        guests with hardware paging
 #   sample     attach in short: one guest, one wild pointer in mid-transfer
 #   count      instructions a packet, by dom0 and by the driver inside Xen; one processor
-# Without arguments: each but the last five with one processor and with two; campaign,
-# large, save and count.
+# Without arguments: each but the last eight with one processor and with two; processors, stuck and
+# pvh with two; campaign, large, save and count.
 #
 # Needs target/stock, target/xen (scripts/xen-packages.sh, xen-modules.sh, xen-payload.sh, and
 # xen-install.sh for `command`) and, without privileges, QEMU and busybox (scripts/setup.sh). For
@@ -186,7 +190,7 @@ prepare() {
     cp "$parts/dom0-$1.sh" "$2/dom0/scenario.sh"
     case $1 in
     baseline) ;;
-    attach | again | busy | changes | large | save | sample | count | upcalls)
+    attach | again | busy | changes | large | save | sample | count | upcalls | processors | stuck | pvh)
         add_modules "$2/dom0"
         add_payload "$2" platform
         ;;
@@ -210,7 +214,7 @@ boot() (
     sum=$(sha256sum <data | cut -d ' ' -f 1)
     words="twin.sum=$sum twin.rounds=$rounds twin.faults=${TWIN_XEN_FAULTS:-500} twin.patience=$patience twin.guest_memory=$((guests > 3 ? 224 : 256)) twin.guest_cpus=$(($2 - 1)) twin.frames=$frames twin.guests=$guests"
     # shellcheck disable=SC2046
-    timeout -k 5 "$limit" qemu-system-x86_64 -accel tcg -cpu qemu64,+bmi1,+bmi2 -smp "$2" \
+    timeout -k 5 "$limit" qemu-system-x86_64 -accel tcg -cpu "$processor_model" -smp "$2" \
         -m $((guests > 3 ? 3072 : 2048)) -nodefaults -no-reboot -display none \
         -chardev pipe,id=monitor,path=monitor -mon chardev=monitor,mode=readline \
         -serial file:console.log -serial file:results.log \
@@ -261,9 +265,12 @@ scenario() {
     [ "$processors" != "$1" ] || processors=1
     [ -e "$parts/dom0-$name.sh" ] && [ "$name" != common ] && [ "$name" != init ] ||
         die "no scenario $name: there is $(scenarios_of)"
-    case $processors in [1-4]) ;; *) die "$1: 1 to 4 processors" ;; esac
+    case $processors in [1-8]) ;; *) die "$1: 1 to 8 processors" ;; esac
     mib=${TWIN_XEN_MIB:-8} rounds=2
     [ "$name" != large ] || mib=${TWIN_XEN_MIB:-64} rounds=1
+    # Guests with hardware paging need SVM, which the emulator has.
+    processor_model=qemu64,+bmi1,+bmi2
+    [ "$name" != pvh ] || processor_model=$processor_model,+svm,+npt
     run=$xen/run/$name-$processors
     [ "$guest" = "$xen_release" ] || run=$run-$guest
     echo "xen: $name, $processors processor(s), $mib MiB; $(cat "$xen/VERSION"), dom0's kernel $release, guests' ${guest_modules##*/}"
@@ -276,7 +283,7 @@ scenario() {
 }
 
 scenarios_of() {
-    echo baseline modules attach again command faults retype busy changes upcalls campaign large save sample count
+    echo baseline modules attach again command faults retype busy changes upcalls processors stuck pvh campaign large save sample count
 }
 
 main() {
@@ -297,7 +304,7 @@ main() {
         for name in baseline modules attach again command faults retype busy changes upcalls; do
             set -- "$@" "$name:1" "$name:2"
         done
-        set -- "$@" campaign:1 large:1 large:2 save:1 count:1
+        set -- "$@" processors:2 stuck:2 pvh:2 campaign:1 large:1 large:2 save:1 count:1
     fi
     for one; do
         scenario "$one"

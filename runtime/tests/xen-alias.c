@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Which of dom0's page tables the window shows, while dom0 changes them: platform/xen/alias.c.
+ * Which of dom0's page tables the window shows, while dom0 changes them, and who is in dom0's
+ * dirty mask: platform/xen/alias.c.
  * Machine memory is this program's, at its own addresses; a frame's struct page_info is its
  * number.
  */
@@ -9,6 +10,8 @@
 
 #include "../platform/xen/platform.h"
 #include "test.h"
+
+#include "../platform/xen/alias.c"
 
 /* ---- What stands for Xen ----------------------------------------------------------------- */
 
@@ -21,7 +24,14 @@ const uint64_t twin_value_page_info_type_info = 0;
 const uint64_t twin_value_frame_table = 0;
 const uint64_t twin_value_directmap = 0;
 
-static uint64_t mask, domain[2] = { 0, (uint64_t)&mask }, vcpu[2];
+const uint64_t twin_value_vcpu_domain = 0;
+
+static uint64_t mask[MASK_WORDS], domain[2] = { 0, (uint64_t)mask }, vcpu[2];
+/* What each processor has loaded: a virtual processor of dom0's, or another one. */
+static uint64_t dom0s[2] = { (uint64_t)domain }, others[2];
+enum { PROCESSORS = 80 };
+char per_cpu__curr_vcpu[PROCESSORS * sizeof(uint64_t)] __attribute__((aligned(8)));
+unsigned long __per_cpu_offset[PROCESSORS];
 
 uint64_t idle_pg_table[512];
 unsigned long max_page;
@@ -210,12 +220,82 @@ static void dom0_changes_its_tables_meanwhile(void)
 	show(enter_others);
 }
 
+/* ---- The dirty mask ---------------------------------------------------------------------- */
+
+static bool is_in_mask(uint32_t processor)
+{
+	return mask[processor >> 6] >> (processor & 63) & 1;
+}
+
+/* What Xen's context switch does. */
+static void load(uint32_t processor, uint64_t *what)
+{
+	const uint64_t bit = 1ull << (processor & 63);
+
+	memcpy(per_cpu__curr_vcpu + processor * sizeof(what), &what, sizeof(what));
+	if (what == dom0s)
+		mask[processor >> 6] |= bit;
+	else
+		mask[processor >> 6] &= ~bit;
+}
+
+static void start_processors(void)
+{
+	uint32_t i;
+
+	memset(mask, 0, sizeof(mask));
+	for (i = 0; i < PROCESSORS; i++) {
+		__per_cpu_offset[i] = i * sizeof(uint64_t);
+		load(i, others);
+	}
+}
+
+/*
+ * Xen clears a bit where a virtual processor of dom0's leaves. One that was set here, where none
+ * ever was, it does not: when that processor is offline, Xen looks for its data, and ends.
+ */
+static void processors_leave_the_mask_when_the_window_goes(void)
+{
+	start_processors();
+	load(2, dom0s);
+	join_dirty_mask(0);
+	join_dirty_mask(2);
+	join_dirty_mask(70);
+	CHECK(is_in_mask(0) && is_in_mask(2) && is_in_mask(70));
+	xen_alias_remove();
+	CHECK(!is_in_mask(0) && is_in_mask(2) && !is_in_mask(70));
+	/* What is Xen's is left to Xen. */
+	load(2, others);
+	CHECK(!is_in_mask(2));
+}
+
+/* dom0 came to a processor that had joined, or went from it. */
+static void a_processor_of_dom0s_stays_in_the_mask(void)
+{
+	start_processors();
+	join_dirty_mask(0);
+	load(0, dom0s);
+	load(1, dom0s);
+	join_dirty_mask(1);
+	load(1, others);
+	join_dirty_mask(1);
+	xen_alias_remove();
+	CHECK(is_in_mask(0) && !is_in_mask(1));
+	/* Nobody has joined since. */
+	load(0, others);
+	load(0, dom0s);
+	xen_alias_remove();
+	CHECK(is_in_mask(0));
+}
+
 /* ---- Xen's stack, at the end of which it finds this processor --------------------------------- */
 
 static void on_stack(void)
 {
 	RUN(the_window_shows_what_is_held);
 	RUN(dom0_changes_its_tables_meanwhile);
+	RUN(processors_leave_the_mask_when_the_window_goes);
+	RUN(a_processor_of_dom0s_stays_in_the_mask);
 }
 
 int main(void)

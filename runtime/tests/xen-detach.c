@@ -48,19 +48,41 @@ int xen_alias_plan(const struct twin_xen_attach *attach)
 	return 0;
 }
 
+static bool kept, one_goes, no_window;
+static uint32_t windows;
+
+bool xen_processors_keep(void)
+{
+	CHECK(!kept);
+	kept = !one_goes;
+	return kept;
+}
+
+void xen_processors_release(void)
+{
+	CHECK(kept);
+	/* Their blocks are gone. */
+	CHECK_EQUAL(windows, 0);
+	kept = false;
+}
+
 int xen_alias_install(void)
 {
-	return 0;
+	CHECK(kept);
+	windows += !no_window;
+	return no_window ? -XEN_EBUSY : 0;
 }
+
+static bool no_instance, no_packets;
 
 int xen_instance_create(void)
 {
-	return 0;
+	return no_instance ? -XEN_EINVAL : 0;
 }
 
 int xen_transmit_create(void)
 {
-	return 0;
+	return no_packets ? -XEN_ENOMEM : 0;
 }
 
 void xen_interrupt_start(uint32_t home)
@@ -83,6 +105,7 @@ void xen_transmit_destroy(void)
 
 void xen_alias_remove(void)
 {
+	windows--;
 }
 
 void xen_interrupt_stop(void)
@@ -111,6 +134,8 @@ static void begin(void)
 	start();
 	fill_frame(60);
 	in_flight = ends = 0;
+	kept = true;
+	windows = 1;
 	is_idle = true;
 	is_dead = false;
 }
@@ -138,7 +163,9 @@ static void is_detached(bool stopped)
 	CHECK_EQUAL(xen_detach_begin(stopped), 0);
 	CHECK_EQUAL(ends, 3);
 	CHECK_EQUAL(xen_attach_begin(&device), -XEN_EBUSY);
+	CHECK(kept);
 	CHECK_EQUAL(xen_detach_finish(), 0);
+	CHECK(!kept);
 	CHECK(!xen_occupied());
 	CHECK_EQUAL(xen_detach_begin(stopped), -XEN_ENOENT);
 }
@@ -317,6 +344,31 @@ static void nothing_changes_without_the_lock(void)
 	CHECK_EQUAL(sent_count, 1);
 }
 
+/* ---- Attachments that fail -------------------------------------------------------------- */
+
+/* The first half asks the machine for CR4, which no process may. */
+static void fails(bool *reason, long error)
+{
+	*reason = true;
+	CHECK_EQUAL(xen_attach_finish(), error);
+	*reason = false;
+	CHECK(!xen_occupied());
+	CHECK(!kept);
+	CHECK_EQUAL(windows, 0);
+}
+
+static void an_attachment_that_fails_keeps_no_processor(void)
+{
+	begin();
+	is_detached(false);
+	xen_device.given.interrupt = 1;
+	fails(&one_goes, -XEN_EBUSY);
+	CHECK(xen_reason[0]);
+	fails(&no_window, -XEN_EBUSY);
+	fails(&no_instance, -XEN_EINVAL);
+	fails(&no_packets, -XEN_ENOMEM);
+}
+
 int main(void)
 {
 	RUN(a_quiet_driver_is_given_back);
@@ -329,5 +381,6 @@ int main(void)
 	RUN(a_paced_guest_is_looked_at_afterwards);
 	RUN(guests_hear_during_a_hold);
 	RUN(nothing_changes_without_the_lock);
+	RUN(an_attachment_that_fails_keeps_no_processor);
 	return test_summary();
 }

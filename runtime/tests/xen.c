@@ -689,6 +689,24 @@ static void a_kick_is_not_lost(void)
 	xen_unlock();
 }
 
+/* A processor that came later may not run the driver: what it would lose there are the packets. */
+static void a_kick_on_a_new_processor_is_the_tasklets(void)
+{
+	start();
+	fill_frame(100);
+	put_tx(0, (struct netif_tx_request){ .reference = 0, .size = 100 });
+	requested = 0;
+	came_later = true;
+	CHECK(kick(0));
+	CHECK_EQUAL(sent_count, 0);
+	CHECK_EQUAL(requested, 1);
+	CHECK(xen_trylock());
+	xen_unlock();
+	came_later = false;
+	xen_vif_service();
+	CHECK_EQUAL(sent_count, 1);
+}
+
 /* ---- The clock ------------------------------------------------------------------ */
 
 static void a_turn_that_does_not_end_is_seen(void)
@@ -739,6 +757,7 @@ int main(void)
 	RUN(a_domain_is_kept_until_it_is_disconnected);
 	RUN(rings_go_on_after_a_reconnection);
 	RUN(a_kick_is_not_lost);
+	RUN(a_kick_on_a_new_processor_is_the_tasklets);
 	RUN(a_turn_that_does_not_end_is_seen);
 	return test_summary();
 }

@@ -281,6 +281,14 @@ void xen_service_request(void)
 	requested++;
 }
 
+/* Whether this processor came after the device was attached. */
+static bool came_later;
+
+bool xen_block_here(void)
+{
+	return !came_later;
+}
+
 int twin_original_evtchn_send(struct domain *domain, unsigned int port)
 {
 	CHECK(domain == hardware_domain);

@@ -4,14 +4,17 @@
 # What xl runs for guests' interfaces.
 vif_script=vif-script
 
+# What guests are: pv, or pvh.
+guest_type=pv
+
 # More lines of a guest's configuration.
 guest_options=
 
-# guest_config N [ROLE]: a PV guest named guestN, and what it does (guest-init).
+# guest_config N [ROLE]: a guest named guestN, and what it does (guest-init).
 guest_config() {
     cat >"/tmp/guest$1.cfg" <<CFG
 name = "guest$1"
-type = "pv"
+type = "$guest_type"
 kernel = "/boot/vmlinux"
 ramdisk = "/boot/guest.cpio"
 extra = "console=hvc0 panic=-1 quiet twin.address=10.0.2.$((14 + $1)) twin.sum=$(option sum) twin.rounds=$(option rounds) twin.patience=$(option patience) twin.role=${2-host}"

@@ -17,8 +17,6 @@ twin_abi::listed! {
         Build => "xen-build",
         /// The processor lacks an instruction.
         Processor => "xen-processor",
-        /// There are more processors than the platform has room for.
-        Processors => "xen-processors",
         /// There is memory that the card may not reach.
         Memory => "xen-memory",
         /// Xen uses CET.
@@ -102,12 +100,6 @@ fn text(code: XenCode) -> Text {
             "The scheme `window` cuts addresses with `pext`.",
             "Use a machine with BMI2: Intel since Haswell, AMD since Excavator.",
             "$ grep -c bmi2 /proc/cpuinfo\n0",
-        ),
-        XenCode::Processors => (
-            "A processor is online whose number is above 3.",
-            "The hot routines have pools and stacks for four.",
-            "Start Xen with `maxcpus=4`.",
-            "$ xl info | grep max_cpu_id\nmax_cpu_id             : 15",
         ),
         XenCode::Memory => (
             "The machine has memory above 4 GiB.",

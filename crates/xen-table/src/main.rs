@@ -26,12 +26,13 @@ use image::Image;
 use symbols::Symbols;
 
 /// Functions that a runtime may replace.
-const REPLACEABLE: [&str; 5] = [
+const REPLACEABLE: [&str; 6] = [
     "search_exception_table",
     "do_double_fault",
     "send_guest_pirq",
     "evtchn_send",
     "do_hypfs_op",
+    "cpu_down",
 ];
 
 fn main() -> ExitCode {

@@ -91,6 +91,13 @@ do_hypfs_op:
         push    %r14
         push    %r13
         ret
+cpu_down:
+        endbr64
+        push    %r12
+        push    %rbp
+        push    %rbx
+        sub     $16, %rsp
+        ret
 __init_begin:
         ud2
 __init_end:
@@ -222,7 +229,8 @@ head search_exception_table 4154554889f5
 head do_double_fault f30f1efa4154bd60e00000
 head send_guest_pirq 4889fa4885f6
 head evtchn_send 8b87dc000000
-head do_hypfs_op 415741564155";
+head do_hypfs_op 415741564155
+head cpu_down f30f1efa415455534883ec10";
     let lines: Vec<&str> = lines
         .into_iter()
         .filter(|line| !line.starts_with("init"))

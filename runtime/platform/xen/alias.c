@@ -19,7 +19,8 @@
  *		from there to the last one: it leaves the mask only with a context switch,
  *		which loads CR3, and entries of the window are not global
  *   removal	entries first, everywhere, then a flush on all processors, then the
- *		references
+ *		references. Processors leave the mask that are in it for this alone: Xen
+ *		reads data of each that is there, which a processor that is offline has not
  *
  * Every top-level table has the entries: new ones copy them from Xen's own table
  * (idle_pg_table); those that exist are found by their frames' type while all processors
@@ -28,6 +29,9 @@
  */
 #include "platform.h"
 #include "slots.h"
+
+/* No build has more than 4,095 processors. */
+#define MASK_WORDS 64u
 
 /* Kept for as long as the window is there. */
 #define HELD_LIMIT (XEN_WINDOW_SLOTS + 2)
@@ -38,6 +42,7 @@ static struct {
 	struct page_info *held[HELD_LIMIT];
 	uint32_t held_count;
 	const uint64_t *top;	/* the table that dom0 attached with */
+	uint64_t joined[MASK_WORDS];	/* processors that were put into dom0's dirty mask here */
 } alias;
 
 struct xen_seen xen_seen[TWIN_XEN_CPUS] __attribute__((aligned(64)));
@@ -70,6 +75,60 @@ static uint64_t read_once(const uint64_t *table, uint32_t index)
 static uint64_t entry_of(uint64_t frame_address)
 {
 	return frame_address | XEN_PAGE_TABLE | XEN_PAGE_NX;
+}
+
+/* ---- dom0's dirty mask ------------------------------------------------------------------ */
+
+#ifdef TWIN_XEN_TEST
+/* tests/xen-faults/retype.c: the fault that a test must find. */
+bool xen_test_stays_out(uint64_t *mask, uint64_t bit);
+#else
+static inline bool xen_test_stays_out(uint64_t *mask, uint64_t bit)
+{
+	(void)mask;
+	(void)bit;
+	return false;
+}
+#endif
+
+/* A set bit is dom0's flushes coming here. */
+static void join_dirty_mask(uint32_t processor)
+{
+	uint64_t *mask = dirty_mask() + (processor >> 6);
+	const uint64_t bit = 1ull << (processor & 63);
+
+	if (xen_test_stays_out(mask, bit))
+		return;
+	if (__atomic_load_n(mask, __ATOMIC_RELAXED) & bit)
+		return;
+	__atomic_fetch_or(&alias.joined[processor >> 6 & (MASK_WORDS - 1)], bit, __ATOMIC_RELAXED);
+	__atomic_fetch_or(mask, bit, __ATOMIC_SEQ_CST);
+	xen_count(&xen_counts.dirty);
+}
+
+/* Whether Xen has the processor in the mask itself: it has loaded a virtual processor of dom0's,
+ * also if it is idle since (domain.c, __context_switch). */
+static bool is_xens(uint32_t processor)
+{
+	return xen_domain_of(xen_loaded(processor)) == hardware_domain;
+}
+
+/* With all processors stopped: none is between joining the mask and its last access, and no context
+ * switch is half done. Those that have joined are online, since none goes (hotplug.c). */
+static void leave_dirty_mask(void)
+{
+	uint32_t word;
+	uint64_t left;
+
+	for (word = 0; word < MASK_WORDS; word++) {
+		for (left = alias.joined[word]; left; left &= left - 1) {
+			const uint64_t bit = left & -left;
+
+			if (!is_xens(word << 6 | __builtin_ctzll(bit)))
+				__atomic_fetch_and(&dirty_mask()[word], ~bit, __ATOMIC_SEQ_CST);
+		}
+		alias.joined[word] = 0;
+	}
 }
 
 /* ---- Every top-level table ------------------------------------------------ */
@@ -106,6 +165,7 @@ static int write_all(void *unused)
 	(void)unused;
 	for (frame = 0; frame < TWIN_XEN_CPUS; frame++)
 		xen_seen[frame].root = 0;
+	leave_dirty_mask();
 	write_entries(idle_pg_table);
 	for (frame = 0; frame < max_page; frame++)
 		if (is_top_table(frame))
@@ -283,32 +343,6 @@ void xen_alias_remove(void)
 }
 
 /* ---- Before a use -------------------------------------------------------------- */
-
-#ifdef TWIN_XEN_TEST
-/* tests/xen-faults/retype.c: the fault that a test must find. */
-bool xen_test_stays_out(uint64_t *mask, uint64_t bit);
-#else
-static inline bool xen_test_stays_out(uint64_t *mask, uint64_t bit)
-{
-	(void)mask;
-	(void)bit;
-	return false;
-}
-#endif
-
-/* A set bit is dom0's flushes coming here. */
-static void join_dirty_mask(uint32_t processor)
-{
-	uint64_t *mask = dirty_mask() + (processor >> 6);
-	const uint64_t bit = 1ull << (processor & 63);
-
-	if (xen_test_stays_out(mask, bit))
-		return;
-	if (__atomic_load_n(mask, __ATOMIC_RELAXED) & bit)
-		return;
-	__atomic_fetch_or(mask, bit, __ATOMIC_SEQ_CST);
-	xen_count(&xen_counts.dirty);
-}
 
 static bool is_up_to_date(const uint64_t *table)
 {

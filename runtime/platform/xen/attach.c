@@ -9,13 +9,14 @@
  *                                     packets on their way are waited for, and nothing is
  *                                     taken from guests meanwhile: dom0 tries again
  *                                     guests are disconnected
- *   (6) attached = 1                  attached = 0: faults, events, interrupts go by
- *   (5) tasklet, pace, clock          pace, tasklet killed; clock off
- *   (4) transmit buffers              freed
- *   (3) handler, by the codemap
- *   (2) instance
- *   (1) window, blocks, references    entries, flush, references: all processors were stopped,
+ *   (7) attached = 1                  attached = 0: faults, events, interrupts go by
+ *   (6) tasklet, pace, clock          pace, tasklet killed; clock off
+ *   (5) transmit buffers              freed
+ *   (4) handler, by the codemap
+ *   (3) instance
+ *   (2) window, blocks, references    entries, flush, references: all processors were stopped,
  *                                     so a swallowed interrupt is known, and ended
+ *   (1) processors stay online        they may go
  *
  * Only then may the payload be reverted (payload.c).
  */
@@ -81,8 +82,6 @@ static const char *machine_fault(void)
 		return "CET is on: start Xen with cet=no";
 	if (max_page > 1ull << (32 - TWIN_PAGE_SHIFT))
 		return "the machine has memory above 4 GiB, which the card may not reach";
-	if (cpu_online_map[0] >> TWIN_XEN_CPUS)
-		return "a processor is online with a number above 3: start Xen with maxcpus=4";
 	return NULL;
 }
 
@@ -133,19 +132,36 @@ long xen_attach_begin(const struct twin_xen_attach *given)
 	return xen_alias_plan(given);
 }
 
+/* Steps 1 to 5, all or none. */
+static int prepare(void)
+{
+	int status;
+
+	if (!xen_processors_keep())
+		return xen_refuse(-XEN_EBUSY, "a processor is going offline: try again");
+	/* It was to be one that gets a block, and has gone since. */
+	if (xen_processor() >= TWIN_XEN_CPUS)
+		status = xen_refuse(-XEN_EBUSY, "a processor went offline: try again");
+	else
+		status = xen_alias_install();
+	if (!status) {
+		status = prepare_driver();
+		if (!status)
+			status = prepare_packets();
+		if (status)
+			xen_alias_remove();
+	}
+	if (status)
+		xen_processors_release();
+	return status;
+}
+
 long xen_attach_finish(void)
 {
-	int status = xen_alias_install();
+	const int status = prepare();
 
 	if (status)
 		return status;
-	status = prepare_driver();
-	if (!status)
-		status = prepare_packets();
-	if (status) {
-		xen_alias_remove();
-		return status;
-	}
 	xen_interrupt_start(xen_processor());
 	xen_pace_start(xen_processor());
 	xen_upcall_start(xen_processor());
@@ -212,6 +228,7 @@ long xen_detach_finish(void)
 	xen_transmit_destroy();
 	xen_alias_remove();
 	xen_interrupt_give_back();
+	xen_processors_release();
 	half = false;
 	printk(XEN_INFO "twin: detached\n");
 	return 0;

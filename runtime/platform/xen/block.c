@@ -29,7 +29,8 @@ _Static_assert(TWIN_STACK_BLOCK % XEN_STACK_SIZE == 0 &&
 	       "rsp | 0x7fff is the block's end wherever rsp is on the stack");
 _Static_assert(TWIN_STACK_HOST + TWIN_PAGE_SIZE == TWIN_STACK_BLOCK, "Xen's page is the last");
 
-/* Xen's stacks, by processor; NULL for one that is not there. */
+/* Xen's stacks, by processor. That of one that is online stays: it does not go (hotplug.c). One
+ * that is offline may have none, or get another. */
 extern char *stack_base[];
 
 static struct {
@@ -79,9 +80,6 @@ static bool map_block(uint64_t *control, uint64_t *data, uint32_t processor)
 	const uint32_t first = (XEN_BLOCK(processor) >> TWIN_PAGE_SHIFT) % XEN_SLOTS;
 	uint32_t i;
 
-	if (!stack_base[processor])
-		return true;
-
 	for (i = TWIN_STACK_LOW; i < TWIN_STACK_HIGH; i += TWIN_PAGE_SIZE) {
 		const uint32_t index = first + i / TWIN_PAGE_SIZE;
 
@@ -128,27 +126,31 @@ static bool open_block(uint32_t processor)
 		return false;
 	cpu->gs_base = xen_device.given.gs_base[processor];
 	xen_seen[processor].cpu = cpu;
-	xen_seen[processor].entries = 0;
 	return true;
 }
 
 int xen_blocks_create(uint32_t count, uint64_t *slot)
 {
+	/* Looked at once: another may come meanwhile, and has no block. */
+	const uint64_t online = __atomic_load_n(&cpu_online_map[0], __ATOMIC_ACQUIRE);
 	uint64_t entry = 0;
 	uint64_t *control = make_control(&entry), *data = make_data(slot);
 	bool made = control && data;
 	uint32_t i;
 
 	for (i = 0; made && i < count; i++)
-		made = map_block(control, data, i);
+		if (online >> i & 1)
+			made = map_block(control, data, i);
 	if (!made) {
 		xen_blocks_free();
 		return -XEN_ENOMEM;
 	}
 	__atomic_store_n(blocks_entry(), entry, __ATOMIC_RELEASE);
-	for (i = 0; i < count; i++)
-		if (stack_base[i] && !open_block(i))
+	for (i = 0; i < count; i++) {
+		xen_seen[i].entries = 0;
+		if (online >> i & 1 && !open_block(i))
 			return -XEN_EINVAL;
+	}
 	return 0;
 }
 
@@ -165,6 +167,14 @@ void xen_blocks_free(void)
 {
 	while (blocks.count)
 		free_xenheap_pages(blocks.pages[--blocks.count], 0);
+}
+
+bool xen_block_here(void)
+{
+	const uint32_t processor = xen_processor();
+
+	return processor < TWIN_XEN_CPUS &&
+	       __atomic_load_n(&xen_seen[processor].cpu, __ATOMIC_RELAXED);
 }
 
 struct twin_cpu *xen_block_of(uint64_t rsp)

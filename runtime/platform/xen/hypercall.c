@@ -49,10 +49,12 @@ static long finish_detach(void *unused)
 	return result;
 }
 
-/* Its result is the hypercall's. */
+/* Its result is the hypercall's. The processor that attaches is the driver's home
+ * (interrupt.c), so it is one of those that have a block. */
 static long go_on(long (*half)(void *))
 {
-	const long error = continue_hypercall_on_cpu(xen_processor(), half, NULL);
+	const uint32_t here = xen_processor();
+	const long error = continue_hypercall_on_cpu(here < TWIN_XEN_CPUS ? here : 0, half, NULL);
 
 	going_on = !error;
 	return error;

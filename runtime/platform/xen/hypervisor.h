@@ -114,6 +114,15 @@ static inline void xen_interrupts_restore(uint64_t flags)
 	__asm__ volatile("pushq %0; popfq" ::"r"(flags) : "memory", "cc");
 }
 
+extern char per_cpu__curr_vcpu[];
+extern unsigned long __per_cpu_offset[];
+
+/* The virtual processor whose state a processor, which is online, has loaded. */
+static inline struct vcpu *xen_loaded(uint32_t processor)
+{
+	return *(struct vcpu **)(per_cpu__curr_vcpu + __per_cpu_offset[processor]);
+}
+
 /* ---- Memory ---------------------------------------------------------------- */
 
 #define XEN_PAGE_PRESENT	(1ull << 0)
@@ -257,5 +266,6 @@ long twin_original_search_exception_table(struct xen_registers *registers, uint6
 void twin_original_do_double_fault(struct xen_registers *registers);
 void twin_original_send_guest_pirq(struct domain *domain, struct pirq *pirq);
 int twin_original_evtchn_send(struct domain *domain, unsigned int port);
+int twin_original_cpu_down(unsigned int processor);
 
 #endif /* TWIN_XEN_HYPERVISOR_H */

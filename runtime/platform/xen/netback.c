@@ -454,7 +454,8 @@ void xen_vif_service(void)
 
 void xen_vif_try(void)
 {
-	if (!xen_trylock()) {
+	/* Not every processor runs driver code (hotplug.c). */
+	if (!xen_block_here() || !xen_trylock()) {
 		xen_service_request();
 		return;
 	}

@@ -111,7 +111,7 @@ const uint32_t *xen_alias_slots(void);
  * written by their own processor alone. */
 struct xen_seen {
 	uint64_t root;		/* CR3 of a top table that has the window; 0: none is known */
-	struct twin_cpu *cpu;	/* of its block, or NULL: it was not there at attach */
+	struct twin_cpu *cpu;	/* of its block, or NULL: it was offline at attach */
 	uint64_t turn;		/* odd while driver code runs (clock.c) */
 	uint64_t entries;	/* into driver code, as the core counts them, since attach */
 	uint64_t unused[4];	/* a cache line each */
@@ -149,8 +149,9 @@ uint64_t xen_alias_walk(uint64_t address);
 
 /* ---- block.c: stacks --------------------------------------------------------- */
 
-/* Map blocks for `count` processors, and give the entry of the top table for residue 0,
- * which leads to their data stacks. 0 or -errno. [idle] */
+/* Map blocks for those of the first `count` processors that are online, of which none goes
+ * (hotplug.c), and give the entry of the top table for residue 0, which leads to their data
+ * stacks. 0 or -errno. [idle] */
 int xen_blocks_create(uint32_t count, uint64_t *slot);
 /* Take them away; when all processors have been flushed, free them. No processor is on
  * one, and no top table leads to the data stacks. [idle] */
@@ -161,6 +162,9 @@ static inline struct twin_cpu *xen_block_context(uint32_t processor)
 {
 	return (struct twin_cpu *)(XEN_BLOCK(processor) + TWIN_STACK_CONTEXT);
 }
+/* Whether this processor has one: its number is below TWIN_XEN_CPUS, it was online at attach, and
+ * the driver waits for nothing. [any] */
+bool xen_block_here(void);
 /* The context of the block that rsp points into, or NULL. [any] */
 struct twin_cpu *xen_block_of(uint64_t rsp);
 
@@ -324,6 +328,12 @@ void xen_vif_publish(void);
 void xen_pace_start(uint32_t home);	/* [idle] */
 void xen_pace_stop(void);		/* [dom0], not served, and not attached any more */
 void xen_vif_status(struct twin_xen_status *status);
+
+/* ---- hotplug.c ----------------------------------------------------------------------- */
+
+/* No processor goes offline until it is released. False: one is on its way, and may go. [idle] */
+bool xen_processors_keep(void);
+void xen_processors_release(void);					/* [idle] */
 
 /* ---- fault.c, hypercall.c, payload.c ---------------------------------------------------- */
 

@@ -5,8 +5,6 @@ use super::{Check, Row};
 use crate::code::XenCode;
 use crate::facts::Facts;
 
-/// The processors that the platform has room for, `TWIN_XEN_CPUS`.
-const PROCESSORS: u64 = 4;
 /// A machine with so many MiB has some above 4 GiB, since not all below are memory.
 const TOO_MUCH: u64 = 4096;
 /// One with so few has none there: the hole for devices begins above.
@@ -27,23 +25,6 @@ pub fn processor(facts: &Facts) -> Check {
 
 fn number(facts: &Facts, name: &str) -> Option<u64> {
     facts.xl.as_ref().ok()?.number(name)
-}
-
-pub fn processors(facts: &Facts) -> Check {
-    let row = Row(
-        XenCode::Processors,
-        "processors",
-        "none with a number above 3",
-    );
-    let remedy = "start Xen with maxcpus=4";
-    match number(facts, "max_cpu_id") {
-        Some(last) => row.judge(
-            last < PROCESSORS,
-            format!("the last one is number {last}"),
-            remedy,
-        ),
-        None => row.check(Unknown, "`xl info` does not show max_cpu_id", remedy),
-    }
 }
 
 /// Xen's own limit, if it was started with one of 4 GiB or less (`mem=`).

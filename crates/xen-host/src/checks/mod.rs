@@ -1,8 +1,8 @@
 //! Whether a driver can run inside this Xen: every condition by itself, as data.
 //!
-//! A condition that cannot be known from dom0 is [`Verdict::Unknown`]. There are three, the
-//! processors' number, the memory and CET, and the platform judges each again before Xen
-//! applies anything (`runtime/platform/xen/attach.c`, `machine_fault`).
+//! A condition that cannot be known from dom0 is [`Verdict::Unknown`]. There are two, the
+//! memory and CET, and the platform judges both again before Xen applies anything
+//! (`runtime/platform/xen/attach.c`, `machine_fault`).
 
 mod installed;
 mod interface;
@@ -71,7 +71,6 @@ pub fn checks(facts: &Facts) -> Vec<Check> {
         xen::tools(facts),
         xen::build(facts),
         machine::processor(facts),
-        machine::processors(facts),
         machine::memory(facts),
         machine::cet(facts),
         installed::platform(facts),

@@ -76,8 +76,8 @@ fn all_hold() {
     let made = usual();
     let checks = judged(&made, Some("eth0"));
     assert_eq!(others(&checks), []);
-    assert_eq!(checks.len(), 16);
-    assert_eq!(judged(&made, None).len(), 15);
+    assert_eq!(checks.len(), 15);
+    assert_eq!(judged(&made, None).len(), 14);
 }
 
 #[test]
@@ -119,11 +119,6 @@ fn without_xenfs_the_features_say_that_it_is_dom0() {
 fn the_machine() {
     let cpuinfo = "flags : fpu bmi1\n";
     fails("xen-processor", "no BMI2", text("proc/cpuinfo", cpuinfo));
-    fails(
-        "xen-processors",
-        "maxcpus=4",
-        xl_info("max_cpu_id             : 3", "max_cpu_id : 4"),
-    );
     fails("xen-memory", "mem=4G", xl_info("2047", "4096"));
     let log = "(XEN) Xen version 4.17\n(XEN) Enabling Supervisor Shadow Stacks\n";
     fails("xen-cet", "cet=no", text("state/xl-dmesg", log));
@@ -133,12 +128,6 @@ fn the_machine() {
 fn what_dom0_cannot_know_is_left_to_xen() {
     let unknown = Verdict::Unknown;
     is("xen-memory", unknown, "3500 MiB", xl_info("2047", "3500"));
-    is(
-        "xen-processors",
-        unknown,
-        "maxcpus",
-        xl_info("max_cpu_id", "other"),
-    );
     is(
         "xen-memory",
         unknown,

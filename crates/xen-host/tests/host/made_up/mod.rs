@@ -76,7 +76,7 @@ attach | restart) cp "$ROOT/state/status-attached" "$ROOT/sys/kernel/twin/status
 detach) cp "$ROOT/state/status-idle" "$ROOT/sys/kernel/twin/status" ;;
 esac"#;
 
-const XL_INFO: &str = "nr_cpus                : 4\nmax_cpu_id             : 3\n\
+const XL_INFO: &str = "nr_cpus                : 16\nmax_cpu_id             : 15\n\
     total_memory           : 2047\nxen_version            : 4.17.7\n\
     xen_commandline        : dom0_mem=1024M,max:1024M\n\
     build_id               : 151b373fd64b321593bf987fd923cd10dabadac4\n";
