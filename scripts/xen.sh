@@ -22,10 +22,11 @@
 #   stuck      a card that completes nothing any more: a detachment that dom0 gives up, then a
 #              forced one
 #   pvh        guests with hardware paging
+#   down       the card removed, dom0 put to sleep, and shut down, in a guest's transfers
 #   sample     attach in short: one guest, one wild pointer in mid-transfer
 #   count      instructions a packet, by dom0 and by the driver inside Xen; one processor
-# Without arguments: each but the last eight with one processor and with two; processors, stuck and
-# pvh with two; campaign, large, save and count.
+# Without arguments: each but the last nine with one processor and with two; processors, stuck, pvh
+# and down with two; campaign, large, save and count.
 #
 # Needs target/stock, target/xen (scripts/xen-packages.sh, xen-modules.sh, xen-payload.sh, and
 # xen-install.sh for `command`) and, without privileges, QEMU and busybox (scripts/setup.sh). For
@@ -36,6 +37,9 @@
 # and the status is 0 only if every scenario came to its end and no step failed.
 #
 #   TWIN_XEN_RELEASE  of Debian, which Xen and dom0 are of: bookworm (default) or trixie
+#   TWIN_XEN_DOM0   how many processors dom0 has, in words for Xen's command line (default: one, the
+#                   first, of its own)
+#   TWIN_XEN_GUEST_CPUS  processors that guests run on, in words for xl (default: the last one)
 #   TWIN_XEN_GUEST  release of the guests' kernel (default: the same)
 #   TWIN_XEN_MIB    MiB that a guest moves each way, twice over one connection (default 8); in
 #                   large once, and 64
@@ -52,6 +56,7 @@ parts=$root/scripts/xen
 guest=${TWIN_XEN_GUEST:-$xen_release}
 limit=${TWIN_XEN_LIMIT:-1800}
 patience=${TWIN_XEN_PATIENCE:-1}
+dom0_processors=${TWIN_XEN_DOM0:-dom0_max_vcpus=1 dom0_vcpus_pin}
 frames=${TWIN_XEN_FRAMES:-2000}
 guests=${TWIN_XEN_GUESTS:-1}
 
@@ -190,7 +195,7 @@ prepare() {
     cp "$parts/dom0-$1.sh" "$2/dom0/scenario.sh"
     case $1 in
     baseline) ;;
-    attach | again | busy | changes | large | save | sample | count | upcalls | processors | stuck | pvh)
+    attach | again | busy | changes | large | save | sample | count | upcalls | processors | stuck | pvh | down)
         add_modules "$2/dom0"
         add_payload "$2" platform
         ;;
@@ -212,7 +217,7 @@ boot() (
     cd "$1"
     mkfifo monitor.in monitor.out
     sum=$(sha256sum <data | cut -d ' ' -f 1)
-    words="twin.sum=$sum twin.rounds=$rounds twin.faults=${TWIN_XEN_FAULTS:-500} twin.patience=$patience twin.guest_memory=$((guests > 3 ? 224 : 256)) twin.guest_cpus=$(($2 - 1)) twin.frames=$frames twin.guests=$guests"
+    words="twin.sum=$sum twin.rounds=$rounds twin.faults=${TWIN_XEN_FAULTS:-500} twin.patience=$patience twin.guest_memory=$((guests > 3 ? 224 : 256)) twin.guest_cpus=${TWIN_XEN_GUEST_CPUS:-$(($2 - 1))} twin.frames=$frames twin.guests=$guests"
     # shellcheck disable=SC2046
     timeout -k 5 "$limit" qemu-system-x86_64 -accel tcg -cpu "$processor_model" -smp "$2" \
         -m $((guests > 3 ? 3072 : 2048)) -nodefaults -no-reboot -display none \
@@ -222,7 +227,7 @@ boot() (
         -device e1000,netdev=network,id=card \
         $(cat options 2>/dev/null) \
         -kernel "$xen/xen" \
-        -append "console=com1 com1=115200,8n1 dom0_mem=1024M,max:1024M dom0_max_vcpus=1 dom0_vcpus_pin loglvl=all guest_loglvl=all" \
+        -append "console=com1 com1=115200,8n1 dom0_mem=1024M,max:1024M $dom0_processors loglvl=all guest_loglvl=all" \
         -initrd "$xen/vmlinux console=hvc0 panic=-1 $words,dom0.cpio" \
         </dev/null >qemu.log 2>&1
 )
@@ -252,6 +257,15 @@ judge() {
         echo "  FAIL  $1: the lines above are in results.log"
         bad=$((bad + 1))
     fi
+    # What is said when no script runs any more.
+    while read -r _ words; do
+        grep -qaF "$words" "$2/console.log" || {
+            echo "  FAIL  $1: $2/console.log has no line: $words"
+            bad=$((bad + 1))
+        }
+    done <<END
+$(grep '^@console ' "$lines" || true)
+END
     # Xen's own complaints, whatever the scripts think.
     if grep -aE 'Panic on CPU|\(XEN\) Xen (BUG|WARN)|kernel BUG at|Oops:' "$2/console.log" 2>/dev/null; then
         echo "  FAIL  $1: the lines above are in console.log"
@@ -283,7 +297,7 @@ scenario() {
 }
 
 scenarios_of() {
-    echo baseline modules attach again command faults retype busy changes upcalls processors stuck pvh campaign large save sample count
+    echo baseline modules attach again command faults retype busy changes upcalls processors stuck pvh down campaign large save sample count
 }
 
 main() {
@@ -304,7 +318,7 @@ main() {
         for name in baseline modules attach again command faults retype busy changes upcalls; do
             set -- "$@" "$name:1" "$name:2"
         done
-        set -- "$@" processors:2 stuck:2 pvh:2 campaign:1 large:1 large:2 save:1 count:1
+        set -- "$@" processors:2 stuck:2 pvh:2 down:2 campaign:1 large:1 large:2 save:1 count:1
     fi
     for one; do
         scenario "$one"

@@ -10,12 +10,17 @@
  *   restart   detach and attach: after an abort
  *
  * An interface that somebody else closes is detached first: closing would take the
- * interrupt from Xen. Such an interface is not opened again.
+ * interrupt from Xen. Such an interface is not opened again. So it is before the card's driver
+ * is unbound, and before the kernel goes down: both free the rings, as closing does. The kernel
+ * does not go to sleep meanwhile.
  */
 #include "dom0.h"
 #include <linux/delay.h>
 #include <linux/module.h>
+#include <linux/pci.h>
+#include <linux/reboot.h>
 #include <linux/rtnetlink.h>
+#include <linux/suspend.h>
 #include <xen/interface/xen.h>
 #include <asm/xen/hypercall.h>
 #include <xen/interface/memory.h>
@@ -29,8 +34,10 @@
 static const struct twin_hot *hot;
 static struct twin_card card;
 static bool attached;
-/* detach() itself closes the interface. */
+/* close_and_put_back() closes the interface. */
 static bool closing;
+/* The kernel is about to sleep, or sleeps. */
+static bool sleeping;
 
 /* ---- The hot routines ---- */
 
@@ -227,6 +234,8 @@ int twin_attach(const char *name)
 	int error;
 
 	ASSERT_RTNL();
+	if (sleeping)
+		return -EBUSY;
 	if (attached || !hot) {
 		TWIN_LOG(err, "%s", attached ? "there is an attached interface" : "twin_hot.ko is not loaded");
 		return attached ? -EBUSY : -ENODEV;
@@ -305,7 +314,7 @@ static int take_back(u32 tries, bool must)
 	if (error == -EAGAIN && must) {
 		TWIN_LOG(warn, "%s does not come to rest, and is stopped", card.netdev->name);
 		twin_card_stop(&card);
-		error = tell_xen_detach(tries, true);
+		error = tell_xen_detach(TWIN_CLOSED_TRIES, true);
 	}
 	if (error) {
 		TWIN_LOG(err, "Xen does not give %s back: %d", card.netdev->name, error);
@@ -325,6 +334,14 @@ static void put_back(void)
 	unprepare();
 }
 
+static void close_and_put_back(void)
+{
+	closing = true;
+	dev_close(card.netdev);
+	closing = false;
+	put_back();
+}
+
 static int detach(char *name, bool must)
 {
 	struct net_device *dev = card.netdev;
@@ -338,10 +355,7 @@ static int detach(char *name, bool must)
 	if (error)
 		return error;
 	dev_hold(dev);
-	closing = true;
-	dev_close(dev);
-	closing = false;
-	put_back();
+	close_and_put_back();
 	error = dev_open(dev, NULL);
 	dev_put(dev);
 	TWIN_LOG(info, "%s is dom0's again: %d", name, error);
@@ -389,13 +403,94 @@ static int notified(struct notifier_block *block, unsigned long event, void *dat
 
 static struct notifier_block notifier = { .notifier_call = notified };
 
+/* ---- The card, or the kernel, goes away ---- */
+
+/* The interface stays closed. */
+static void let_go(const char *reason)
+{
+	ASSERT_RTNL();
+	if (!attached || take_back(TWIN_CLOSED_TRIES, true))
+		return;
+	TWIN_LOG(info, "%s: %s is detached", reason, card.netdev->name);
+	close_and_put_back();
+}
+
+/* Before the driver removes the card, of which it stops half before the interface is closed
+ * (drivers/base/dd.c, __device_release_driver). */
+static int unbinding(struct notifier_block *block, unsigned long event, void *data)
+{
+	if (event != BUS_NOTIFY_UNBIND_DRIVER)
+		return NOTIFY_DONE;
+	rtnl_lock();
+	if (attached && &card.pci->dev == data)
+		let_go("the card's driver is unbound");
+	rtnl_unlock();
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block unbind_notifier = { .notifier_call = unbinding };
+
+/* Before devices are shut down (kernel/reboot.c). */
+static int going_down(struct notifier_block *block, unsigned long event, void *data)
+{
+	rtnl_lock();
+	let_go("the kernel goes down");
+	rtnl_unlock();
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block down_notifier = { .notifier_call = going_down };
+
+/* Before anything is frozen (Documentation/driver-api/pm/notifiers.rst). dom0's instance would
+ * stop the card and free its rings. */
+static int going_to_sleep(struct notifier_block *block, unsigned long event, void *data)
+{
+	bool refused;
+
+	rtnl_lock();
+	sleeping = event == PM_SUSPEND_PREPARE || event == PM_HIBERNATION_PREPARE;
+	refused = sleeping && attached;
+	if (refused) {
+		sleeping = false;
+		TWIN_LOG(err, "%s is driven inside Xen: detach it before the machine sleeps",
+			 card.netdev->name);
+	}
+	rtnl_unlock();
+	return refused ? notifier_from_errno(-EBUSY) : NOTIFY_DONE;
+}
+
+static struct notifier_block sleep_notifier = { .notifier_call = going_to_sleep };
+
+/* ---- The module ---- */
+
 int twin_attach_init(void)
 {
-	return register_netdevice_notifier(&notifier);
+	int error = register_netdevice_notifier(&notifier);
+
+	if (error)
+		return error;
+	error = bus_register_notifier(&pci_bus_type, &unbind_notifier);
+	if (error)
+		goto no_bus;
+	error = register_pm_notifier(&sleep_notifier);
+	if (error)
+		goto no_sleep;
+	error = register_reboot_notifier(&down_notifier);
+	if (!error)
+		return 0;
+	unregister_pm_notifier(&sleep_notifier);
+no_sleep:
+	bus_unregister_notifier(&pci_bus_type, &unbind_notifier);
+no_bus:
+	unregister_netdevice_notifier(&notifier);
+	return error;
 }
 
 void twin_attach_exit(void)
 {
+	unregister_reboot_notifier(&down_notifier);
+	unregister_pm_notifier(&sleep_notifier);
+	bus_unregister_notifier(&pci_bus_type, &unbind_notifier);
 	unregister_netdevice_notifier(&notifier);
 	twin_percpu_destroy();
 }

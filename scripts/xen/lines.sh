@@ -4,6 +4,7 @@
 #   @ok STEP TEXT        a step succeeded
 #   @fail STEP TEXT      it did not
 #   @value NAME NUMBER   a figure
+#   @console TEXT        Xen's console must have this text in the end
 #   @done                the script came to its end
 #
 # dom0 writes them to its second serial port, a guest to its console, of which dom0 passes
