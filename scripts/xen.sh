@@ -22,11 +22,12 @@
 #   stuck      a card that completes nothing any more: a detachment that dom0 gives up, then a
 #              forced one
 #   pvh        guests with hardware paging
+#   two        more cards of the driver, dom0's own, and one on the same interrupt line
 #   down       the card removed, dom0 put to sleep, and shut down, in a guest's transfers
 #   sample     attach in short: one guest, one wild pointer in mid-transfer
 #   count      instructions a packet, by dom0 and by the driver inside Xen; one processor
-# Without arguments: each but the last nine with one processor and with two; processors, stuck, pvh
-# and down with two; campaign, large, save and count.
+# Without arguments: each but the last ten with one processor and with two; processors, stuck, pvh,
+# two and down with two; campaign, large, save and count.
 #
 # Needs target/stock, target/xen (scripts/xen-packages.sh, xen-modules.sh, xen-payload.sh, and
 # xen-install.sh for `command`) and, without privileges, QEMU and busybox (scripts/setup.sh). For
@@ -181,6 +182,13 @@ RUN
     chmod +x "$1/bin/twin"
 }
 
+# More cards, each on a network of its own: one on the interrupt line of the first, whose slot is 2 (QEMU
+# gives lines to slots by turns), and one that is not.
+cards() {
+    echo "-netdev user,id=same,net=10.0.3.0/24 -device e1000,netdev=same,addr=6" \
+        "-netdev user,id=own,net=10.0.4.0/24 -device e1000,netdev=own,addr=8"
+}
+
 # prepare SCENARIO FOLDER: everything that QEMU and the host's end need.
 prepare() {
     rm -rf "$2"
@@ -189,13 +197,14 @@ prepare() {
     cp "$parts/peer.sh" "$2/"
     guest_system "$2/guest"
     [ "$1" != count ] || add_counting "$2"
+    [ "$1" != two ] || cards >"$2/options"
     dom0_system "$2/dom0"
     archive "$2/guest" >"$2/dom0/boot/guest.cpio"
     ln "$guest_xen/vmlinux" "$2/dom0/boot/vmlinux"
     cp "$parts/dom0-$1.sh" "$2/dom0/scenario.sh"
     case $1 in
     baseline) ;;
-    attach | again | busy | changes | large | save | sample | count | upcalls | processors | stuck | pvh | down)
+    attach | again | busy | changes | large | save | sample | count | upcalls | processors | stuck | pvh | down | two)
         add_modules "$2/dom0"
         add_payload "$2" platform
         ;;
@@ -224,7 +233,7 @@ boot() (
         -chardev pipe,id=monitor,path=monitor -mon chardev=monitor,mode=readline \
         -serial file:console.log -serial file:results.log \
         -netdev "user,id=network,guestfwd=tcp:10.0.2.100:7001-cmd:sh peer.sh down,guestfwd=tcp:10.0.2.100:7002-cmd:sh peer.sh up,guestfwd=tcp:10.0.2.100:7003-cmd:sh peer.sh payload,guestfwd=tcp:10.0.2.100:7004-cmd:sh peer.sh frames,guestfwd=tcp:10.0.2.100:7006-cmd:sh peer.sh link" \
-        -device e1000,netdev=network,id=card \
+        -device e1000,netdev=network,id=card,addr=2 \
         $(cat options 2>/dev/null) \
         -kernel "$xen/xen" \
         -append "console=com1 com1=115200,8n1 dom0_mem=1024M,max:1024M $dom0_processors loglvl=all guest_loglvl=all" \
@@ -297,7 +306,7 @@ scenario() {
 }
 
 scenarios_of() {
-    echo baseline modules attach again command faults retype busy changes upcalls processors stuck pvh down campaign large save sample count
+    echo baseline modules attach again command faults retype busy changes upcalls processors stuck pvh two down campaign large save sample count
 }
 
 main() {
@@ -318,7 +327,7 @@ main() {
         for name in baseline modules attach again command faults retype busy changes upcalls; do
             set -- "$@" "$name:1" "$name:2"
         done
-        set -- "$@" processors:2 stuck:2 pvh:2 down:2 campaign:1 large:1 large:2 save:1 count:1
+        set -- "$@" processors:2 stuck:2 pvh:2 two:2 down:2 campaign:1 large:1 large:2 save:1 count:1
     fi
     for one; do
         scenario "$one"

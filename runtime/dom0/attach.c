@@ -322,6 +322,7 @@ static int take_back(u32 tries, bool must)
 		return error;
 	}
 	attached = false;
+	twin_card_share_interrupt(&card);
 	recover_all();
 	return 0;
 }

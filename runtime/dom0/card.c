@@ -45,29 +45,64 @@ struct descriptor {
 
 /* ---- Finding ---- */
 
-/* The handler that the card's driver requested the interrupt with. */
-static int find_interrupt(struct twin_card *card, const struct module *driver)
+static struct irq_desc *line_of(const struct twin_card *card)
 {
 	struct irq_data *data = irq_get_irq_data(card->pci->irq);
-	struct irqaction *action;
 
-	if (!data)
+	return data ? irq_data_to_desc(data) : NULL;
+}
+
+/*
+ * The handler that the card's driver requested the interrupt with. While the driver is in Xen the
+ * line is the card's alone, because all its interrupts go there: nobody else has requested it,
+ * and nobody may (kernel/irq/manage.c, __setup_irq, wants IRQF_SHARED of all). -EBUSY: somebody
+ * has.
+ */
+static int claim_interrupt(struct twin_card *card, const struct module *driver)
+{
+	struct irq_desc *line = line_of(card);
+	struct irqaction *action;
+	unsigned long flags;
+	int error = -ENOENT;
+
+	if (!line)
 		return -ENOENT;
-	for (action = irq_data_to_desc(data)->action; action; action = action->next) {
-		if (!within_module((unsigned long)action->handler, driver))
-			continue;
+	raw_spin_lock_irqsave(&line->lock, flags);
+	action = line->action;
+	if (action && action->next) {
+		error = -EBUSY;
+	} else if (action && within_module((unsigned long)action->handler, driver)) {
 		card->interrupt = action->handler;
 		card->interrupt_cookie = action->dev_id;
-		card->pirq = xen_pirq_from_irq(card->pci->irq);
-		return card->pirq > 0 ? 0 : -ENOENT;
+		card->shared = action->flags & IRQF_SHARED;
+		action->flags &= ~IRQF_SHARED;
+		error = 0;
 	}
-	return -ENOENT;
+	raw_spin_unlock_irqrestore(&line->lock, flags);
+	card->pirq = xen_pirq_from_irq(card->pci->irq);
+	return error ? error : card->pirq > 0 ? 0 : -ENOENT;
+}
+
+/* Before the driver frees it, which is when the interface is closed; once more is nothing. */
+void twin_card_share_interrupt(struct twin_card *card)
+{
+	struct irq_desc *line = line_of(card);
+	unsigned long flags;
+
+	if (!line || !card->shared)
+		return;
+	raw_spin_lock_irqsave(&line->lock, flags);
+	if (line->action && line->action->dev_id == card->interrupt_cookie)
+		line->action->flags |= card->shared;
+	raw_spin_unlock_irqrestore(&line->lock, flags);
+	card->shared = 0;
 }
 
 static int fill_card(struct twin_card *card)
 {
 	struct net_device *dev = card->netdev;
 	struct device_driver *driver = dev->dev.parent ? dev->dev.parent->driver : NULL;
+	int error;
 
 	if (!driver || !dev_is_pci(dev->dev.parent) || strcmp(driver->name, "e1000") || !driver->owner) {
 		TWIN_LOG(err, "%s is not a card of the driver e1000", dev->name);
@@ -84,9 +119,11 @@ static int fill_card(struct twin_card *card)
 	}
 	card->pci = to_pci_dev(dev->dev.parent);
 	card->napi = list_first_entry(&dev->napi_list, struct napi_struct, dev_list);
-	if (find_interrupt(card, driver->owner)) {
-		TWIN_LOG(err, "%s has no interrupt of Xen's that e1000 handles", dev->name);
-		return -ENODEV;
+	error = claim_interrupt(card, driver->owner);
+	if (error) {
+		TWIN_LOG(err, "%s %s", dev->name, error == -EBUSY ? "shares its interrupt with another device" :
+			 "has no interrupt of Xen's that e1000 handles");
+		return error;
 	}
 	card->registers = ioremap(pci_resource_start(card->pci, 0), pci_resource_len(card->pci, 0));
 	return card->registers ? 0 : -ENOMEM;
@@ -111,6 +148,8 @@ int twin_card_find(const char *name, struct twin_card *card)
 
 void twin_card_put(struct twin_card *card)
 {
+	if (card->pci)
+		twin_card_share_interrupt(card);
 	if (card->registers)
 		iounmap(card->registers);
 	dev_put(card->netdev);

@@ -78,6 +78,7 @@ struct twin_card {
 	irq_handler_t interrupt;
 	void *interrupt_cookie;
 	int pirq;
+	unsigned int shared;		/* IRQF_SHARED, if that was taken from the interrupt */
 	/* Pages of the receive buffers that dom0's driver allocated, held. */
 	struct page **pinned;
 	u32 pins;
@@ -85,10 +86,13 @@ struct twin_card {
 
 /*
  * Finds the e1000 of that name, open and with one queue, and takes references to
- * it. 0, or a negative errno after a line in the log that says what does not fit.
+ * it. The interrupt is the card's alone from then on. 0, or a negative errno after a line in the
+ * log that says what does not fit.
  */
 int twin_card_find(const char *name, struct twin_card *card);
 void twin_card_put(struct twin_card *card);
+/* Others may request the interrupt, too. */
+void twin_card_share_interrupt(struct twin_card *card);
 
 /*
  * Receiver off; waits until both rings are empty of packets and nobody polls.

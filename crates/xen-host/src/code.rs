@@ -150,9 +150,9 @@ fn text(code: XenCode) -> Text {
             "$ ls /sys/module/e1000/notes/.note.gnu.build-id",
         ),
         XenCode::Interface => (
-            "The interface is not there, is another driver's, is down, or has several queues.",
-            "One card of the driver e1000 is served.",
-            "Give an interface of e1000's, and set it up: `ip link set eth0 up`.",
+            "The interface is not there, is another driver's, is down, has several queues, or shares the interrupt of its card with another device.",
+            "One card of the driver e1000 is served. All its interrupts go to Xen: those of a device on the same line would, too.",
+            "Give an interface of e1000's, and set it up: `ip link set eth0 up`. For an interrupt of its own put the card into another slot, or unload the other device's driver.",
             "$ basename $(readlink /sys/class/net/eth0/device/driver)\ne1000",
         ),
         XenCode::InUse => (

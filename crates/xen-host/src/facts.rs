@@ -75,6 +75,8 @@ pub struct Interface {
     pub up: bool,
     /// Its transmit queues.
     pub queues: usize,
+    /// Who else has requested the card's interrupt.
+    pub sharers: Vec<String>,
 }
 
 impl Facts {
@@ -216,5 +218,18 @@ fn interface_of(system: &System, name: &str) -> Interface {
         driver: system.link(&format!("{folder}/device/driver")),
         up: flags & UP != 0,
         queues: queues.iter().filter(|name| name.starts_with("tx-")).count(),
+        sharers: sharers(system, &folder, name),
     }
+}
+
+/// Of the names of all that have requested the interrupt of a card, those that are not the
+/// interface's (Documentation/ABI/testing/sysfs-kernel-irq).
+fn sharers(system: &System, folder: &str, name: &str) -> Vec<String> {
+    let number = system.word(&format!("{folder}/device/irq"));
+    let actions = number.and_then(|n| system.word(&format!("sys/kernel/irq/{n}/actions")));
+    let actions = actions.unwrap_or_default();
+    let others = actions
+        .split(',')
+        .filter(|one| !one.is_empty() && *one != name);
+    others.map(str::to_owned).collect()
 }

@@ -43,7 +43,7 @@ pub fn interface(interface: &Interface) -> Check {
     let row = Row(
         XenCode::Interface,
         "interface",
-        "one of e1000, up, with one queue",
+        "one of e1000, up, with one queue and an interrupt of its own",
     );
     let Interface { name, driver, .. } = interface;
     let (found, remedy) = match driver.as_deref() {
@@ -58,6 +58,13 @@ pub fn interface(interface: &Interface) -> Check {
         Some(DRIVER) if interface.queues != 1 => (
             format!("{name} has {} transmit queues", interface.queues),
             "set it up with one".to_owned(),
+        ),
+        Some(DRIVER) if !interface.sharers.is_empty() => (
+            format!(
+                "{name} shares its interrupt with {}",
+                interface.sharers.join(" and ")
+            ),
+            "put the card into another slot, or unload the other's driver".to_owned(),
         ),
         Some(DRIVER) => return row.judge(true, format!("{name}, of {DRIVER}"), ""),
         Some(other) => (

@@ -254,6 +254,8 @@ fn the_interface() {
     );
     let queue = text("sys/class/net/eth0/queues/tx-1/tx_timeout", "0\n");
     fails("xen-interface", "2 transmit queues", queue);
+    let shared = text("sys/kernel/irq/11/actions", "eth0,uhci_hcd:usb1,eth1\n");
+    fails("xen-interface", "uhci_hcd:usb1 and eth1", shared);
     let made = usual();
     for outside in ["", ".", "..", "../net/eth0", "eth0/"] {
         let checks = judged(&made, Some(outside));

@@ -145,6 +145,7 @@ impl MadeUp {
             ("sys/class/net/eth0/queues/tx-0/tx_timeout", "0\n"),
             ("sys/class/net/eth0/queues/rx-0/rps_cpus", "0\n"),
             ("sys/class/net/lo/flags", "0x9\n"),
+            ("sys/kernel/irq/11/actions", "eth0\n"),
             ("sys/kernel/mm/there", ""),
             ("run/there", ""),
             ("dev/kmsg", "6,1,1,-;e1000: eth0 NIC Link is Up\n"),
@@ -198,6 +199,7 @@ impl MadeUp {
     pub fn device(&self, interface: &str, driver: &str) {
         let device = self.path(&format!("root/sys/class/net/{interface}/device"));
         fs::create_dir_all(&device).expect("a directory");
+        fs::write(device.join("irq"), "11\n").expect("a file");
         let link = device.join("driver");
         let _ = fs::remove_file(&link);
         std::os::unix::fs::symlink(format!("../../drivers/{driver}"), link).expect("a link");
