@@ -22,12 +22,13 @@
 #   stuck      a card that completes nothing any more: a detachment that dom0 gives up, then a
 #              forced one
 #   pvh        guests with hardware paging
+#   frontend   guests' interfaces that come and go
 #   two        more cards of the driver, dom0's own, and one on the same interrupt line
 #   down       the card removed, dom0 put to sleep, and shut down, in a guest's transfers
 #   sample     attach in short: one guest, one wild pointer in mid-transfer
 #   count      instructions a packet, by dom0 and by the driver inside Xen; one processor
-# Without arguments: each but the last ten with one processor and with two; processors, stuck, pvh,
-# two and down with two; campaign, large, save and count.
+# Without arguments: each but the last eleven with one processor and with two; processors, stuck, pvh,
+# frontend, two and down with two; campaign, large, save and count.
 #
 # Needs target/stock, target/xen (scripts/xen-packages.sh, xen-modules.sh, xen-payload.sh, and
 # xen-install.sh for `command`) and, without privileges, QEMU and busybox (scripts/setup.sh). For
@@ -204,7 +205,7 @@ prepare() {
     cp "$parts/dom0-$1.sh" "$2/dom0/scenario.sh"
     case $1 in
     baseline) ;;
-    attach | again | busy | changes | large | save | sample | count | upcalls | processors | stuck | pvh | down | two)
+    attach | again | busy | changes | large | save | sample | count | upcalls | processors | stuck | pvh | down | two | frontend)
         add_modules "$2/dom0"
         add_payload "$2" platform
         ;;
@@ -306,7 +307,7 @@ scenario() {
 }
 
 scenarios_of() {
-    echo baseline modules attach again command faults retype busy changes upcalls processors stuck pvh two down campaign large save sample count
+    echo baseline modules attach again command faults retype busy changes upcalls processors stuck pvh frontend two down campaign large save sample count
 }
 
 main() {
@@ -327,7 +328,7 @@ main() {
         for name in baseline modules attach again command faults retype busy changes upcalls; do
             set -- "$@" "$name:1" "$name:2"
         done
-        set -- "$@" processors:2 stuck:2 pvh:2 two:2 down:2 campaign:1 large:1 large:2 save:1 count:1
+        set -- "$@" processors:2 stuck:2 pvh:2 frontend:2 two:2 down:2 campaign:1 large:1 large:2 save:1 count:1
     fi
     for one; do
         scenario "$one"

@@ -622,6 +622,74 @@ ret
 .long 0
 .popsection
 
+### a trace entry of which objtool made a nop
+# accept
+# from: Linux 6.1 scripts/Makefile.lib, objtool --mcount --mnop; kernel/trace/ftrace.c, ftrace_process_locs
+1: .byte 0x0f,0x1f,0x44,0,0
+ret
+.pushsection __mcount_loc,"a"
+.quad 1b
+.popsection
+
+### a nop for tracing in a frame
+# refuse: P4-return
+# from: Linux 6.1 scripts/Makefile.lib, objtool --mcount --mnop; kernel/trace/ftrace.c, ftrace_process_locs
+push %rbx
+1: .byte 0x0f,0x1f,0x44,0,0
+pop %rbx
+ret
+.pushsection __mcount_loc,"a"
+.quad 1b
+.popsection
+
+### an address that is held over a nop for tracing
+# refuse: P1-untranslated
+# from: Linux 6.1 scripts/Makefile.lib, objtool --mcount --mnop; kernel/trace/ftrace.c, ftrace_process_locs
+{T} 1: .byte 0x0f,0x1f,0x44,0,0
+mov %rdx,(%rax)
+ret
+.pushsection __mcount_loc,"a"
+.quad 1b
+.popsection
+
+### a trace entry over a nop of four bytes
+# refuse: P2-metadata
+# from: Linux 6.1 scripts/Makefile.lib, objtool --mcount --mnop; kernel/trace/ftrace.c, ftrace_process_locs
+1: .byte 0x0f,0x1f,0x40,0
+nop
+ret
+.pushsection __mcount_loc,"a"
+.quad 1b
+.popsection
+
+### a trace entry over five nops
+# refuse: P2-metadata
+# from: Linux 6.1 scripts/Makefile.lib, objtool --mcount --mnop; kernel/trace/ftrace.c, ftrace_process_locs
+1: .byte 0x90,0x90,0x90,0x90,0x90
+ret
+.pushsection __mcount_loc,"a"
+.quad 1b
+.popsection
+
+### a trace entry over another nop of five bytes
+# refuse: P2-metadata
+# from: Linux 6.1 scripts/Makefile.lib, objtool --mcount --mnop; kernel/trace/ftrace.c, ftrace_process_locs
+1: .byte 0x0f,0x1f,0x44,0,1
+ret
+.pushsection __mcount_loc,"a"
+.quad 1b
+.popsection
+
+### a trace entry in the middle of a nop
+# refuse: P2-metadata
+# from: Linux 6.1 scripts/Makefile.lib, objtool --mcount --mnop; kernel/trace/ftrace.c, ftrace_process_locs
+.byte 0x66
+1: .byte 0x0f,0x1f,0x44,0,0
+ret
+.pushsection __mcount_loc,"a"
+.quad 1b
+.popsection
+
 ### a lock prefix
 # accept
 # from: Linux 6.1 arch/x86/kernel/alternative.c, alternatives_smp_unlock
@@ -751,6 +819,55 @@ ret
 # from: ibid., apply_returns
 1: jmp __x86_return_thunk
 int3
+.pushsection .return_sites,"a"
+.long 1b - .
+.popsection
+
+### a return thunk with the prefix that clang gives it
+# accept
+# from: clang -mindirect-branch-cs-prefix; ibid., patch_return: all of the instruction is replaced
+1: .byte 0x2e
+jmp __x86_return_thunk
+int3
+.pushsection .return_sites,"a"
+.long 1b - .
+.popsection
+
+### a return thunk with two prefixes
+# refuse: P2-metadata
+# from: ibid.
+1: .byte 0x2e,0x2e
+jmp __x86_return_thunk
+int3
+.pushsection .return_sites,"a"
+.long 1b - .
+.popsection
+
+### a return thunk with another prefix
+# refuse: P2-metadata
+# from: ibid.
+1: .byte 0x3e
+jmp __x86_return_thunk
+int3
+.pushsection .return_sites,"a"
+.long 1b - .
+.popsection
+
+### a return site behind the prefix
+# refuse: P2-metadata
+# from: ibid.
+.byte 0x2e
+1: jmp __x86_return_thunk
+int3
+.pushsection .return_sites,"a"
+.long 1b - .
+.popsection
+
+### a conditional jump to the return thunk
+# refuse: P2-metadata
+# from: ibid.: the kernel looks at one byte of the opcode
+1: je __x86_return_thunk
+ret
 .pushsection .return_sites,"a"
 .long 1b - .
 .popsection

@@ -167,7 +167,7 @@ pub enum Class {
     /// A branch inside the object that the kernel may replace by another one: it has its
     /// long form.
     KeepBranch(Jump),
-    /// A `nop` that the kernel may replace by a `jmp`, so it has the length of a long one.
+    /// A `nop` that the kernel may replace by a `jmp` or a call, so it has the length of a long one.
     StaticNop,
 }
 

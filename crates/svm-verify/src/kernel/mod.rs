@@ -58,7 +58,7 @@ pub struct Patches {
     /// `ud2` of a WARN: control continues.
     pub warns: HashSet<u32>,
     /// Jumps that the kernel may turn into a return, or into a jump elsewhere, and calls of the
-    /// trace entry, which may write or use the return address.
+    /// trace entry, or nops that become such, which may write or use the return address.
     pub leaves: HashSet<u32>,
     /// Instructions that yield the address of code that is not the start of a function
     /// ([`crate::kernel::references`]).
@@ -255,14 +255,15 @@ impl Patches {
         match kind {
             // ftrace_nop_initialize, kernel/trace/ftrace.c; what is called then takes the word
             // behind its own return address for the function's (ftrace_graph_func,
-            // arch/x86/kernel/ftrace.c)
+            // arch/x86/kernel/ftrace.c). In a kernel that clang made, objtool has made the call
+            // a nop (`--mnop`), and the kernel makes it a call again (ftrace_make_call, ibid.)
             K::McountLoc => {
-                is(
-                    matches!(insn.op, Op::Call(BranchTarget::Routine(Routine::Imported)))
-                        && insn.len == 5
-                        && reader.names(insn) == "__fentry__",
-                    "not a call of the trace entry",
-                )?;
+                let called = matches!(insn.op, Op::Call(BranchTarget::Routine(Routine::Imported)))
+                    && insn.len == 5
+                    && reader.names(insn) == "__fentry__";
+                let bytes = reader.image.bytes(insn);
+                let nop = matches!(insn.op, Op::Nop) && bytes == Some(&[0x0f, 0x1f, 0x44, 0, 0]);
+                is(called || nop, "not a call of the trace entry")?;
                 self.leaves.insert(n);
             }
             // patch_retpoline, arch/x86/kernel/alternative.c
@@ -275,13 +276,17 @@ impl Patches {
                 ),
                 "not a branch to an indirect thunk",
             )?,
-            // patch_return, ibid.
-            K::ReturnSites => is(
-                matches!(insn.op, Op::Jump(BranchTarget::Routine(Routine::Imported)))
-                    && insn.len == 5
-                    && reader.names(insn) == "__x86_return_thunk",
-                "not a jump to the return thunk",
-            )?,
+            // patch_return, ibid.: all of the instruction is replaced. clang's has a prefix
+            // (-mindirect-branch-cs-prefix)
+            K::ReturnSites => {
+                let bytes = reader.image.bytes(insn);
+                is(
+                    matches!(insn.op, Op::Jump(BranchTarget::Routine(Routine::Imported)))
+                        && matches!(bytes, Some([0xe9, ..] | [0x2e, 0xe9, ..]))
+                        && reader.names(insn) == "__x86_return_thunk",
+                    "not a jump to the return thunk",
+                )?;
+            }
             K::StaticCallSites => self.static_call(reader, entry, n, insn)?,
             // report_bug, lib/bug.c; an entry with arguments is not looked for by its
             // address, because the code passes its own (__WARN_trap,

@@ -90,6 +90,13 @@ impl Step<'_> {
         direction.map(|()| next)
     }
 
+    /// A nop that the kernel may make a call of the trace entry.
+    pub(super) fn traced(&mut self) -> Result<(), Broken> {
+        let leaves = self.leaves();
+        self.called();
+        leaves
+    }
+
     pub(super) fn jump(&mut self, target: BranchTarget) -> Result<Next, Broken> {
         match target {
             BranchTarget::Insn(to) if self.leaving => self.leaves().map(|()| Next::Jump(to)),

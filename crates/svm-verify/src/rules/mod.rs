@@ -127,6 +127,7 @@ impl Step<'_> {
     fn effect(&mut self) -> Result<(Next, Proved), Broken> {
         let fall = |()| (Next::Fall, Proved::Reached);
         match self.insn.op {
+            Op::Nop if self.leaving => self.traced().map(fall),
             Op::Plain | Op::Nop | Op::Prefetch => self.clobber().map(fall),
             Op::Copy { d, s } => self.copy(d, s).map(fall),
             Op::Copy32 { d, s } => self.copy32(d, s).map(fall),

@@ -71,6 +71,8 @@ pub enum Kept {
     Section,
     /// It is in a replacement whose entry is left out: nothing runs it.
     Unused,
+    /// `__mcount_loc` names it: a call of the trace entry, or a `nop` that the kernel makes one.
+    Trace,
     /// `__patchable_function_entries` names it: a `nop` before a function, where the kernel
     /// puts what calls of the function run through (arch/x86/kernel/callthunks.c).
     Prefix,

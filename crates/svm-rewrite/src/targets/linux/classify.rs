@@ -36,6 +36,8 @@ pub fn classify(question: &Question<'_>) -> Result<Class, Refused> {
     let class = match question.kept {
         None => by_itself(question),
         Some(Kept::StaticBranch) => static_branch(inst),
+        Some(Kept::Trace) if is_filler(iced) => Ok(Class::StaticNop),
+        Some(Kept::Trace) => by_itself(question),
         Some(Kept::Prefix) => Ok(Class::Plain),
         Some(Kept::Unused) => Ok(Class::Keep(None)),
         Some(Kept::Alternative | Kept::Paravirt) => {

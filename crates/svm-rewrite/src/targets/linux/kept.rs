@@ -48,8 +48,8 @@ pub fn kept(lifted: &Lifted<'_>) -> Result<HashMap<u32, Kept>, Refusal> {
             SpecialKind::ParaInstructions => Kept::Paravirt,
             SpecialKind::ExTable => Kept::Fixup,
             SpecialKind::PatchableFunctionEntries => Kept::Prefix,
-            SpecialKind::McountLoc
-            | SpecialKind::SmpLocks
+            SpecialKind::McountLoc => Kept::Trace,
+            SpecialKind::SmpLocks
             | SpecialKind::RetpolineSites
             | SpecialKind::ReturnSites
             | SpecialKind::OrcUnwind
