@@ -24,11 +24,12 @@
 #   pvh        guests with hardware paging
 #   frontend   guests' interfaces that come and go
 #   two        more cards of the driver, dom0's own, and one on the same interrupt line
+#   reset      the driver's watchdog in dom0 wants to reset the card
 #   down       the card removed, dom0 put to sleep, and shut down, in a guest's transfers
 #   sample     attach in short: one guest, one wild pointer in mid-transfer
 #   count      instructions a packet, by dom0 and by the driver inside Xen; one processor
-# Without arguments: each but the last eleven with one processor and with two; processors, stuck, pvh,
-# frontend, two and down with two; campaign, large, save and count.
+# Without arguments: each but the last twelve with one processor and with two; processors, stuck, pvh,
+# frontend, two, reset and down with two; campaign, large, save and count.
 #
 # Needs target/stock, target/xen (scripts/xen-packages.sh, xen-modules.sh, xen-payload.sh, and
 # xen-install.sh for `command`) and, without privileges, QEMU and busybox (scripts/setup.sh). For
@@ -186,8 +187,13 @@ RUN
 # More cards, each on a network of its own: one on the interrupt line of the first, whose slot is 2 (QEMU
 # gives lines to slots by turns), and one that is not.
 cards() {
-    echo "-netdev user,id=same,net=10.0.3.0/24 -device e1000,netdev=same,addr=6" \
-        "-netdev user,id=own,net=10.0.4.0/24 -device e1000,netdev=own,addr=8"
+    echo "-netdev user,id=same,net=10.0.3.0/24 -device e1000,netdev=same,addr=6"
+    own_card ''
+}
+
+# own_card OPTIONS: the latter alone, with more of what its network has.
+own_card() {
+    echo "-netdev user,id=own,net=10.0.4.0/24$1 -device e1000,netdev=own,addr=8"
 }
 
 # prepare SCENARIO FOLDER: everything that QEMU and the host's end need.
@@ -198,14 +204,22 @@ prepare() {
     cp "$parts/peer.sh" "$2/"
     guest_system "$2/guest"
     [ "$1" != count ] || add_counting "$2"
-    [ "$1" != two ] || cards >"$2/options"
+    case $1 in
+    two) cards >"$2/options" ;;
+    reset)
+        # Words of `options` have no spaces.
+        printf '#!/bin/sh\nexec sh peer.sh link\n' >"$2/link"
+        chmod +x "$2/link"
+        own_card ',guestfwd=tcp:10.0.4.100:7006-cmd:./link' >"$2/options"
+        ;;
+    esac
     dom0_system "$2/dom0"
     archive "$2/guest" >"$2/dom0/boot/guest.cpio"
     ln "$guest_xen/vmlinux" "$2/dom0/boot/vmlinux"
     cp "$parts/dom0-$1.sh" "$2/dom0/scenario.sh"
     case $1 in
     baseline) ;;
-    attach | again | busy | changes | large | save | sample | count | upcalls | processors | stuck | pvh | down | two | frontend)
+    attach | again | busy | changes | large | save | sample | count | upcalls | processors | stuck | pvh | down | two | frontend | reset)
         add_modules "$2/dom0"
         add_payload "$2" platform
         ;;
@@ -307,7 +321,7 @@ scenario() {
 }
 
 scenarios_of() {
-    echo baseline modules attach again command faults retype busy changes upcalls processors stuck pvh frontend two down campaign large save sample count
+    echo baseline modules attach again command faults retype busy changes upcalls processors stuck pvh frontend two reset down campaign large save sample count
 }
 
 main() {
@@ -328,7 +342,7 @@ main() {
         for name in baseline modules attach again command faults retype busy changes upcalls; do
             set -- "$@" "$name:1" "$name:2"
         done
-        set -- "$@" processors:2 stuck:2 pvh:2 frontend:2 two:2 down:2 campaign:1 large:1 large:2 save:1 count:1
+        set -- "$@" processors:2 stuck:2 pvh:2 frontend:2 two:2 reset:2 down:2 campaign:1 large:1 large:2 save:1 count:1
     fi
     for one; do
         scenario "$one"

@@ -212,6 +212,8 @@ static int prepare(void)
 	/* The guests' addresses are not the card's: a bridge would ask for this, too. */
 	if (!error)
 		error = promiscuous(true);
+	if (!error)
+		error = twin_reset_divert(card.netdev);
 	if (!error) {
 		watchdog_away(true);
 		twin_ops_guard(card.netdev);
@@ -224,6 +226,7 @@ static void unprepare(void)
 	twin_egress_unblock();
 	twin_ops_release(card.netdev);
 	watchdog_away(false);
+	twin_reset_undivert();
 	promiscuous(false);
 	put_modules();
 	twin_card_put(&card);
@@ -370,10 +373,10 @@ int twin_detach(bool must)
 	return detach(name, must);
 }
 
-int twin_restart(void)
+int twin_restart(bool must)
 {
 	char name[IFNAMSIZ];
-	int error = detach(name, false);
+	int error = detach(name, must);
 
 	return error ? error : twin_attach(name);
 }
@@ -493,5 +496,6 @@ void twin_attach_exit(void)
 	unregister_pm_notifier(&sleep_notifier);
 	bus_unregister_notifier(&pci_bus_type, &unbind_notifier);
 	unregister_netdevice_notifier(&notifier);
+	twin_reset_exit();
 	twin_percpu_destroy();
 }

@@ -129,6 +129,18 @@ int twin_egress_block(struct net_device *dev);
 void twin_egress_unblock(void);
 u64 twin_egress_dropped(void);
 
+/* ---- reset.c ---- */
+
+/*
+ * From divert to undivert a reset that the driver of `dev` begins by itself in dom0 is a restart
+ * (twin_restart) instead. 0 or a negative errno after a line in the log. Under RTNL; undivert
+ * once more is nothing.
+ */
+int twin_reset_divert(struct net_device *dev);
+void twin_reset_undivert(void);
+/* Waits for one that has begun. Sleeps; RTNL is not held, nothing is attached. */
+void twin_reset_exit(void);
+
 /* ---- ops.c ---- */
 
 /* From guard to release dom0 cannot have its driver reset the card or change its rings. */
@@ -141,7 +153,7 @@ void twin_ops_release(struct net_device *dev);	/* without guard it does nothing 
  * to rest; what it has is lost. */
 int twin_attach(const char *name);
 int twin_detach(bool must);
-int twin_restart(void);
+int twin_restart(bool must);
 /* The attached card, or NULL. */
 struct twin_card *twin_attached(void);
 const struct twin_hot *twin_hot(void);

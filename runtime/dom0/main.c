@@ -61,7 +61,7 @@ static ssize_t restart_store(struct kobject *object, struct kobj_attribute *attr
 	int error;
 
 	rtnl_lock();
-	error = twin_restart();
+	error = twin_restart(false);
 	rtnl_unlock();
 	return written(error, length);
 }
