@@ -14,13 +14,13 @@
 #define TWIN_FIXUP_FILL 0xa5
 
 /* Two bytes are mapped; the kernel supplies zeroes for the others (EX_TYPE_ZEROPAD). */
-static noinline bool twin_fixup_pads(const void *end)
+static noinline bool fixup_pads(const void *end)
 {
 	return load_unaligned_zeropad(end - 2) == 0xa5a5;
 }
 
 /* Continues at a label; a load of mapped memory must not (EX_TYPE_UACCESS). */
-static noinline bool twin_fixup_kernel_reads(const void *at, unsigned long *word)
+static noinline bool fixup_kernel_reads(const void *at, unsigned long *word)
 {
 	__get_kernel_nofault(word, at, unsigned long, hole);
 	return true;
@@ -28,7 +28,7 @@ hole:
 	return false;
 }
 
-static noinline bool twin_fixup_kernel_writes(void *at, unsigned long *word)
+static noinline bool fixup_kernel_writes(void *at, unsigned long *word)
 {
 	__put_kernel_nofault(at, word, unsigned long, hole);
 	return true;
@@ -37,7 +37,7 @@ hole:
 }
 
 /* The same in the process that loads this: a user-space address is no wild pointer. */
-static noinline bool twin_fixup_user_reads(unsigned long at, unsigned long *word)
+static noinline bool fixup_user_reads(unsigned long at, unsigned long *word)
 {
 	unsigned long __user *from = (unsigned long __user *)at;
 
@@ -51,13 +51,13 @@ hole:
 	return false;
 }
 
-static int __init twin_fixup_check(const char *what, bool holds)
+static int __init fixup_check(const char *what, bool holds)
 {
-	pr_info("twin_fixup: %s: %s\n", what, holds ? "answered" : "NOT ANSWERED");
+	pr_info("fixup: %s: %s\n", what, holds ? "answered" : "NOT ANSWERED");
 	return holds ? 0 : -EIO;
 }
 
-static int __init twin_fixup_init(void)
+static int __init fixup_init(void)
 {
 	unsigned long word = 0, words = 0;
 	/* vmalloc leaves a hole after each area. */
@@ -67,28 +67,28 @@ static int __init twin_fixup_init(void)
 	if (!page)
 		return -ENOMEM;
 	memset(page, TWIN_FIXUP_FILL, PAGE_SIZE);
-	error = twin_fixup_check("padded", twin_fixup_pads(page + PAGE_SIZE));
-	error |= twin_fixup_check("kernel load", twin_fixup_kernel_reads(page, &words) &&
+	error = fixup_check("padded", fixup_pads(page + PAGE_SIZE));
+	error |= fixup_check("kernel load", fixup_kernel_reads(page, &words) &&
 						   words == 0xa5a5a5a5a5a5a5a5);
-	error |= twin_fixup_check("kernel load from a hole",
-				  !twin_fixup_kernel_reads(page + PAGE_SIZE, &words));
-	error |= twin_fixup_check("kernel store", twin_fixup_kernel_writes(page + 8, &word) &&
+	error |= fixup_check("kernel load from a hole",
+				  !fixup_kernel_reads(page + PAGE_SIZE, &words));
+	error |= fixup_check("kernel store", fixup_kernel_writes(page + 8, &word) &&
 						    *(unsigned long *)(page + 8) == 0);
-	error |= twin_fixup_check("kernel store into a hole",
-				  !twin_fixup_kernel_writes(page + PAGE_SIZE, &word));
-	error |= twin_fixup_check("user load",
-				  twin_fixup_user_reads(current->mm->arg_start, &word) && word);
-	error |= twin_fixup_check("user load from the null page",
-				  !twin_fixup_user_reads(8, &word));
+	error |= fixup_check("kernel store into a hole",
+				  !fixup_kernel_writes(page + PAGE_SIZE, &word));
+	error |= fixup_check("user load",
+				  fixup_user_reads(current->mm->arg_start, &word) && word);
+	error |= fixup_check("user load from the null page",
+				  !fixup_user_reads(8, &word));
 	vfree(page);
 	return error;
 }
 
-static void __exit twin_fixup_exit(void)
+static void __exit fixup_exit(void)
 {
 }
 
-module_init(twin_fixup_init);
-module_exit(twin_fixup_exit);
+module_init(fixup_init);
+module_exit(fixup_exit);
 MODULE_DESCRIPTION("accesses whose faults the kernel answers");
 MODULE_LICENSE("GPL");

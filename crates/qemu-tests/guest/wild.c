@@ -19,67 +19,67 @@ static unsigned int place;
 module_param(place, uint, 0);
 MODULE_PARM_DESC(place, "who writes: 0 a function, 1 one in .init.text, 2 one in .text.unlikely, 3 nobody, 4 a function");
 
-struct twin_wild {
+struct wild {
 	unsigned long words[4];
 };
 
 /* Owned here; freed at exit. */
-static struct twin_wild *twin_wild_own;
+static struct wild *wild_own;
 
-static noinline void twin_wild_write(struct twin_wild *at)
+static noinline void wild_write(struct wild *at)
 {
 	at->words[1] += 1;
 }
 
-static noinline void __init twin_wild_write_init(struct twin_wild *at)
+static noinline void __init wild_write_init(struct wild *at)
 {
 	at->words[1] += 1;
 }
 
-static noinline void __cold twin_wild_write_cold(struct twin_wild *at)
+static noinline void __cold wild_write_cold(struct wild *at)
 {
 	at->words[1] += 1;
 }
 
-static noinline unsigned long twin_wild_read(struct twin_wild *at)
+static noinline unsigned long wild_read(struct wild *at)
 {
 	return at->words[1];
 }
 
 /* The process that loads the module: its stack is in use, so it is mapped. */
-static struct twin_wild *twin_wild_user(void)
+static struct wild *wild_user(void)
 {
-	return (struct twin_wild *)(current->mm->start_stack & ~63ul);
+	return (struct wild *)(current->mm->start_stack & ~63ul);
 }
 
-static int __init twin_wild_init(void)
+static int __init wild_init(void)
 {
-	struct twin_wild *at;
+	struct wild *at;
 
-	twin_wild_own = kzalloc(sizeof(*twin_wild_own), GFP_KERNEL);
-	if (!twin_wild_own)
+	wild_own = kzalloc(sizeof(*wild_own), GFP_KERNEL);
+	if (!wild_own)
 		return -ENOMEM;
-	at = address ? (struct twin_wild *)address : twin_wild_own;
+	at = address ? (struct wild *)address : wild_own;
 	if (place == 1)
-		twin_wild_write_init(at);
+		wild_write_init(at);
 	else if (place == 2)
-		twin_wild_write_cold(at);
+		wild_write_cold(at);
 	else if (place == 3)
-		pr_info("twin_wild: read %s\n", twin_wild_read(twin_wild_user()) ? "a number" : "zero");
+		pr_info("wild: read %s\n", wild_read(wild_user()) ? "a number" : "zero");
 	else if (place == 4)
-		twin_wild_write(twin_wild_user());
+		wild_write(wild_user());
 	else
-		twin_wild_write(at);
-	pr_info("twin_wild: went on\n");
+		wild_write(at);
+	pr_info("wild: went on\n");
 	return 0;
 }
 
-static void __exit twin_wild_exit(void)
+static void __exit wild_exit(void)
 {
-	kfree(twin_wild_own);
+	kfree(wild_own);
 }
 
-module_init(twin_wild_init);
-module_exit(twin_wild_exit);
+module_init(wild_init);
+module_exit(wild_exit);
 MODULE_DESCRIPTION("a driver with a wild pointer");
 MODULE_LICENSE("GPL");

@@ -272,12 +272,12 @@ fn rtl8139cp_on_one_processor_with_five_levels_of_page_tables() {
 fn a_wild_pointer_stops_its_driver_and_an_expected_fault_does_not() {
     // The address, and the function of wild.c that writes there.
     const STRAYS: [(u64, &str); 6] = [
-        (0x8, "twin_wild_write"),                   // the null page
-        (0x7fff_0000_1000, "twin_wild_write"),      // user space
-        (0x8000_0000_0000_0000, "twin_wild_write"), // not canonical
-        (0xffff_ffff_ffff_ffe2, "twin_wild_write"), // an error pointer, -ENODEV less a field
-        (0x18, "twin_wild_write_init"),             // in .init.text
-        (0x28, "twin_wild_write_cold"),             // in .text.unlikely
+        (0x8, "wild_write"),                   // the null page
+        (0x7fff_0000_1000, "wild_write"),      // user space
+        (0x8000_0000_0000_0000, "wild_write"), // not canonical
+        (0xffff_ffff_ffff_ffe2, "wild_write"), // an error pointer, -ENODEV less a field
+        (0x18, "wild_write_init"),             // in .init.text
+        (0x28, "wild_write_cold"),             // in .text.unlikely
     ];
     let original = good(modules::support("wild.ko"));
     let module = good(modules::rewrite("wild.ko", &original, Scheme::Stlb));
@@ -295,8 +295,8 @@ fn a_wild_pointer_stops_its_driver_and_an_expected_fault_does_not() {
         disk.file(&format!("modules/wild{n}.ko"), &renamed(&module.bytes, n));
     }
     let place = |from: &str| match from {
-        "twin_wild_write_init" => 1,
-        "twin_wild_write_cold" => 2,
+        "wild_write_init" => 1,
+        "wild_write_cold" => 2,
         _ => 0,
     };
     let list = STRAYS.map(|(address, from)| format!("{address}:{}", place(from)));
@@ -317,7 +317,7 @@ fn a_wild_pointer_stops_its_driver_and_an_expected_fault_does_not() {
         "{failed:#?} ({})",
         report.place
     );
-    assert_eq!(report.console.matches("twin_wild: went on").count(), 1);
+    assert_eq!(report.console.matches("wild: went on").count(), 1);
     // Seven accesses, as they were and rewritten.
     assert_eq!(report.console.matches(": answered").count(), 14);
     for (n, (address, from)) in STRAYS.into_iter().enumerate() {
@@ -396,8 +396,8 @@ fn a_stray_store_is_stopped_and_a_stray_load_is_not_where_stores_alone_are_trans
         report.place
     );
     let said = |text: &str| report.console.matches(text).count();
-    assert_eq!(said("twin_wild: read "), 1, "{}", report.place);
-    assert_eq!(said("twin_wild: went on"), 1, "{}", report.place);
+    assert_eq!(said("wild: read "), 1, "{}", report.place);
+    assert_eq!(said("wild: went on"), 1, "{}", report.place);
     // The three others, each by the slow path.
     assert_eq!(said("kernel BUG at twin: an access"), 3, "{}", report.place);
     for module in ["[wild2]", "[wild3]", "[wild4]"] {
