@@ -631,6 +631,48 @@ ret
 .quad 1b
 .popsection
 
+### a nop for tracing with what is left of its relocation
+# accept
+# from: Linux 6.1 tools/objtool/check.c, create_mcount_loc_sections
+1: .byte 0x0f,0x1f,0x44,0,0
+.reloc 1b + 1, R_X86_64_NONE, __fentry__ - 4
+ret
+.pushsection __mcount_loc,"a"
+.quad 1b
+.popsection
+
+### a relocation that does nothing in another instruction
+# refuse: P2-relocation
+# from: Linux 6.1 tools/objtool/check.c, create_mcount_loc_sections
+1: call g
+.reloc 1b + 1, R_X86_64_NONE, __fentry__ - 4
+ret
+.type g,@function
+g: ret
+.size g,.-g
+
+### a relocation that does nothing at a return site
+# refuse: P2-metadata
+# from: Linux 6.1 tools/objtool/check.c, create_mcount_loc_sections
+1: jmp g
+.reloc 1b + 1, R_X86_64_NONE, __x86_return_thunk - 4
+.pushsection .return_sites,"a"
+.long 1b - .
+.popsection
+.type g,@function
+g: ret
+.size g,.-g
+
+### a relocation that does nothing in the middle of a nop
+# refuse: P2-relocation
+# from: Linux 6.1 tools/objtool/check.c, create_mcount_loc_sections
+1: .byte 0x0f,0x1f,0x44,0,0
+.reloc 1b + 2, R_X86_64_NONE, __fentry__ - 4
+ret
+.pushsection __mcount_loc,"a"
+.quad 1b
+.popsection
+
 ### a nop for tracing in a frame
 # refuse: P4-return
 # from: Linux 6.1 scripts/Makefile.lib, objtool --mcount --mnop; kernel/trace/ftrace.c, ftrace_process_locs

@@ -194,6 +194,9 @@ impl Marker<'_> {
                 self.leave_run(statement, false);
             }
             StatementKind::Instruction | StatementKind::Prefix => self.instruction(k, statement),
+            // clang's for debuggers, between the prefix of a jump to a thunk and the jump: it is
+            // one instruction all the same.
+            StatementKind::Label if self.prefixed => {}
             StatementKind::Label if self.state == State::Inside => self.state = State::Behind,
             StatementKind::Label => {}
             // Between a prefix and its instruction it makes two of what is one.

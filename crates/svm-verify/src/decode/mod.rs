@@ -14,7 +14,7 @@ mod relocation;
 pub mod second;
 mod system;
 
-use elf_loader::{Section, SectionId};
+use elf_loader::{Relocation, Section, SectionId, consts};
 use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory};
 use yaxpeax_x86::long_mode::InstDecoder;
 
@@ -25,7 +25,7 @@ use self::relocation::{Destination, Relocated};
 use crate::findings::{Findings, ViolationCode};
 use crate::insn::{BranchTarget, CodeAt, Disassembly, Insn, Op, Routine, Starts};
 use crate::object::Image;
-use crate::targets::{IndirectBranches, NamedMemory, Rules};
+use crate::targets::{Contents, IndirectBranches, NamedMemory, Rules};
 
 /// Most instructions of an object. Each takes some 60 bytes of memory until the end.
 const MOST_INSTRUCTIONS: usize = 1 << 24;
@@ -356,6 +356,18 @@ impl<'o> SectionDecoder<'_, 'o> {
         })
     }
 
+    /// Whether it is what objtool leaves of the relocation of a call that it made a nop
+    /// (`--mnop`, `create_mcount_loc_sections`, tools/objtool/check.c). The kernel does nothing
+    /// with it (`R_X86_64_NONE`, `__apply_relocate_add`, arch/x86/kernel/module.c).
+    fn is_trace_nop(&self, at: u32, r: &Relocation) -> bool {
+        const NOP: &[u8] = &[0x0f, 0x1f, 0x44, 0, 0];
+        let code = self.section.data.get(at as usize..).unwrap_or_default();
+        self.image.rules.contents == Contents::Module
+            && r.kind == consts::R_X86_64_NONE
+            && r.offset == u64::from(at) + 1
+            && code.starts_with(NOP)
+    }
+
     /// How many of the next relocations are before `end`, where the instruction
     /// ends, and what they make of it.
     fn relocations(
@@ -368,6 +380,7 @@ impl<'o> SectionDecoder<'_, 'o> {
         let inside = rest.iter().take_while(|r| r.offset < u64::from(end));
         match inside.count() {
             0 => (0, Ok(Relocated::NONE)),
+            1 if self.is_trace_nop(at, &rest[0]) => (1, Ok(Relocated::NONE)),
             1 => (1, relocation::judge(self.image, &rest[0], at, operands)),
             2 if self.image.rules.named_memory == NamedMemory::SymbolsAndPerCpu => {
                 let both = [&rest[0], &rest[1]];

@@ -47,6 +47,7 @@ impl<'p> Printer<'p, '_> {
             None => self.copy_to(start),
         }
         self.fresh_line();
+        self.labels_within(first, k);
         self.comment(start..statement.end as usize);
         let label = label.map(|l| self.input.statements[l.0 as usize].name(self.input.text));
         self.sequence(statement, site, label);
@@ -55,13 +56,31 @@ impl<'p> Printer<'p, '_> {
         self.out.pop();
     }
 
-    /// The first statement of an instruction: its prefixes may be statements.
+    /// The first statement of an instruction: its prefixes may be statements, and labels may stand
+    /// between them and it.
     pub(super) fn first_of(&self, k: StatementIdx) -> StatementIdx {
+        let before = self.input.statements[..k.0 as usize].iter().rev();
         let mut first = k.0;
-        while first > 0 && self.input.statements[first as usize - 1].kind == StatementKind::Prefix {
-            first -= 1;
+        for (statement, at) in before.zip((0..k.0).rev()) {
+            match statement.kind {
+                StatementKind::Prefix => first = at,
+                StatementKind::Label => {}
+                _ => break,
+            }
         }
         StatementIdx(first)
+    }
+
+    /// Labels between an instruction's prefixes and the rest of it, which is another one now: they
+    /// name its beginning. No branch goes there: that would be the middle of the instruction.
+    fn labels_within(&mut self, first: StatementIdx, k: StatementIdx) {
+        let text = self.input.text;
+        for statement in &self.input.statements[first.0 as usize..k.0 as usize] {
+            if statement.kind == StatementKind::Label {
+                self.out.extend_from_slice(statement.name(text));
+                self.out.extend_from_slice(b":\n");
+            }
+        }
     }
 
     /// The label before an access with a `lock` prefix that the table of these prefixes
