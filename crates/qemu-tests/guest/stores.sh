@@ -4,10 +4,10 @@
 # translated and with stores alone.
 . /common.sh
 
-insmod /modules/wild1.ko place=3
+insmod /modules/wild1.ko.gz place=3
 step "stores-stray-read" $?
 for stray in 2:4 3:3 4:4; do
-    insmod "/modules/wild${stray%:*}.ko" place="${stray#*:}"
+    insmod "/modules/wild${stray%:*}.ko.gz" place="${stray#*:}"
     [ $? != 0 ]
     step "stopped-$stray" $?
 done

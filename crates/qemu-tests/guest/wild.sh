@@ -19,7 +19,7 @@ step sane-unload $?
 n=0
 for stray in $(option addresses | sed 's/,/ /g'); do
     n=$((n + 1))
-    insmod "/modules/wild$n.ko" address="${stray%:*}" place="${stray#*:}"
+    insmod "/modules/wild$n.ko.gz" address="${stray%:*}" place="${stray#*:}"
     [ $? != 0 ]
     step "stopped-$stray" $?
 done

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use elf_loader::compression::Compression;
 use qemu_tests::machine::Guest;
 use qemu_tests::modules::{self, Module};
 use qemu_tests::ramdisk::Ramdisk;
@@ -292,7 +293,7 @@ fn a_wild_pointer_stops_its_driver_and_an_expected_fault_does_not() {
     // A module that was stopped while it was loaded stays loaded: each address needs one
     // with another name.
     for n in 1..=STRAYS.len() {
-        disk.file(&format!("modules/wild{n}.ko"), &renamed(&module.bytes, n));
+        disk.file(&format!("modules/wild{n}.ko.gz"), &packed(&module.bytes, n));
     }
     let place = |from: &str| match from {
         "wild_write_init" => 1,
@@ -375,7 +376,7 @@ fn a_stray_store_is_stopped_and_a_stray_load_is_not_where_stores_alone_are_trans
     disk.file("init", STORES);
     disk.file("common.sh", COMMON);
     for (n, module) in [(1, &stores), (2, &stores), (3, &all), (4, &all)] {
-        disk.file(&format!("modules/wild{n}.ko"), &renamed(module, n));
+        disk.file(&format!("modules/wild{n}.ko.gz"), &packed(module, n));
     }
     let guest = Guest {
         name: "stores",
@@ -425,6 +426,15 @@ fn types(module: &[u8]) -> u64 {
     let object = elf_loader::read(module).expect("a module");
     let types = object.section_named(".BTF");
     types.map_or(0, |id| object.section(id).size)
+}
+
+/// Under another name, and compressed: `insmod` then gives the kernel the bytes (`init_module`), not
+/// the file. A process that is stopped in `finit_module` leaves a part of its stack in a list
+/// of the kernel's (`idempotent_init_module`, kernel/module/main.c, since Linux 6.5), and another
+/// file's load may fault there.
+fn packed(bytes: &[u8], n: usize) -> Vec<u8> {
+    let packed = Compression::Gzip.pack(&renamed(bytes, n));
+    packed.expect("gzip in memory")
 }
 
 /// The module under the name `wild<n>`: its name stands in `__this_module`.
