@@ -5,11 +5,11 @@
  * Machine memory is this program's, at its own addresses; a frame's struct page_info is its
  * number.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "../platform/xen/platform.h"
 #include "test.h"
+#include "xen-stack.h"
 
 #include "../platform/xen/alias.c"
 
@@ -288,8 +288,6 @@ static void a_processor_of_dom0s_stays_in_the_mask(void)
 	CHECK(is_in_mask(0));
 }
 
-/* ---- Xen's stack, at the end of which it finds this processor --------------------------------- */
-
 static void on_stack(void)
 {
 	RUN(the_window_shows_what_is_held);
@@ -300,16 +298,7 @@ static void on_stack(void)
 
 int main(void)
 {
-	char *stack = aligned_alloc(XEN_STACK_SIZE, XEN_STACK_SIZE);
-	uint64_t *end = (uint64_t *)(stack + XEN_STACK_SIZE);
-
 	vcpu[1] = (uint64_t)top >> TWIN_PAGE_SHIFT;
-	end[-1] = 0;
-	end[-2] = (uint64_t)vcpu;
-	__asm__ volatile("movq %%rsp, %%rbx; movq %0, %%rsp; call *%1; movq %%rbx, %%rsp"
-			 : : "r"(end - 8), "r"(on_stack)
-			 : "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11",
-			   "memory", "cc");
-	free(stack);
+	on_xens_stack(on_stack, vcpu);
 	return test_summary();
 }

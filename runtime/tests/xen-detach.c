@@ -4,6 +4,7 @@
  * xen/attach.c and pace.c. They stay connected, and nothing of theirs waits for ever.
  */
 #include "xen.h"
+#include "xen-stack.h"
 
 /* ---- What else detaching asks and ends ------------------------------------------------- */
 
@@ -369,6 +370,11 @@ static void an_attachment_that_fails_keeps_no_processor(void)
 	fails(&no_packets, -XEN_ENOMEM);
 }
 
+static void on_stack(void)
+{
+	RUN(an_attachment_that_fails_keeps_no_processor);
+}
+
 int main(void)
 {
 	RUN(a_quiet_driver_is_given_back);
@@ -381,6 +387,6 @@ int main(void)
 	RUN(a_paced_guest_is_looked_at_afterwards);
 	RUN(guests_hear_during_a_hold);
 	RUN(nothing_changes_without_the_lock);
-	RUN(an_attachment_that_fails_keeps_no_processor);
+	on_xens_stack(on_stack, NULL);
 	return test_summary();
 }
