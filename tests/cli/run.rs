@@ -226,7 +226,8 @@ fn all_experiments_leave_figures_whose_parts_add_up() {
     let sandbox = Sandbox::new();
     let mut command = sandbox.twin(&["run", "--experiment", "all", "--output", "out"]);
     command
-        .args(["--packets", "32", "--turns", "2", "--stepped", "2"])
+        // A recording has an eighth of the packets, and each of its instructions is a signal.
+        .args(["--packets", "8", "--turns", "2", "--stepped", "2"])
         .args(["--guests", "2"])
         .arg(target("stock/e1000.ko"))
         .env("TWIN_SUPPORT", target("support"));
