@@ -5,8 +5,9 @@ DEMO := target/demo
 STOCK := target/stock/e1000.ko
 HEADERS = $(CURDIR)/target/stock/headers
 TWIN := target/release/twin
+PACKAGED := x86_64-unknown-linux-gnu
 
-.PHONY: help demo simulator programs e1000 test attacks test-exhaustive cost prove test-html corpus boot differential compiled mutations faults bench stock kernel support setup build install install-xen uninstall deb test-deb test-bare hashes xen
+.PHONY: help demo simulator programs e1000 test attacks test-exhaustive cost prove test-html corpus boot differential compiled mutations faults bench stock kernel support setup build install install-xen uninstall packaged deb test-deb test-bare hashes xen
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1#\2/p' $(MAKEFILE_LIST) | awk -F'#' '{printf "%-24s%s\n", $$1, $$2}'
@@ -59,11 +60,17 @@ uninstall: ## remove them
 	rm -rf $(PREFIX)/lib/twin/xen
 	[ ! -d $(PREFIX)/lib/twin ] || rmdir $(PREFIX)/lib/twin
 
-deb: build simulator ## a Debian package with manual pages and completions, in target/deb
-	@sh scripts/deb.sh
+# With the C library inside: Rust's standard library takes what the newest C library has, and
+# a package made on Debian 13 would not install on 12. A target is named so that only what is
+# packaged is linked so, not the compiler's plugins.
+packaged: support
+	RUSTFLAGS='-C target-feature=+crt-static' $(CARGO) build --release --target $(PACKAGED) -p twin -p twin-run
 
-test-deb: build simulator ## the same, installed into an empty root, used and removed
-	@sh scripts/deb.sh test
+deb: packaged ## a Debian package with manual pages and completions, in target/deb
+	@sh scripts/deb.sh target/$(PACKAGED)/release
+
+test-deb: packaged ## the same, installed into an empty root, used and removed
+	@sh scripts/deb.sh target/$(PACKAGED)/release test
 
 demo: stock build simulator ## rewrite, verify and execute the stock e1000 driver, and move packets through it
 	$(CARGO) build --release -p conformance

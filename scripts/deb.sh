@@ -1,17 +1,18 @@
 #!/bin/sh
-# Makes a Debian package of target/release/{twin,twin-run}: the programs, the files that
-# `twin run` needs, manual pages, completions, guides.
+# Makes a Debian package of the programs twin and twin-run in DIR, which are linked with no
+# shared library: with the files that `twin run` needs, manual pages, completions, guides.
 #
-#   scripts/deb.sh          leaves target/deb/twin_VERSION_ARCH.deb
-#   scripts/deb.sh test     also installs it into an empty root, uses it, removes it
+#   scripts/deb.sh DIR        leaves target/deb/twin_VERSION_ARCH.deb
+#   scripts/deb.sh DIR test   also installs it into an empty root, uses it, removes it
 #
 # The same source and toolchain give the same bytes; times in it are those of the
 # last commit.
 set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
-twin=$root/target/release/twin
-simulator=$root/target/release/twin-run
+programs=$root/${1-}
+twin=$programs/twin
+simulator=$programs/twin-run
 out=$root/target/deb
 tree=$out/tree
 name=twin
@@ -21,10 +22,11 @@ die() {
     exit 1
 }
 
-[ -x "$twin" ] || die "no target/release/twin: run make deb"
-[ -x "$simulator" ] || die "no target/release/twin-run: run make deb"
+for program in "$twin" "$simulator"; do
+    [ -x "$program" ] || die "no ${program#"$root"/}: run make deb"
+done
 [ -e "$root/target/support/hot.o" ] || die "no target/support: run make deb"
-for tool in dpkg-deb dpkg-shlibdeps dpkg-architecture strip gzip; do
+for tool in dpkg-deb dpkg-query dpkg-architecture readelf strip gzip; do
     command -v "$tool" >/dev/null || die "no $tool: run scripts/setup.sh"
 done
 version=$("$twin" -V | sed 's/^twin //')
@@ -55,6 +57,11 @@ Files: runtime/* crates/e1000-sim/kernel/*
 Copyright: the twin developers
 License: GPL-2.0-only or Expat
 
+Files: usr/bin/*
+Copyright: the twin developers; the GNU C library's part of them: Free Software Foundation
+License: (Expat or Apache-2.0) and LGPL-2.1+
+Comment: the source of the C library is the package that Built-Using names
+
 License: Expat
 END
     sed 's/^$/./; s/^/ /' "$root/LICENSE-MIT"
@@ -64,6 +71,9 @@ END
     echo
     echo 'License: GPL-2.0-only'
     echo ' The text is in /usr/share/common-licenses/GPL-2.'
+    echo
+    echo 'License: LGPL-2.1+'
+    echo ' The text is in /usr/share/common-licenses/LGPL-2.1.'
 }
 
 files() {
@@ -93,11 +103,17 @@ files() {
     find "$tree" -type f ! -path '*/bin/*' -exec chmod 644 {} +
 }
 
-# The libraries that the programs are linked with, as dependencies.
-depends() {
-    mkdir -p "$out/shlibs/debian"
-    echo "Source: $name" >"$out/shlibs/debian/control"
-    (cd "$out/shlibs" && dpkg-shlibdeps -O "$tree/usr/bin/twin" "$tree/usr/bin/twin-run") | sed -n 's/^shlibs:Depends=//p'
+# A library that a program needs would be one of this release, and bind the package to it.
+alone() {
+    for program in "$tree"/usr/bin/*; do
+        needed=$(readelf -d "$program" | grep -F '(NEEDED)') || continue
+        die "${program##*/} needs a shared library: $needed"
+    done
+}
+
+# The C library that is inside the programs (Debian policy 7.8).
+inside() {
+    dpkg-query -W -f '${source:Package} (= ${source:Version})' libc6-dev
 }
 
 control() {
@@ -107,7 +123,7 @@ Package: $name
 Version: $version
 Architecture: $arch
 Maintainer: the twin developers <twin@localhost>
-Depends: $(depends)
+Built-Using: $(inside)
 Recommends: binutils
 Suggests: gcc, linux-headers-$arch
 Installed-Size: $(du -k -s "$tree/usr" | cut -f1)
@@ -123,9 +139,10 @@ END
 }
 
 build() {
-    rm -rf "$tree" "$out/shlibs"
+    rm -rf "$tree"
     mkdir -p "$tree"
     files
+    alone
     control
     dpkg-deb --root-owner-group -Zxz --build "$tree" "$deb" >/dev/null
     echo "package: ${deb#"$root"/} ($(du -k "$deb" | cut -f1) KiB)"
@@ -137,10 +154,8 @@ try() {
     trap 'rm -rf "$scratch"' EXIT
     mkdir -p "$scratch/var/lib/dpkg/updates" "$scratch/var/lib/dpkg/info"
     : >"$scratch/var/lib/dpkg/status"
-    # The libraries of this system serve; an empty root has none.
     in_root() {
-        dpkg --root="$scratch" --log=/dev/null --force-not-root --force-depends \
-            --force-script-chrootless "$@" >"$scratch/dpkg.log" 2>&1 || {
+        dpkg --root="$scratch" --log=/dev/null --force-not-root --force-script-chrootless "$@" >"$scratch/dpkg.log" 2>&1 || {
             cat "$scratch/dpkg.log" >&2
             die "dpkg $1 failed"
         }
@@ -166,4 +181,4 @@ try() {
 }
 
 build
-[ "${1-}" != test ] || try
+[ "${2-}" != test ] || try
