@@ -63,22 +63,27 @@ fn an_installed_program_finds_its_objects() {
     let twin = sandbox.path("bin/twin");
     std::fs::copy(env!("CARGO_BIN_EXE_twin"), &twin).expect("a program");
     std::fs::copy(twin_run(), sandbox.path("bin/twin-run")).expect("a program");
-    let run = || {
+    let run = |variable: Option<&str>| {
         let mut command = Command::new(&twin);
         command.args(["run", "--path", "native,twin", "--packets", "4"]);
         command.arg(target("stock/e1000.ko"));
         command.env_remove("TWIN_SUPPORT").env("NO_COLOR", "1");
+        command.envs(variable.map(|value| ("TWIN_SUPPORT", value)));
         command.current_dir(sandbox.path("lib"));
         Answer::of(command.output().expect("the program runs"))
     };
-    let without = run();
+    let without = run(None);
     assert_eq!((without.status, without.text()), (2, ""), "{without}");
     assert!(without.stderr.contains("`make install`"), "{without}");
     for name in ["kernel.o", "hot.o"] {
         let from = target(&format!("support/{name}"));
         std::fs::copy(from, sandbox.path(&format!("lib/twin/{name}"))).expect("an object");
     }
-    assert_eq!(run().status, 0, "{}", run());
+    // A variable that is set to nothing names no directory.
+    for variable in [None, Some("")] {
+        let installed = run(variable);
+        assert_eq!(installed.status, 0, "{installed}");
+    }
 }
 
 /// `twin` alone in a directory, with a `twin-run` that `sh` makes.

@@ -22,7 +22,9 @@ use command_line::failure::Failure;
 /// They are nowhere, cannot be read, or are not of the driver's kernel: each says
 /// what to do.
 pub fn files(driver: Vec<u8>, named: Option<&Path>) -> Result<(Files, PathBuf), Failure> {
-    let variable = std::env::var_os("TWIN_SUPPORT").map(PathBuf::from);
+    // Set to nothing is not set, as for the shell's own variables (POSIX, 2.6.2, `:-`).
+    let variable = std::env::var_os("TWIN_SUPPORT").filter(|name| !name.is_empty());
+    let variable = variable.map(PathBuf::from);
     let directory = match named.map(Path::to_path_buf).or(variable) {
         Some(directory) => directory,
         None => found(&places())?,
