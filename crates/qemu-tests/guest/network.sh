@@ -147,21 +147,40 @@ step kprobe $? "$function: $(awk '{ printf "%s %s ", $1, $2 }' $tracing/kprobe_p
 echo >$tracing/kprobe_events
 
 # Stack traces from the timer's interrupt, wherever the driver is then: spills,
-# slow paths, all of it. The host checks those with the driver in them.
+# slow paths, all of it. The host checks those with the driver in them. Where the timer
+# finds it is chance: traffic goes on until enough of them are there.
+own=$(option prefix)
+stacks_of_driver() {
+    awk -v own="$own" '
+        /^ => / { stack = stack $0 "\n"; if (index($2, own) == 1 || $2 ~ /^twin_/) inside = 1; next }
+        { if (inside) printf "%s-\n", stack; stack = ""; inside = 0 }
+        END { if (inside) printf "%s-\n", stack }' $tracing/trace
+}
+# Five stacks, and one of them interrupted in the driver itself.
+enough_stacks() {
+    awk -v own="$own" '
+        /^-/ { stacks++ }
+        interrupt && (index($2, own) == 1 || $2 ~ /^twin_/) { inside++ }
+        { interrupt = $2 ~ /^asm_sysvec_/ }
+        END { exit !(stacks >= 5 && inside) }' /tmp/stacks
+}
 echo >$tracing/trace
 echo 20000 >$tracing/buffer_size_kb
 timer=$tracing/events/irq_vectors/local_timer_entry
 echo stacktrace >$timer/trigger
-download timer-traffic /dev/null
+: >/tmp/stacks
+rounds=0
+until enough_stacks || [ $rounds = 20 ]; do
+    rounds=$((rounds + 1))
+    echo 1 >$tracing/tracing_on
+    download timer-traffic-$rounds /dev/null
+    echo 0 >$tracing/tracing_on
+    stacks_of_driver >>/tmp/stacks
+    echo >$tracing/trace
+done
 echo '!stacktrace' >$timer/trigger
-echo 0 >$tracing/tracing_on
-awk -v own="$(option prefix)" '
-    /^ => / { stack = stack $0 "\n"; if (index($2, own) == 1 || $2 ~ /^twin_/) inside = 1; next }
-    { if (inside) printf "%s-\n", stack; stack = ""; inside = 0 }
-    END { if (inside) printf "%s", stack }' $tracing/trace >/tmp/stacks
 show timer /tmp/stacks 4000
 rm -f /tmp/stacks
-echo >$tracing/trace
 echo 1408 >$tracing/buffer_size_kb
 echo 1 >$tracing/tracing_on
 
