@@ -189,15 +189,14 @@ type_in make test
 END
 }
 
-# The package is made on one release, and tried on each: where apt refuses it, for a library
-# that is newer than the release's, nothing may have changed.
+# The package is made on one release, and installed, used and removed on each.
 package() {
     [ -d "$bare/root/root/twin" ] || die "package comes after online"
     mounts "$bare/root"
     session package "$bare/root" root <<'END'
 type_in cd twin
 type_in make test-deb
-type_in dpkg-deb -f target/deb/twin_*.deb Package Version Depends
+type_in dpkg-deb -f target/deb/twin_*.deb Package Version Depends Built-Using
 END
     for other in $releases; do
         machine=$all/$other/package
@@ -208,15 +207,12 @@ END
 type_in '. /etc/os-release; echo $PRETTY_NAME'
 type_in apt-get update -qq
 find / -xdev ! -path '/var/*' ! -path '/tmp/*' | sort >/tmp/before
-if type_in apt-get install -q -y --no-install-recommends /srv/twin_*.deb; then
-    type_in twin -V
-    type_in twin rewrite /srv/e1000.ko -o /tmp/e1000.twin.o
-    type_in twin verify /tmp/e1000.twin.o
-    type_in twin run /srv/e1000.ko --path native,twin --packets 1000
-    type_in apt-get purge -q -y twin
-else
-    echo 'Refused by apt, as above.'
-fi
+type_in apt-get install -q -y --no-install-recommends /srv/twin_*.deb
+type_in twin -V
+type_in twin rewrite /srv/e1000.ko -o /tmp/e1000.twin.o
+type_in twin verify /tmp/e1000.twin.o
+type_in twin run /srv/e1000.ko --path native,twin --packets 1000
+type_in apt-get purge -q -y twin
 find / -xdev ! -path '/var/*' ! -path '/tmp/*' | sort >/tmp/after
 type_in diff /tmp/before /tmp/after
 END
