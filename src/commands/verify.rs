@@ -295,7 +295,7 @@ fn print(
             (accesses.translated, "translated access"),
         ]
         .to_vec(),
-        false => [(accesses.window, "access in the window")].to_vec(),
+        false => [(accesses.window, "window access")].to_vec(),
     };
     let parts = [
         &[
