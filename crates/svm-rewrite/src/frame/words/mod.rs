@@ -20,7 +20,7 @@ mod calls;
 mod uses;
 
 use foldhash::HashSet;
-use iced_x86::{Code as Op, Instruction, Mnemonic, OpKind, Register};
+use iced_x86::{Code as Op, ConditionCode, Instruction, Mnemonic, OpKind, Register};
 
 use super::contents::FramePlace;
 use super::facts::{Facts, FactsBefore};
@@ -214,7 +214,7 @@ fn is_known_use(iced: &Instruction, class: Class) -> bool {
         ),
         Class::Plain if iced.mnemonic() == Mnemonic::Lea => iced.code() == Op::Lea_r64_m,
         Class::Plain | Class::Memory(Space::Heap | Space::Global) | Class::Stack => {
-            reads_number(iced.mnemonic())
+            reads_number(iced.mnemonic()) || is_cmov(iced)
         }
         _ => false,
     }
@@ -227,6 +227,12 @@ fn reads_number(mnemonic: Mnemonic) -> bool {
         mnemonic,
         M::Mov | M::Add | M::Sub | M::And | M::Or | M::Xor | M::Cmp | M::Test
     )
+}
+
+/// `cmovcc`: of the instructions with a condition it alone has two operands (SDM volume 2,
+/// CMOVcc).
+fn is_cmov(iced: &Instruction) -> bool {
+    iced.condition_code() != ConditionCode::None && iced.op_count() == 2
 }
 
 /// Gives each thing that an instruction does to the frame.
@@ -403,6 +409,7 @@ fn address_taken(iced: &Instruction, facts: &Facts) -> Option<Use> {
         _ if iced.memory_index() != Register::None => indexed_place(iced, facts)?,
         M::Lea => facts.place(iced)?.0,
         M::Mov | M::Add if is(1, Register::RSP) => rsp,
+        _ if is(1, Register::RSP) && is_cmov(iced) => rsp,
         M::Push if is(0, Register::RSP) => rsp,
         _ => return Some(Use::Address(copied(iced, facts)?)),
     };
