@@ -40,8 +40,12 @@ fn made(options: Options) -> String {
         true => String::new(),
         false => format!(" processor={}", options.processor.as_str()),
     };
+    let strict = match options.strict {
+        true => " strict",
+        false => "",
+    };
     format!(
-        "{KEY}={} scheme={} target={}{accesses}{processor}",
+        "{KEY}={} scheme={} target={}{accesses}{processor}{strict}",
         env!("CARGO_PKG_VERSION"),
         options.scheme.as_str(),
         options.target.as_str(),

@@ -77,6 +77,14 @@ void twin_smashed_site(struct twin_cpu *cpu, uint64_t site)
 	twin_abort_record(cpu, TWIN_ABORT_RETURN, 0, stack[1], site);
 }
 
+/* A pointer is outside of dom0's addresses. It is above the site. */
+void twin_wild_site(struct twin_cpu *cpu, uint64_t site)
+{
+	const uint64_t *stack = (const uint64_t *)cpu->saved.rsp;
+
+	twin_abort_record(cpu, TWIN_ABORT_ACCESS, TWIN_REFUSED_NOT_DOM0, stack[1], site);
+}
+
 static bool in_entry_text(uint64_t rip)
 {
 	return rip >= (uint64_t)twin_entry_text_start && rip < (uint64_t)twin_entry_text_end;

@@ -22,6 +22,7 @@ void twin_out32(void);
 void twin_warn(void);
 void twin_bug(void);
 void twin_smashed(void);
+void twin_wild(void);
 
 const struct twin_entry_point twin_entry_points[] = {
 	SLOW_REGISTERS(LIST_SLOW)
@@ -35,6 +36,7 @@ const struct twin_entry_point twin_entry_points[] = {
 	{ TWIN_NAME_WARN, twin_warn },
 	{ TWIN_NAME_BUG, twin_bug },
 	{ TWIN_NAME_SMASHED, twin_smashed },
+	{ TWIN_NAME_WILD, twin_wild },
 	{ NULL, NULL },
 };
 

@@ -317,7 +317,7 @@ ENTRY twin_out32
 	PORT_OUT 4
 END twin_out32
 
-/* ---- WARN, BUG, and return addresses that were overwritten ------------ */
+/* ---- WARN, BUG, overwritten return addresses, wild pointers ----------- */
 
 /* Report and go on; everything kept. */
 ENTRY twin_warn
@@ -343,6 +343,14 @@ ENTRY twin_smashed
 	CALL_C	twin_smashed_site
 	jmp	twin_unwind
 END twin_smashed
+
+/* Abort: a pointer is none of dom0's. It is on the stack, above the return address. */
+ENTRY twin_wild
+	TO_RUNTIME
+	LOAD_SITE %rsi
+	CALL_C	twin_wild_site
+	jmp	twin_unwind
+END twin_wild
 
 /* Abort in place of TO_DRIVER, on the host's stack. */
 	.type	stopped, @function

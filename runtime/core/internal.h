@@ -159,6 +159,7 @@ void twin_warn_site(struct twin_cpu *cpu, uint64_t site);
 void twin_bug_site(struct twin_cpu *cpu, uint64_t site);
 void twin_stopped_site(struct twin_cpu *cpu, uint64_t site);
 void twin_smashed_site(struct twin_cpu *cpu, uint64_t site);
+void twin_wild_site(struct twin_cpu *cpu, uint64_t site);
 int twin_enter_slowly(struct twin_cpu *cpu, uint64_t hyp, uint64_t a0, uint64_t a1, uint64_t a2,
 		      uint64_t *result);		/* in place of twin_enter_quick */
 int twin_import(struct twin_cpu *cpu, uint64_t number);				/* not 0 */

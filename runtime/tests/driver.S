@@ -245,6 +245,14 @@ FUNCTION driver_smashed
 driver_smashed_site:
 	ud2
 
+/* A strict check of a pointer that is none of dom0's. */
+FUNCTION driver_wild
+	pushq	%rdi
+	call	twin_wild
+	.globl	driver_wild_site
+driver_wild_site:
+	ud2
+
 FUNCTION driver_ud2
 	ud2
 FUNCTION driver_int3

@@ -145,7 +145,7 @@ static void entries_are_found_by_name(void)
 
 	while (twin_entry_points[n].name)
 		n++;
-	CHECK_EQUAL(n, 15 + 1 + 6 + 3);
+	CHECK_EQUAL(n, 15 + 1 + 6 + 4);
 	CHECK(twin_entry_address("twin_slow_r15"));
 	CHECK(twin_entry_address("twin_slow_r1") == 0);
 	CHECK(twin_entry_address("twin_slow_rsp") == 0);

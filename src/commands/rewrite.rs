@@ -18,7 +18,7 @@ use clap::Args;
 use command_line::failure::Failure;
 use command_line::input;
 use command_line::options::{
-    LeftOut, accesses, agree, processor, processor_of, scheme, suit, target_among,
+    LeftOut, accesses, agree, may_be_strict, processor, processor_of, scheme, suit, target_among,
 };
 use command_line::output::{self, Destination};
 use svm_rewrite::{Accesses, Processor, Scheme, Target};
@@ -36,6 +36,7 @@ Examples:
   twin rewrite --target linux e1000.ko -o e1000.twin.ko
   twin rewrite --scheme paper --report sites.json e1000.ko.xz -o e1000.twin.o
   twin rewrite --scheme window --processor any e1000.ko -o e1000.twin.o
+  twin rewrite --scheme window --strict e1000.ko -o e1000.twin.o
   twin rewrite --target linux /lib/modules/6.1.0-56-amd64/kernel -d root/
   twin rewrite --target linux --accesses stores e1000.ko -o e1000.twin.ko
   twin rewrite --target linux --sign mok.key mok.der e1000.ko -o e1000.twin.ko
@@ -67,6 +68,11 @@ With `--accesses stores` loads stay as they are, which costs less. Then a stray
 store is stopped and a stray load is not: `twin verify` proves that too, if it is
 asked for it. A hypervisor cannot have it: its addresses are dom0's. There is no
 option that leaves out a function: it could reach anything.
+
+A window cuts pointers, so a wild one may reach a page of dom0's unnoticed. With
+--strict pointers are compared with dom0's first and last address before the first
+access through each, and a wild one ends the invocation. What is proved is the
+same without it.
 
 Exit status:
   0  done
@@ -105,6 +111,10 @@ pub struct Opts {
     /// Which processors the result is for [default: bmi2 for scheme window, else any].
     #[arg(long, value_name = "PROCESSOR", value_parser = processor())]
     processor: Option<Processor>,
+    /// Compare pointers with dom0's first and last address before they are used; for schemes
+    /// with a window.
+    #[arg(long)]
+    strict: bool,
     #[command(flatten)]
     _left_out: LeftOut,
     /// Write what was done at each site, and each refusal, as JSON, or as JSON lines
@@ -132,6 +142,7 @@ impl Opts {
         refuse_clashes(&jobs, report_to.as_ref(), read.map(PathBuf::as_path))?;
         refuse_terminal(&jobs)?;
         processor_of(self.processor, self.scheme)?;
+        may_be_strict(self.strict, self.scheme)?;
         if let Some(target) = self.target {
             suit(self.scheme, target)?;
         }
@@ -201,6 +212,7 @@ impl Opts {
         svm_rewrite::Options {
             accesses: self.accesses,
             processor: self.processor.unwrap_or(self.scheme.processor()),
+            strict: self.strict,
             report: self.report.is_some(),
             threads,
             ..svm_rewrite::Options::of(target, self.scheme)

@@ -394,6 +394,14 @@ pub mod names {
     /// Scheme `window`: [`super::window::wide::MASK`], 8 bytes that are never written, less
     /// than 2 GiB from the code. Read by `pext`, `and` and `mov` alone, relative to `rip`.
     pub const WINDOW_MASK: &str = "twin_window_mask";
+    /// `--strict`: called where a pointer is outside of [`LOWEST`] to [`HIGHEST`], with
+    /// the pointer on the stack. Aborts; does not return.
+    pub const WILD: &str = "twin_wild";
+    /// `--strict`: the lowest address that a pointer may have, 8 bytes that are never written,
+    /// less than 2 GiB from the code. Read by `cmp` alone, relative to `rip`.
+    pub const LOWEST: &str = "twin_lowest";
+    /// `--strict`: the highest, likewise.
+    pub const HIGHEST: &str = "twin_highest";
     /// Every name of the runtime begins with this; a driver's own imports may not.
     pub const RUNTIME_PREFIX: &str = "twin_";
 }

@@ -79,6 +79,23 @@ pub fn processor_of(asked: Option<Processor>, scheme: Scheme) -> Result<Processo
     Err(Failure::Usage(why))
 }
 
+/// Refuses comparisons of pointers under a scheme whose checks refuse wild ones already.
+///
+/// # Errors
+/// Why, and what to do.
+pub fn may_be_strict(strict: bool, scheme: Scheme) -> Result<(), Failure> {
+    if !strict || scheme.window_size().is_some() {
+        return Ok(());
+    }
+    let why = format!(
+        "--strict is not for --scheme {}, whose checks refuse every pointer that is not dom0's; \
+         leave it out, or use --scheme {}",
+        scheme.as_str(),
+        Scheme::Window.as_str(),
+    );
+    Err(Failure::Usage(why))
+}
+
 /// Refuses a scheme that code for the target cannot have.
 ///
 /// # Errors

@@ -75,6 +75,10 @@ pub struct Opts {
     /// Which processors the code is for [default: this one].
     #[arg(long, value_name = "PROCESSOR", value_parser = processor())]
     pub processor: Option<Processor>,
+    /// Compare pointers with dom0's first and last address before they are used; for schemes
+    /// with a window.
+    #[arg(long)]
+    pub strict: bool,
     /// Hot routines that the hypervisor instance is to call in dom0.
     #[arg(long, value_name = "ROUTINE,...", value_delimiter = ',')]
     pub upcalls: Vec<String>,
@@ -90,7 +94,8 @@ pub struct Opts {
     pub by_function: bool,
     /// Figures and tables of the paper to make, as text, JSON and SVG.
     #[arg(long, value_enum, value_delimiter = ',',
-          conflicts_with_all = ["path", "size", "tso", "scheme", "processor", "upcalls",
+          conflicts_with_all = ["path", "size", "tso", "scheme", "processor", "strict",
+                                "upcalls",
                                 "driver_args", "stages"])]
     pub experiment: Vec<Figure>,
     /// Directory for what experiments leave; made if missing.

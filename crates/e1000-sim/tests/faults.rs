@@ -12,15 +12,20 @@ mod turn;
 /// A sample of a scheme's faults: nothing but the driver stopped. Gives the counts, and
 /// how many faults there were.
 fn sample(scheme: Scheme) -> (SharedPages<Tally>, u64) {
+    sample_of(Variant::here(scheme), "")
+}
+
+/// The same of the kinds whose name contains this.
+fn sample_of(variant: Variant, only: &str) -> (SharedPages<Tally>, u64) {
     let options = Options {
         faults: 5 * FaultKind::ALL.len() as u64,
         seed: 1,
         first: 0,
-        only: String::new(),
+        only: only.to_owned(),
         unchecked: false,
         verbose: true,
         json: false,
-        variant: Variant::here(scheme),
+        variant,
     };
     let (pages, violations) =
         campaign::supervised(&options).unwrap_or_else(|error| panic!("{error}"));
@@ -80,4 +85,27 @@ fn through_a_window(scheme: Scheme) {
     // The driver's own stack has none.
     assert_eq!(tally.count(FaultKind::StackReturn, Column::Injected), 0);
     all_endings_occur(tally);
+}
+
+/// A pointer that is dom0's but for its upper half: a table refuses it, a window shows the page
+/// that it was, and strict code notices it as often as the table.
+#[test]
+fn strict_code_notices_upper_halves_that_a_window_does_not() {
+    let _turn = turn::turn();
+    let kind = FaultKind::UpperHalf;
+    let aborts = |variant| {
+        let (pages, _) = sample_of(variant, kind.as_str());
+        pages.get().count(kind, Column::Aborted)
+    };
+    let with_a_table = aborts(Variant::here(Scheme::Stlb));
+    assert!(with_a_table > 0);
+    for scheme in [Scheme::Window32, Scheme::Window] {
+        let plain = Variant::here(scheme);
+        assert_eq!(aborts(plain), 0, "{scheme:?}");
+        let strict = Variant {
+            strict: true,
+            ..plain
+        };
+        assert_eq!(aborts(strict), with_a_table, "{scheme:?}");
+    }
 }

@@ -29,7 +29,9 @@ use elf_loader::consts::{
 };
 use elf_loader::{Object, Place, Relocation, Section, SectionId, Symbol, SymbolId};
 use svm_verify::{Proof, is_entry};
-use twin_abi::names::{RUNTIME_PREFIX, STACK_VIEW, VM_PREFIX, WINDOW, WINDOW_MASK};
+use twin_abi::names::{
+    HIGHEST, LOWEST, RUNTIME_PREFIX, STACK_VIEW, VM_PREFIX, WINDOW, WINDOW_MASK,
+};
 use twin_abi::{sections, window};
 
 use crate::code::PayloadCode;
@@ -163,6 +165,8 @@ impl<'p> View<'p> {
                 let section = payload.section(section);
                 match &*symbol.name {
                     WINDOW_MASK => mask(section, symbol)?,
+                    // Any number will do for the proof: comparisons only end an invocation.
+                    LOWEST | HIGHEST => bound(section, symbol)?,
                     _ if section.name == names::STUBS => stub(payload, section, symbol)?,
                     name if section.is_code() && name.starts_with(RUNTIME_PREFIX) => name,
                     _ => return Err("it refers to what is not the runtime's entry"),
@@ -275,6 +279,16 @@ pub fn mask<'p>(section: &Section<'_>, symbol: &'p Symbol<'_>) -> Result<&'p str
     match there == Some(&BYTES[..]) && section.flags & SHF_WRITE == 0 && !patched {
         true => Ok(&symbol.name),
         false => Err("the window's mask is not 2^42 - 1, or may be written"),
+    }
+}
+
+/// R3, of a bound of dom0's addresses: eight bytes that nobody writes.
+fn bound<'p>(section: &Section<'_>, symbol: &'p Symbol<'_>) -> Result<&'p str, &'static str> {
+    let end = symbol.value.checked_add(8);
+    let inside = end.is_some_and(|end| end <= section.data.len() as u64);
+    match inside && section.flags & (SHF_WRITE | SHF_EXECINSTR) == 0 {
+        true => Ok(&symbol.name),
+        false => Err("a bound of dom0's addresses may be written, or is no word of .rodata"),
     }
 }
 

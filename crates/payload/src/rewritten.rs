@@ -7,7 +7,8 @@
 //! ```text
 //! twin_vm:NAME                 are filled in and disappear: R_X86_64_NONE would be refused
 //! twin_window twin_stack_view  stay, to the runtime's absolute symbols
-//! twin_window_mask, entries    stay, to the runtime's
+//! twin_window_mask, bounds     stay, to the runtime's
+//! entries                      stay, to the runtime's
 //! imports                      lead to the runtime's, a hot routine, or a stub
 //! own code                     stay
 //! ```

@@ -249,6 +249,51 @@ fn a_payload_is_for_the_processors_of_both_parts() {
     }
 }
 
+/// Code as `--strict` makes it.
+fn strict() -> Set {
+    let mut set = Set::new();
+    set.driver = set.driver.replace(
+        "probe:",
+        "1: push %rdi
+            cld
+            call twin_wild
+            ud2
+            probe: cmp twin_lowest(%rip), %rdi
+            jb 1b
+            cmp twin_highest(%rip), %rdi
+            ja 1b\n",
+    );
+    set
+}
+
+#[test]
+fn strict_code_reads_the_runtimes_bounds() {
+    let payload = strict().build().expect("a payload");
+    let dies = |by: &str, change: &dyn Fn(&mut Object<'_>)| {
+        let mut object = elf_loader::read(&payload.bytes).expect("a payload");
+        change(&mut object);
+        let bytes = elf_loader::write(&object).expect("the mutant");
+        let (_, why) = refused(check(&bytes).map(|_| unreachable!("{by}")));
+        assert!(why.contains(by), "{by}: {why}");
+    };
+    let bounds = |object: &Object<'_>| object.section_named(".rodata.bounds").expect("bounds");
+    dies("bound of dom0's", &|object| {
+        let id = bounds(object);
+        object.sections[id.0 as usize].flags |= elf_loader::consts::SHF_WRITE;
+    });
+    dies("bound of dom0's", &|object| {
+        let bound = symbol(object, names::HIGHEST);
+        object.symbols[bound.0 as usize].value += 1;
+    });
+    dies("P2", &|object| {
+        to(object, ".driver.text", names::LOWEST).addend += 8;
+    });
+    dies("P1", &|object| {
+        let bound = symbol(object, names::LOWEST);
+        to(object, ".driver.text", names::WINDOW_MASK).symbol = bound;
+    });
+}
+
 // ---- Mutants of a finished payload ---------------------------------------------------
 
 /// The verdict on a payload after a change.

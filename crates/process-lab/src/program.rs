@@ -39,6 +39,22 @@ pub const STLB_SIZE: u64 = twin_abi::stlb::ENTRIES << twin_abi::stlb::ENTRY_SHIF
 /// Where the mask of a window of 42 bits is, `twin_window_mask`: a scheme that has one has no
 /// table. Not where a tag or a translation is, which instructions are counted by.
 pub const WINDOW_MASK: u64 = STLB + 0x400;
+/// Where the bounds of pointers are, [`names::LOWEST`] and [`names::HIGHEST`].
+const BOUNDS: [u64; 2] = [WINDOW_MASK + 8, WINDOW_MASK + 16];
+/// What strict code compares pointers with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// The lowest address that dom0's memory may have.
+    pub lowest: u64,
+    /// The highest.
+    pub highest: u64,
+}
+
+/// dom0's memory may be anywhere.
+pub const ANYWHERE: Bounds = Bounds {
+    lowest: 0,
+    highest: u64::MAX,
+};
 /// Where the window is, `twin_window`: 2 MiB after a multiple of its size, so that the control
 /// stack and the data stack are not in each other's way in the caches of AMD's processors
 /// (`docs/spec/window.md`, where a window should be).
@@ -61,6 +77,8 @@ pub struct Variant {
     pub scheme: Scheme,
     /// Which processors it is for.
     pub processor: Processor,
+    /// Whether pointers are compared with dom0's first and last address.
+    pub strict: bool,
     /// Whether each sequence also destroys every register and flag that
     /// liveness calls dead: a wrong liveness then shows.
     pub poison: bool,
@@ -77,6 +95,7 @@ impl Variant {
         Variant {
             scheme,
             processor: scheme.processor(),
+            strict: false,
             poison: false,
         }
     }
@@ -97,6 +116,7 @@ impl Variant {
         Variant {
             scheme,
             processor,
+            strict: false,
             poison: false,
         }
     }
@@ -112,8 +132,19 @@ impl Variant {
         Variant::of(Scheme::Window, Processor::Bmi2),
         Variant::of(Scheme::Window, Processor::Any),
     ];
-    /// Both, and the poisoned default.
-    pub const ALL: [Variant; 6] = [
+    /// The strict ones.
+    pub const STRICT: [Variant; 2] = [
+        Variant {
+            strict: true,
+            ..Variant::WINDOWS[0]
+        },
+        Variant {
+            strict: true,
+            ..Variant::WINDOWS[1]
+        },
+    ];
+    /// All of them, and the poisoned default.
+    pub const ALL: [Variant; 8] = [
         Variant::PLAIN[0],
         Variant::PLAIN[1],
         Variant {
@@ -123,6 +154,8 @@ impl Variant {
         Variant::WINDOWS[0],
         Variant::WINDOWS[1],
         Variant::WINDOWS[2],
+        Variant::STRICT[0],
+        Variant::STRICT[1],
     ];
 
     /// [`Variant::ALL`] that this processor executes; says what is left out.
@@ -145,6 +178,7 @@ impl Variant {
     pub fn options(self) -> svm_rewrite::Options {
         svm_rewrite::Options {
             processor: self.processor,
+            strict: self.strict,
             poison: self.poison,
             ..svm_rewrite::Options::new(self.scheme)
         }
@@ -160,6 +194,17 @@ impl Variant {
         match self {
             Variant {
                 poison: true,
+                strict: true,
+                ..
+            } => "strict, poisoned",
+            Variant {
+                strict: true,
+                scheme: Scheme::Window32,
+                ..
+            } => "window32, strict",
+            Variant { strict: true, .. } => "window, strict",
+            Variant {
+                poison: true,
                 scheme: Scheme::Window32,
                 ..
             } => "window32, poisoned",
@@ -167,6 +212,7 @@ impl Variant {
                 poison: true,
                 scheme: Scheme::Window,
                 processor,
+                ..
             } => match processor {
                 Processor::Bmi2 => "window, poisoned",
                 Processor::Any => "window for any processor, poisoned",
@@ -175,6 +221,7 @@ impl Variant {
                 poison: false,
                 scheme: Scheme::Window,
                 processor: Processor::Any,
+                ..
             } => "window for any processor",
             Variant { poison: true, .. } => "poisoned",
             Variant { scheme, .. } => scheme.as_str(),
@@ -417,17 +464,22 @@ pub fn link_as(
 }
 
 /// Maps what code of a scheme reads besides dom0's memory: the table, writable for the runtime;
-/// or the mask. Once in a process.
+/// or the mask and the bounds of dom0's pointers. Once in a process.
 ///
 /// # Errors
 /// The system call's, or the addresses are taken.
-pub fn map_constants(scheme: Scheme) -> io::Result<()> {
+pub fn map_constants(scheme: Scheme, dom0: Bounds) -> io::Result<()> {
     match scheme {
         Scheme::Paper | Scheme::Stlb => mapping::new_memory(STLB, STLB_SIZE).map(|_| ()),
-        Scheme::Window32 => Ok(()),
-        Scheme::Window => {
+        Scheme::Window32 | Scheme::Window => {
             let mask = twin_abi::window::wide::MASK.to_le_bytes();
-            code_memory::load(STLB, STLB + PAGE, &[(WINDOW_MASK, &mask)])
+            let (lowest, highest) = (dom0.lowest.to_le_bytes(), dom0.highest.to_le_bytes());
+            let words: [(u64, &[u8]); 3] = [
+                (WINDOW_MASK, &mask),
+                (BOUNDS[0], &lowest),
+                (BOUNDS[1], &highest),
+            ];
+            code_memory::load(STLB, STLB + PAGE, &words)
         }
     }
 }
@@ -439,6 +491,8 @@ pub fn runtime_data(name: &str) -> Option<u64> {
         names::WINDOW => Some(WINDOW),
         names::WINDOW_MASK => Some(WINDOW_MASK),
         names::STACK_VIEW => Some(STACK_VIEW),
+        names::LOWEST => Some(BOUNDS[0]),
+        names::HIGHEST => Some(BOUNDS[1]),
         _ => None,
     }
 }

@@ -69,6 +69,9 @@ fn rust_names() -> Vec<(&'static str, &'static str)> {
         ("WINDOW", names::WINDOW),
         ("STACK_VIEW", names::STACK_VIEW),
         ("WINDOW_MASK", names::WINDOW_MASK),
+        ("WILD", names::WILD),
+        ("LOWEST", names::LOWEST),
+        ("HIGHEST", names::HIGHEST),
         ("RUNTIME_PREFIX", names::RUNTIME_PREFIX),
         ("NOTE", sections::NOTE),
         ("NOTE_OWNER", sections::NOTE_OWNER),
@@ -108,7 +111,14 @@ fn names_agree_both_ways() {
 #[test]
 fn the_runtime_has_every_entry() {
     let slow = names::SLOW_REGISTERS.map(|register| format!("{}{register}", names::SLOW_PREFIX));
-    let others = [names::CALL, names::WARN, names::BUG, names::SMASHED].map(str::to_owned);
+    let others = [
+        names::CALL,
+        names::WARN,
+        names::BUG,
+        names::SMASHED,
+        names::WILD,
+    ];
+    let others = others.map(str::to_owned);
     let ports = names::PORT_IN
         .into_iter()
         .chain(names::PORT_OUT)

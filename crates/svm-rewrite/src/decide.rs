@@ -33,6 +33,9 @@ pub struct Options {
     pub accesses: Accesses,
     /// Which processors the result is for.
     pub processor: Processor,
+    /// Whether pointers are compared with dom0's first and last address before they are cut
+    /// to a window.
+    pub strict: bool,
     /// Whether to fill [`crate::Rewritten::sites`], which takes as long as the rest.
     pub report: bool,
     /// For tests: before each sequence, also overwrite every register and the
@@ -55,6 +58,7 @@ impl Options {
             scheme,
             accesses: Accesses::All,
             processor: scheme.processor(),
+            strict: false,
             report: false,
             poison: false,
             threads: NonZero::<usize>::MIN,
@@ -89,6 +93,10 @@ const LOADS: &str = "its addresses are dom0's: a load that stays as it is would 
 /// Why code for processors with BMI2 has to be in the scheme that makes use of it.
 const NO_PEXT: &str = "the scheme adds no instruction of BMI2; use --processor any, or --scheme \
                        window";
+
+/// Why code with a table is not strict.
+const STRICT: &str = "the scheme's checks refuse every pointer that is not dom0's already; leave \
+                      --strict out, or use --scheme window";
 
 /// Everything that was decided about an object's code.
 pub struct Decided<'a> {
@@ -152,6 +160,9 @@ pub fn decide<'a>(
     if !options.processor.serves(options.scheme) {
         return Err(vec![Refusal::of_object(RefusalCode::Options, NO_PEXT)]);
     }
+    if options.strict && options.row().has_checks() {
+        return Err(vec![Refusal::of_object(RefusalCode::Options, STRICT)]);
+    }
     let target = targets::of(options.target);
     if options.accesses == Accesses::Stores && !target.code.translates_to_itself {
         return Err(vec![Refusal::of_object(RefusalCode::Options, LOADS)]);
@@ -175,7 +186,7 @@ pub fn decide<'a>(
     } = refined;
     // --- classes do not change beyond this point ---
     // Registers and flags for each sequence.
-    let plans = plan_all(&analysis, &classes, options.row(), &target.plans)?;
+    let plans = plan_all(&analysis, &classes, options, &target.plans)?;
     let refusals = plan::stack::check(lifted, &plans, &facts, &variants);
     if !refusals.is_empty() {
         return Err(refusals);
@@ -281,17 +292,16 @@ fn refine(
 fn plan_all(
     analysis: &Analysis<'_>,
     classes: &[Class],
-    scheme: &Row,
+    options: Options,
     rules: &plan::Rules,
 ) -> Result<Vec<InstPlan>, Vec<Refusal>> {
-    let planner = Planner::new(
-        analysis.lifted,
-        &analysis.surveys,
-        &analysis.flow,
-        scheme,
-        rules,
+    let code = plan::Code {
+        lifted: analysis.lifted,
+        surveys: &analysis.surveys,
+        flow: &analysis.flow,
         classes,
-        &analysis.live_before,
-    );
+        live_before: &analysis.live_before,
+    };
+    let planner = Planner::new(code, options.row(), rules, options.strict);
     planner.plan_all()
 }

@@ -1,7 +1,7 @@
 //! One small `.s` for each addressing mode and site class: what is emitted for it, under
 //! all schemes, and that the verifier accepts it. Below `refused`, the refusals. Below `any`,
 //! what is emitted in the scheme `window` for processors without BMI2; that is verified for
-//! the other fixtures, too.
+//! the other fixtures, too. Below `strict`, what is emitted with comparisons of pointers.
 
 use filetests::{Fixture, Section};
 use svm_rewrite::{Options, Processor, Refusal, Rewritten, Scheme, listing, rewrite};
@@ -10,17 +10,27 @@ use svm_verify::Contract;
 fn main() {
     let emitted = Fixture::tests("", emitted);
     let for_any = Fixture::tests("any", |fixture| vec![for_any(fixture)]);
+    let strict = Fixture::tests("strict", |fixture| {
+        WINDOWS.map(|s| strict(fixture, s)).into()
+    });
     let refused = Fixture::tests("refused", refused);
     let verified = Fixture::of("").into_iter();
     let verified = verified.map(|f| f.property("for any processor", is_for_any));
+    let strictly = Fixture::of("").into_iter();
+    let strictly = strictly.map(|f| f.property("strictly", is_strict));
     filetests::run(
         emitted
             .chain(for_any)
+            .chain(strict)
             .chain(refused)
             .chain(verified)
+            .chain(strictly)
             .collect(),
     );
 }
+
+/// The schemes that can be strict.
+const WINDOWS: [Scheme; 2] = [Scheme::Window32, Scheme::Window];
 
 fn try_rewrite(fixture: &Fixture, options: Options) -> Result<Rewritten, Vec<Refusal>> {
     let bytes = fixture.assemble();
@@ -81,6 +91,37 @@ fn is_for_any(fixture: &Fixture) {
     assert_eq!(any.is_ok(), of(Scheme::Window, Processor::Bmi2).is_ok());
     let refusals = of(Scheme::Stlb, Processor::Bmi2).expect_err("it has no pext");
     assert!(refusals[0].to_string().contains("--processor any"));
+}
+
+fn strict(fixture: &Fixture, scheme: Scheme) -> Section {
+    let options = Options {
+        strict: true,
+        ..Options::new(scheme)
+    };
+    under(fixture, options)
+}
+
+/// It is accepted, which [`under`] asks, where the same without comparisons is, for any
+/// processor too; other schemes have no use for comparisons.
+fn is_strict(fixture: &Fixture) {
+    let try_strictly = |options, strict| {
+        let options = Options { strict, ..options };
+        try_rewrite(fixture, options).map(|_| ())
+    };
+    for scheme in WINDOWS {
+        strict(fixture, scheme);
+        let options = Options::new(scheme);
+        let (with, without) = (try_strictly(options, true), try_strictly(options, false));
+        assert_eq!(with.is_ok(), without.is_ok());
+    }
+    let any = Options {
+        processor: Processor::Any,
+        strict: true,
+        ..Options::new(Scheme::Window)
+    };
+    under(fixture, any);
+    let refusals = try_strictly(Options::new(Scheme::Stlb), true).expect_err("it has checks");
+    assert!(refusals[0].to_string().contains("--scheme window"));
 }
 
 fn refused(fixture: &Fixture) -> Vec<Section> {

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use command_line::failure::{Failure, Status};
 use command_line::input::Input;
-use command_line::options::Format;
+use command_line::options::{Format, may_be_strict};
 use command_line::output;
 use command_line::run::{Figure, Opts, PathName, StageName};
 use e1000_sim::experiment::{self, Load, Setup};
@@ -48,6 +48,7 @@ pub struct Job<'f> {
 
 /// Runs the driver, or the experiments.
 pub fn run(opts: &Opts) -> Result<(), Failure> {
+    may_be_strict(opts.strict, opts.scheme)?;
     let input = Input::read(&opts.module).map_err(unreadable)?;
     let module = input.name.clone();
     refuse_other_modules(&input)?;
@@ -136,12 +137,16 @@ fn setup(opts: &Opts, driver_args: String) -> Setup {
 
 /// As the options say, or as this processor can run it.
 fn variant(opts: &Opts) -> Variant {
-    match opts.processor {
+    let variant = match opts.processor {
         Some(processor) => Variant {
             processor,
             ..Variant::plain(opts.scheme)
         },
         None => Variant::here(opts.scheme),
+    };
+    Variant {
+        strict: opts.strict,
+        ..variant
     }
 }
 

@@ -121,6 +121,9 @@
 #define TWIN_NAME_WINDOW	"twin_window"
 #define TWIN_NAME_WINDOW_MASK	"twin_window_mask"
 #define TWIN_NAME_STACK_VIEW	"twin_stack_view"
+#define TWIN_NAME_WILD		"twin_wild"
+#define TWIN_NAME_LOWEST	"twin_lowest"
+#define TWIN_NAME_HIGHEST	"twin_highest"
 #define TWIN_NAME_RUNTIME_PREFIX "twin_"
 
 /* Sections that the rewriter adds. */

@@ -21,6 +21,20 @@ twin_window_mask:
 	.quad	TWIN_WIDE_MASK
 	.size	twin_window_mask, 8
 
+/* What strict code compares pointers with: all addresses of dom0's half. */
+	.section .rodata.twin_bounds, "a", @progbits
+	.globl	twin_lowest, twin_highest
+	.hidden	twin_lowest, twin_highest
+	.type	twin_lowest, @object
+	.type	twin_highest, @object
+	.balign	8
+twin_lowest:
+	.quad	XEN_LOWEST
+	.size	twin_lowest, 8
+twin_highest:
+	.quad	XEN_HIGHEST
+	.size	twin_highest, 8
+
 	.text
 
 /*

@@ -66,6 +66,10 @@
 
 /* Slots of dom0's half of the address space. */
 #define XEN_DOM0_FIRST		272u
+/* The first and the last address that a pointer of dom0's may have, twin_lowest and
+ * twin_highest in the code. Error codes are pointers to the last page, which dom0 has not. */
+#define XEN_LOWEST		0xffff880000000000
+#define XEN_HIGHEST		0xffffffffffffefff
 
 /* Which of the window's slots shows dom0's slot. */
 static inline uint32_t xen_residue(uint32_t slot)
@@ -93,6 +97,7 @@ _Static_assert(XEN_SLOT(XEN_SLOT_MEMORY) + ((uint64_t)XEN_ENTRY_MIRROR << XEN_L3
 _Static_assert(((uint64_t)(XEN_ENTRY_BLOCKS + 1) << XEN_L3_SHIFT) <=
 	       (1ull << XEN_SLOT_SHIFT) - TWIN_WIDE_MIRROR - TWIN_WIDE_GUARD,
 	       "the blocks are before the guard");
+_Static_assert(XEN_LOWEST == XEN_SLOT(XEN_DOM0_FIRST), "strict code takes all of dom0's half");
 _Static_assert(((XEN_BLOCKS + XEN_STACK_VIEW) & TWIN_WIDE_MASK) == (uint32_t)XEN_BLOCKS,
 	       "operands and pointers lead to the same data stack");
 _Static_assert((uint32_t)XEN_BLOCKS >= TWIN_WINDOW_NULL_GUARD, "not among small numbers");

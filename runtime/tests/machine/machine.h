@@ -52,7 +52,8 @@
 	X(driver_call_site) X(driver_tail) X(driver_double) X(driver_copy)	\
 	X(driver_in8) X(driver_in16) X(driver_in32) X(driver_out8)		\
 	X(driver_out16) X(driver_out32) X(driver_warn) X(driver_bug)		\
-	X(driver_bug_site) X(driver_smashed) X(driver_smashed_site) X(driver_ud2) X(driver_int3) X(driver_divide)	\
+	X(driver_bug_site) X(driver_smashed) X(driver_smashed_site)	\
+	X(driver_wild) X(driver_wild_site) X(driver_ud2) X(driver_int3) X(driver_divide)	\
 	X(driver_wild_jump) X(driver_wild_return) X(driver_raw_load)		\
 	X(driver_recurse) X(driver_recurse_large) X(driver_slow_at_the_end)	\
 	X(driver_locks) X(driver_lock_site_a) X(driver_lock_site_b) X(driver_many_locks) \
@@ -185,6 +186,7 @@ uint64_t view_of_scheme(uint32_t scheme);
 	X(warnings_go_on) \
 	X(bugs_abort) \
 	X(overwritten_return_addresses_abort) \
+	X(wild_pointers_abort) \
 	X(every_kind_of_fault_aborts) \
 	X(stack_overflow_aborts) \
 	X(sent_signals_go_to_the_host) \

@@ -66,6 +66,15 @@ void overwritten_return_addresses_abort(void)
 	tear_down();
 }
 
+void wild_pointers_abort(void)
+{
+	set_up(TWIN_SCHEME_STLB);
+	aborts_with(driver_wild, 0xdead000000000100, 0, TWIN_ABORT_ACCESS, 0xdead000000000100);
+	CHECK_EQUAL(cpu->report.reason, TWIN_REFUSED_NOT_DOM0);
+	CHECK_EQUAL(cpu->report.rip, (uint64_t)driver_wild_site);
+	tear_down();
+}
+
 void bugs_abort(void)
 {
 	set_up(TWIN_SCHEME_STLB);

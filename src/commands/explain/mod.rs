@@ -13,7 +13,9 @@ use clap::Args;
 use command_line::codes::{AnyCode, CommandCode};
 use command_line::failure::Failure;
 use command_line::input::{Input, is_stdin};
-use command_line::options::{accesses, agree, processor, processor_of, scheme, suit, target_among};
+use command_line::options::{
+    accesses, agree, may_be_strict, processor, processor_of, scheme, suit, target_among,
+};
 use command_line::output::{self, Destination, Pending};
 use elf_loader::{Object, Place};
 use svm_rewrite::{Accesses, Options, Processor, Scheme, Site, Target, shortened};
@@ -70,6 +72,9 @@ pub struct Opts {
     /// Which processors the code is for [default: bmi2 for scheme window, else any].
     #[arg(long, value_name = "PROCESSOR", value_parser = processor())]
     processor: Option<Processor>,
+    /// Compare pointers with dom0's first and last address before they are used.
+    #[arg(long)]
+    strict: bool,
     /// Make one page to read in a browser, with nothing to load besides.
     #[arg(long)]
     html: bool,
@@ -89,6 +94,7 @@ impl Opts {
         };
         agree(self.accesses, self.target)?;
         suit(self.scheme, self.target)?;
+        may_be_strict(self.strict, self.scheme)?;
         match code::meant(file) {
             Some(code) => code::print(code),
             None => {
@@ -108,6 +114,7 @@ impl Opts {
             report: true,
             accesses: self.accesses,
             processor: processor_of(self.processor, self.scheme)?,
+            strict: self.strict,
             ..Options::of(self.target, self.scheme)
         };
         let rewritten = svm_rewrite::rewrite(&original, options).map_err(|refusals| {

@@ -26,6 +26,8 @@ enum Choice {
     Window32,
     /// The scheme with a window of 4 TiB.
     Window,
+    /// Both with comparisons of pointers.
+    Strict,
     /// Both schemes with a table.
     Both,
     /// All of these.
@@ -39,7 +41,8 @@ impl Choice {
             Choice::Paper => &Variant::ALL[1..2],
             Choice::Poisoned => &Variant::ALL[2..3],
             Choice::Window32 => &Variant::ALL[3..4],
-            Choice::Window => &Variant::ALL[4..],
+            Choice::Window => &Variant::ALL[4..6],
+            Choice::Strict => &Variant::STRICT,
             Choice::Both => &Variant::PLAIN,
             Choice::All => &Variant::ALL,
         }

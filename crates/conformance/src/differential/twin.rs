@@ -12,7 +12,9 @@ use process_lab::address_space::{AddressSpace, KERNEL, PERCPU, STACK, STACK_BLOC
 use process_lab::code_memory;
 use process_lab::error::Error;
 use process_lab::imports::IMPORTS;
-use process_lab::program::{LinkedCode, NO_VIEW, STLB, STUBS, Scheme, WINDOW, map_constants, stub};
+use process_lab::program::{
+    ANYWHERE, LinkedCode, NO_VIEW, STLB, STUBS, Scheme, WINDOW, map_constants, stub,
+};
 use process_lab::runtime::{
     self, AbortReport, Config, Cpu, Frame, Host, Instance, Region, Testbed,
 };
@@ -61,7 +63,7 @@ impl<'f> Twin<'f> {
         let end = STUBS + stubs.len() as u64;
         code_memory::load(STUBS, end, &[(STUBS, &stubs)]).map_err(failed())?;
         let has_table = Scheme::TABLES.contains(&program.variant.scheme);
-        map_constants(program.variant.scheme).map_err(failed())?;
+        map_constants(program.variant.scheme, ANYWHERE).map_err(failed())?;
         let data_stack = Shared::new(STACK.1 - STACK.0).map_err(failed())?;
         signals::alternate_stack()?;
         // SAFETY: once in this process, on its only thread.

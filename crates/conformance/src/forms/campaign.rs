@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use iced_x86::EncodingKind;
 use process_lab::error::Error;
-use process_lab::program::{Scheme, Variant};
+use process_lab::program::{ANYWHERE, Bounds, Scheme, Variant};
 use process_lab::random::mix;
 use twin_abi::Processor;
 
@@ -53,6 +53,8 @@ pub struct Execution {
     pub identity: bool,
     /// Who copies strings.
     pub copies: Copies,
+    /// What strict code compares pointers with.
+    pub dom0: Bounds,
 }
 
 impl Execution {
@@ -99,10 +101,24 @@ const fn execution_on(
         variant: Variant {
             scheme,
             processor,
+            strict: false,
             poison,
         },
         identity,
         copies: Copies::Processor,
+        dom0: ANYWHERE,
+    }
+}
+
+/// With comparisons of pointers, none of which is wild.
+const fn strict(processor: Processor, scheme: Scheme, poison: bool) -> Execution {
+    let plain = execution_on(processor, scheme, poison, false);
+    Execution {
+        variant: Variant {
+            strict: true,
+            ..plain.variant
+        },
+        ..plain
     }
 }
 
@@ -115,7 +131,7 @@ const fn replayed(scheme: Scheme, copies: Copies) -> Execution {
 }
 
 /// All ways in which rewritten code is executed.
-pub const EXECUTIONS: [Execution; 16] = [
+pub const EXECUTIONS: [Execution; 18] = [
     execution(Scheme::Stlb, false, false),
     execution(Scheme::Stlb, false, true),
     execution(Scheme::Stlb, true, false),
@@ -132,10 +148,12 @@ pub const EXECUTIONS: [Execution; 16] = [
     execution_on(Processor::Bmi2, Scheme::Window, true, false),
     execution(Scheme::Window, false, false),
     execution(Scheme::Window, true, false),
+    strict(Processor::Any, Scheme::Window32, false),
+    strict(Processor::Bmi2, Scheme::Window, true),
 ];
 
 /// The rewritings that [`EXECUTIONS`] needs.
-const VARIANTS: [Variant; 10] = [
+const VARIANTS: [Variant; 12] = [
     EXECUTIONS[0].variant,
     EXECUTIONS[2].variant,
     EXECUTIONS[3].variant,
@@ -146,6 +164,8 @@ const VARIANTS: [Variant; 10] = [
     EXECUTIONS[13].variant,
     EXECUTIONS[14].variant,
     EXECUTIONS[15].variant,
+    EXECUTIONS[16].variant,
+    EXECUTIONS[17].variant,
 ];
 
 /// Cases that are rewritten and run together.

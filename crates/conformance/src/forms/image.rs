@@ -9,7 +9,7 @@ use elf_loader::{Object, Place, Section};
 use process_lab::address_space::{MODULE, PAGE};
 use process_lab::entries::Entries;
 use process_lab::error::Error;
-use process_lab::program::{CODE, NO_VIEW, STLB, Variant, WINDOW, WINDOW_MASK, link_as, map_rows};
+use process_lab::program::{CODE, NO_VIEW, Variant, link_as, map_rows, runtime_data};
 use process_lab::runtime;
 use twin_abi::names;
 
@@ -196,13 +196,10 @@ fn resolve(name: &str, use_: SymbolUse) -> Option<u64> {
         Some(_) => return None,
         None => {}
     }
-    match name {
-        names::STLB => Some(STLB),
-        names::WINDOW => Some(WINDOW),
-        names::WINDOW_MASK => Some(WINDOW_MASK),
-        names::STACK_VIEW => Some(NO_VIEW),
-        _ if use_ == SymbolUse::Call => runtime::entry(name),
-        _ => None,
+    match (name, use_) {
+        (names::STACK_VIEW, _) => Some(NO_VIEW),
+        (_, SymbolUse::Call) => runtime::entry(name),
+        (_, SymbolUse::Data) => runtime_data(name),
     }
 }
 

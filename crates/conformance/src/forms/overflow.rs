@@ -9,7 +9,7 @@
 use elf_loader::{Object, Place};
 use iced_x86::{Code, Instruction, Register};
 use process_lab::error::Error;
-use process_lab::program::Variant;
+use process_lab::program::{ANYWHERE, Bounds, Variant};
 use process_lab::runtime;
 
 use super::campaign::Execution;
@@ -95,10 +95,19 @@ impl<'o> Driver<'o> {
     /// # Errors
     /// A system call's.
     pub fn receive(&self, packet: &[u8]) -> Result<Received, Error> {
+        self.receive_within(packet, ANYWHERE)
+    }
+
+    /// The same, its pointers compared with these bounds if it is strict.
+    ///
+    /// # Errors
+    /// A system call's.
+    pub fn receive_within(&self, packet: &[u8], dom0: Bounds) -> Result<Received, Error> {
         let execution = Execution {
             variant: self.program.variant,
             identity: true,
             copies: Copies::Processor,
+            dom0,
         };
         let twin = |memory: &Memory| Twin::new(&self.program, memory, execution);
         receive(self.original, packet, twin)

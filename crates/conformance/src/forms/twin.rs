@@ -54,7 +54,8 @@ impl<'r> Twin<'r> {
             memory.map_at_dom0()?;
         }
         let has_table = Scheme::TABLES.contains(&program.variant.scheme);
-        map_constants(program.variant.scheme).map_err(Error::system("mapping memory for forms"))?;
+        map_constants(program.variant.scheme, execution.dom0)
+            .map_err(Error::system("mapping memory for forms"))?;
         let data_stack = Shared::new(STACK.1 - STACK.0);
         let data_stack = data_stack.map_err(Error::system("making a data stack"))?;
         // SAFETY: once in this process, on its only thread; nothing is at the

@@ -30,7 +30,7 @@ Exit status: 0 all is well, 1 the hypervisor died, hung or changed, a guest's
 memory or packets did, or packets did not go again; 2 the run could not be made.")]
 struct Arguments {
     /// How many faults: 60 of each kind.
-    #[arg(long, default_value_t = 1020)]
+    #[arg(long, default_value_t = 1080)]
     faults: u64,
     /// Other faults.
     #[arg(long, default_value_t = 0)]
@@ -47,6 +47,9 @@ struct Arguments {
     /// How the driver is rewritten.
     #[arg(long, value_enum, default_value_t = Scheme::Stlb)]
     scheme: Scheme,
+    /// Rewrite so that pointers are compared with dom0's first and last address: a window's only.
+    #[arg(long)]
+    strict: bool,
     /// Say what each fault was and became.
     #[arg(long)]
     verbose: bool,
@@ -65,12 +68,15 @@ fn main() -> ExitCode {
         unchecked: arguments.unchecked,
         verbose: arguments.verbose,
         json: arguments.json,
-        variant: Variant::here(match arguments.scheme {
-            Scheme::Stlb => program::Scheme::Stlb,
-            Scheme::Paper => program::Scheme::Paper,
-            Scheme::Window32 => program::Scheme::Window32,
-            Scheme::Window => program::Scheme::Window,
-        }),
+        variant: Variant {
+            strict: arguments.strict,
+            ..Variant::here(match arguments.scheme {
+                Scheme::Stlb => program::Scheme::Stlb,
+                Scheme::Paper => program::Scheme::Paper,
+                Scheme::Window32 => program::Scheme::Window32,
+                Scheme::Window => program::Scheme::Window,
+            })
+        },
     };
     match campaign::supervised(&options) {
         Err(error) => {

@@ -50,6 +50,8 @@ twin_abi::listed! {
         HeldLock => "lock left held",
         /// One bit is flipped, anywhere in the driver's data.
         BitFlip => "random bit",
+        /// A pointer that packets use keeps its low 42 bits, and nothing of dom0's is there.
+        UpperHalf => "pointer: upper half",
     }
 }
 

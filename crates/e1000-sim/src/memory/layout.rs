@@ -14,7 +14,7 @@
 
 use std::ops::Range;
 
-use process_lab::program::STACK_VIEW;
+use process_lab::program::{Bounds, STACK_VIEW};
 
 /// By how many pages code lies above its usual addresses.
 ///
@@ -54,6 +54,11 @@ pub const IMAGE_ROOM: u64 = 0x0100_0000;
 pub const DIRECT_MAP: u64 = 0x1012_2000_0000;
 /// `struct page[]` for all machine frames: `vmemmap_base`.
 pub const VMEMMAP: u64 = 0x2123_3000_0000;
+/// The first and the last address that any of dom0's memory has.
+pub const DOM0_ADDRESSES: Bounds = Bounds {
+    lowest: DRIVER,
+    highest: data_stack_view(CPUS).end - 1,
+};
 /// Most bytes of dom0's RAM, and of `struct page[]`.
 pub const ROOM: u64 = 0x1000_0000;
 /// Bytes of a `struct page`.

@@ -11,14 +11,22 @@ twin_window_mask:
         .quad   0x3ffffffffff
 name:   .asciz  "evtchn_send"
 
+        .section .rodata.bounds,"a",@progbits
+        .globl  twin_lowest, twin_highest
+twin_lowest:
+        .quad   0xffff880000000000
+twin_highest:
+        .quad   0xffffffffffffefff
+
         .text
-        .globl  twin_stlb_call, twin_import_entry, twin_call_out, twin_warn, twin_bug
+        .globl  twin_stlb_call, twin_import_entry, twin_call_out, twin_warn, twin_bug, twin_wild
         .type   twin_stlb_call,@function
 twin_stlb_call:
 twin_import_entry:
 twin_call_out:
 twin_warn:
 twin_bug:
+twin_wild:
         ret
         .globl  twin_import_host_receive
         .type   twin_import_host_receive,@function

@@ -25,6 +25,8 @@ impl Jump {
 
 /// `jcc` numbers used by sequences (SDM volume 2, appendix B, table B-10).
 pub mod cc {
+    /// Below, unsigned: carry.
+    pub const B: u8 = 2;
     /// Above or equal, unsigned: no carry.
     pub const AE: u8 = 3;
     /// Equal, zero.

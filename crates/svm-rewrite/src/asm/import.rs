@@ -28,6 +28,10 @@ pub enum Import {
     StackView,
     /// What an address is cut with.
     WindowMask,
+    /// The lowest address that a pointer may have.
+    Lowest,
+    /// The highest.
+    Highest,
     /// A symbol of the original, where the result keeps the original's symbols.
     Own(SymbolId),
 }
@@ -43,6 +47,8 @@ pub enum Service {
     Bug,
     /// Ends it because a return address was overwritten.
     Smashed,
+    /// Ends it because a pointer is none of dom0's.
+    Wild,
     /// Reads a port; log2 of the width in bytes.
     In(u8),
     /// Writes one.
@@ -57,6 +63,7 @@ impl Service {
             Service::Warn => names::WARN,
             Service::Bug => names::BUG,
             Service::Smashed => names::SMASHED,
+            Service::Wild => names::WILD,
             Service::In(log2) => names::PORT_IN[usize::from(log2)],
             Service::Out(log2) => names::PORT_OUT[usize::from(log2)],
         }
@@ -76,6 +83,8 @@ impl Import {
             Import::Window => names::WINDOW.to_owned(),
             Import::StackView => names::STACK_VIEW.to_owned(),
             Import::WindowMask => names::WINDOW_MASK.to_owned(),
+            Import::Lowest => names::LOWEST.to_owned(),
+            Import::Highest => names::HIGHEST.to_owned(),
             Import::Own(id) => object.symbol(id).name.to_string(),
         }
     }

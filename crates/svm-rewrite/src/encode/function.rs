@@ -107,6 +107,9 @@ impl FunctionWriter<'_, '_> {
         if self.poison && !plan.scratch.all().is_empty() {
             e.poison(plan);
         }
+        if let Some(check) = &plan.pointers {
+            e.check_pointers(i, check);
+        }
         if let Some(check) = returns.check_before(i) {
             e.check_return_word(i, check);
         }

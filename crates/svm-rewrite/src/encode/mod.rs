@@ -35,6 +35,7 @@ use crate::asm::{
     rr,
 };
 use crate::encode::apply::InstLabels;
+use crate::encode::window::strict::Wild;
 use crate::lift::{CodeIdx, InstIdx, Lifted};
 use crate::plan::returns::begins_own;
 use crate::plan::{CutBy, Flags, InstPlan};
@@ -139,6 +140,8 @@ pub struct Emitter<'a> {
     /// Targets of failed comparisons of return addresses, each with the instruction
     /// after the comparison.
     smashed: Vec<StubPlace>,
+    /// Out-of-line parts of comparisons of pointers.
+    wild: Vec<Wild>,
     /// The instruction whose sequence is being emitted.
     current: InstIdx,
     /// Words pushed in it so far.
@@ -173,6 +176,7 @@ impl<'a> Emitter<'a> {
             scheme,
             stubs: Vec::new(),
             smashed: Vec::new(),
+            wild: Vec::new(),
             current: InstIdx(0),
             words: 0,
         }
@@ -450,6 +454,7 @@ impl<'a> Emitter<'a> {
         // The next function's use the same memory.
         self.stubs = stubs;
         places.extend(self.finish_smashed());
+        places.extend(self.finish_wild());
         places
     }
 

@@ -7,6 +7,7 @@ use crate::analyse::class::Class;
 use crate::lift::InstIdx;
 use crate::plan::borrow::Borrowed;
 use crate::plan::reuse::Reuse;
+use crate::plan::strict::PointerCheck;
 
 /// How one instruction is treated. `scratch` has the registers of its sequence; with
 /// `reuse`, it has no sequence.
@@ -28,6 +29,8 @@ pub struct InstPlan {
     pub cut: CutBy,
     /// Registers that its sequence may borrow: it restores them.
     pub borrowed: Option<Borrowed>,
+    /// The pointers that are compared before it.
+    pub pointers: Option<PointerCheck>,
 }
 
 impl InstPlan {

@@ -31,6 +31,7 @@ pub mod registers;
 pub mod returns;
 mod reuse;
 pub mod stack;
+pub mod strict;
 mod trace;
 mod transfers;
 
@@ -51,6 +52,7 @@ use ahead::Lookahead;
 use borrow::Borrowed;
 use demand::Demand;
 use joins::Joins;
+use strict::PointerCheck;
 
 pub use decision::{CutBy, Flags, InstPlan, Scratch};
 
@@ -66,6 +68,17 @@ pub struct Rules {
     /// Whether a sequence may push where the instruction loads `rsp`: code keeps nothing below
     /// `rsp` that a word could not take the place of there.
     pub loads_rsp: bool,
+}
+
+/// The code of one object, and what is known of each instruction.
+#[derive(Clone, Copy)]
+pub struct Code<'a> {
+    pub lifted: &'a Lifted<'a>,
+    pub surveys: &'a [Survey],
+    pub flow: &'a Flow,
+    pub classes: &'a [Class],
+    /// What is live before it.
+    pub live_before: &'a [LocSet],
 }
 
 /// Makes plans for the instructions of one object.
@@ -84,6 +97,9 @@ pub struct Planner<'a> {
     /// What is live as a number before each instruction; empty unless addresses are cut in
     /// registers.
     needed: Vec<LocSet>,
+    /// The pointers that are compared before each instruction; empty unless the code is
+    /// strict.
+    pointers: Vec<Option<PointerCheck>>,
     ids: Ids,
 }
 
@@ -117,30 +133,33 @@ impl Plans {
 }
 
 impl<'a> Planner<'a> {
-    /// A planner for `lifted` under `scheme`, given the class of each instruction
-    /// and what is live before it.
-    pub fn new(
-        lifted: &'a Lifted<'a>,
-        surveys: &'a [Survey],
-        flow: &'a Flow,
-        scheme: &'a Row,
-        rules: &'a Rules,
-        classes: &'a [Class],
-        live_before: &'a [LocSet],
-    ) -> Planner<'a> {
+    /// A planner for code under `scheme`; `is_strict`: pointers are compared.
+    pub fn new(code: Code<'a>, scheme: &'a Row, rules: &'a Rules, is_strict: bool) -> Planner<'a> {
+        let Code {
+            lifted,
+            surveys,
+            flow,
+            classes,
+            live_before,
+        } = code;
         let mut ids = Ids::default();
         let known = match scheme.reuses {
             true => ahead::look_ahead(lifted, surveys, classes, live_before, flow, scheme),
             false => Vec::new(),
         };
+        let pointers = match is_strict {
+            true => strict::find(&code),
+            false => Vec::new(),
+        };
         let needed = match scheme.cut {
-            Some(Cut::Register(_)) => numbers::needed(lifted, flow, classes, scheme),
+            Some(Cut::Register(_)) => numbers::needed(lifted, flow, classes, scheme, &pointers),
             Some(Cut::Prefix) | None => Vec::new(),
         };
         Planner {
             available: Available::nothing(&mut ids),
             known,
             needed,
+            pointers,
             ids,
             lifted,
             surveys,
@@ -212,12 +231,21 @@ impl<'a> Planner<'a> {
 
     /// An earlier translation serves it.
     fn reused(&self, i: InstIdx, operand: &Access) -> Option<InstPlan> {
+        // What compares a pointer may push and pop the register that holds the translation.
+        if self.borrows_to_compare(i) {
+            return None;
+        }
         let usable = |r: Reg| r.number() < 8 || !uses_high_byte(&self.lifted.inst(i).iced);
         let reuse = self.available.find(operand, self.scheme.reach, usable)?;
         Some(InstPlan {
             reuse: Some(reuse),
             ..self.untouched(i)
         })
+    }
+
+    fn borrows_to_compare(&self, i: InstIdx) -> bool {
+        let check = self.pointers.get(i.0 as usize).copied().flatten();
+        check.is_some_and(|check| check.borrows())
     }
 
     fn untouched(&self, i: InstIdx) -> InstPlan {
@@ -230,6 +258,7 @@ impl<'a> Planner<'a> {
             across: LocSet::empty(),
             cut: CutBy::Pext,
             borrowed: None,
+            pointers: self.pointers.get(i.0 as usize).copied().flatten(),
         }
     }
 
@@ -315,6 +344,9 @@ impl<'a> Planner<'a> {
             // It pushes one of these, to the same effect.
             let kept = LocSet::reg(Reg::RAX).union(LocSet::reg(Reg::RCX));
             self.available.forget(kept);
+        }
+        if self.borrows_to_compare(i) {
+            self.available.forget(strict::BORROWED);
         }
         if let (Some(operand), None, Some(v)) = (operand, plan.reuse, plan.dead_result()) {
             self.available.hold(v, &self.held(operand));

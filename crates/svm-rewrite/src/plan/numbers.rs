@@ -13,17 +13,26 @@ use crate::analyse::class::Class;
 use crate::analyse::flow::Flow;
 use crate::lift::{Inst, Lifted};
 use crate::plan::reuse::Access;
+use crate::plan::strict::PointerCheck;
 use crate::registers::{gpr, register_operands};
 use crate::schemes::Row;
 
-/// The registers that are live as numbers before each instruction.
-pub fn needed(lifted: &Lifted<'_>, flow: &Flow, classes: &[Class], scheme: &Row) -> Vec<LocSet> {
+/// The registers that are live as numbers
+/// before each instruction. A pointer that is compared before it, by `pointers`, is one.
+pub fn needed(
+    lifted: &Lifted<'_>,
+    flow: &Flow,
+    classes: &[Class],
+    scheme: &Row,
+    pointers: &[Option<PointerCheck>],
+) -> Vec<LocSet> {
     let all = lifted.insts.iter().zip(classes);
     let bases = all.map(|(inst, class)| base_alone(inst, *class, scheme));
-    let graph = Numbers {
-        flow,
-        bases: bases.collect(),
-    };
+    let mut bases: Vec<Option<Reg>> = bases.collect();
+    for (base, compared) in bases.iter_mut().zip(pointers) {
+        *base = base.filter(|_| compared.is_none());
+    }
+    let graph = Numbers { flow, bases };
     let solution = liveness::solve(&graph);
     let mut needed = vec![LocSet::empty(); lifted.insts.len()];
     for block in 0..flow.blocks().len() as u32 {

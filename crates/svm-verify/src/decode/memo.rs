@@ -116,7 +116,8 @@ impl Remembered {
                 NearBranch16 | NearBranch32 | FarBranch16 | FarBranch32
             )
         };
-        let relative = i.is_ip_rel_memory_operand() && field != OperandField::WindowMask;
+        let constant = matches!(field, OperandField::WindowMask | OperandField::Bound);
+        let relative = i.is_ip_rel_memory_operand() && !constant;
         if relative || i.op_kinds().any(elsewhere) {
             return None;
         }

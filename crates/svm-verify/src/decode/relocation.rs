@@ -137,6 +137,10 @@ fn in_code_alone(
         (R_X86_64_PC32, Meaning::WindowMask) if at.displacement() && r.addend == -4 => {
             Ok(Relocated::operand(OperandField::WindowMask))
         }
+        // `cmp` has no immediate either.
+        (R_X86_64_PC32, Meaning::Bound) if at.displacement() && r.addend == -4 => {
+            Ok(Relocated::operand(OperandField::Bound))
+        }
         (R_X86_64_64, Meaning::StackView) if at.immediate(8) && r.addend == 0 => {
             Ok(Relocated::operand(OperandField::Immediate))
         }

@@ -222,6 +222,9 @@ pub enum Op {
     },
     /// `cmp %right, %left` of 64 bits.
     Compare { left: Gpr, right: Gpr },
+    /// `cmp bound(%rip), %r` of 64 bits, where the bound is one of dom0's addresses (schemes
+    /// with a window).
+    CompareBound { r: Gpr },
     /// `cmova %s, %d` of 64 bits.
     MoveIfAbove { d: Gpr, s: Gpr },
     /// A read of half a table entry; `cmp` writes no register.

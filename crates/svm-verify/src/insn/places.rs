@@ -19,7 +19,8 @@ pub enum Routine {
     PortIn,
     /// [`twin_abi::names::PORT_OUT`] and [`twin_abi::names::WARN`]: keep everything.
     Keeps,
-    /// [`twin_abi::names::BUG`] and [`twin_abi::names::SMASHED`]: do not return.
+    /// [`twin_abi::names::BUG`], [`twin_abi::names::SMASHED`] and [`twin_abi::names::WILD`]:
+    /// do not return.
     Bug,
 }
 

@@ -34,6 +34,8 @@ pub enum Meaning {
     StackView,
     /// [`twin_abi::names::WINDOW_MASK`].
     WindowMask,
+    /// [`twin_abi::names::LOWEST`] or [`twin_abi::names::HIGHEST`].
+    Bound,
     /// Something to call.
     Routine(Routine),
     /// A place in this object's code.

@@ -202,6 +202,8 @@ fn of_window(name: &str) -> Result<Meaning, &'static str> {
     match name {
         names::WINDOW => Ok(Meaning::Window),
         names::STACK_VIEW => Ok(Meaning::StackView),
+        names::LOWEST | names::HIGHEST => Ok(Meaning::Bound),
+        names::WILD => Ok(Meaning::Routine(Routine::Bug)),
         _ => Err("the runtime has no such name in this scheme"),
     }
 }

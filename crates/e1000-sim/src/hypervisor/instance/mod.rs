@@ -23,6 +23,7 @@ use super::payload::{Payload, STUB, StubDestination};
 use super::time_limit::TimeLimit;
 use crate::error::LiveError;
 use crate::image::{KernelPlan, Module};
+use crate::memory::DOM0_ADDRESSES;
 use crate::memory::view::View;
 use crate::packets::guard::Guard;
 use crate::replay::player;
@@ -95,7 +96,7 @@ impl<'a> Instance<'a> {
         code_memory::load_program(&payload.hot).map_err(unloaded)?;
         code_memory::load_program(&payload.driver).map_err(unloaded)?;
         load_stubs(payload, &loading.services)?;
-        map_constants(payload.driver.variant.scheme).map_err(unloaded)?;
+        map_constants(payload.driver.variant.scheme, DOM0_ADDRESSES).map_err(unloaded)?;
         // SAFETY: once in this process, before it has other threads.
         let ready = unsafe {
             runtime::twin_testbed_faults_start() == 0 && runtime::twin_testbed_thread_start() == 0

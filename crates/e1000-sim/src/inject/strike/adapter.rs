@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use process_lab::e1000::TX_BUFFER;
+use twin_abi::window::wide;
 
 use super::{RX_BUFFER, Striker};
 use crate::inject::anatomy::{DESCRIPTOR, Ring};
@@ -22,6 +23,19 @@ impl Striker<'_, '_> {
         };
         let value = self.wild();
         self.put(format!("adapter+{:#x}", at - adapter.start), at, 8, value)
+    }
+
+    /// A pointer of the adapter or of a ring. A window shows the same page as before.
+    pub(super) fn upper_half(&mut self) -> Option<Struck> {
+        let anatomy = self.anatomy;
+        let (tx, rx) = (&anatomy.tx, &anatomy.rx);
+        let busy = [tx.at, rx.at, anatomy.info.net_device];
+        let mut places = anatomy.words(anatomy.adapter.clone(), |word| busy.contains(&word));
+        places.extend([tx, rx].into_iter().flat_map(|r| [r.at, r.buffers_at]));
+        let at = self.one_of(&places)?;
+        let other = 1 + self.random.below(u64::MAX >> wide::BITS);
+        let value = anatomy.word(at)? ^ other << wide::BITS;
+        self.put("upper half".to_owned(), at, 8, value)
     }
 
     pub(super) fn bit_flip(&mut self) -> Option<Struck> {

@@ -50,6 +50,7 @@ impl Striker<'_, '_> {
             FaultKind::Interface => self.interface(),
             FaultKind::HeldLock => self.held_lock(),
             FaultKind::BitFlip => self.bit_flip(),
+            FaultKind::UpperHalf => self.upper_half(),
             FaultKind::StackWord | FaultKind::StackReturn | FaultKind::StackCanary => None,
         }
     }

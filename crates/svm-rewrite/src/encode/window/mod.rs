@@ -7,6 +7,7 @@
 
 mod cut;
 mod stack;
+pub mod strict;
 mod strings;
 
 use iced_x86::{Code, Register};

@@ -251,7 +251,9 @@ impl Names<'_, '_> {
             | Import::Runtime(_)
             | Import::Window
             | Import::StackView
-            | Import::WindowMask => {
+            | Import::WindowMask
+            | Import::Lowest
+            | Import::Highest => {
                 unreachable!("a module for a stock kernel has no other runtime")
             }
         }

@@ -43,6 +43,8 @@ pub fn runtime(import: Import, addend: i64, out: &mut Vec<u8>) -> bool {
         Import::Stlb => out.extend_from_slice(names::STLB.as_bytes()),
         Import::Window => out.extend_from_slice(names::WINDOW.as_bytes()),
         Import::WindowMask => out.extend_from_slice(names::WINDOW_MASK.as_bytes()),
+        Import::Lowest => out.extend_from_slice(names::LOWEST.as_bytes()),
+        Import::Highest => out.extend_from_slice(names::HIGHEST.as_bytes()),
         Import::StackView => out.extend_from_slice(names::STACK_VIEW.as_bytes()),
         Import::Slow(reg) => {
             out.extend_from_slice(names::SLOW_PREFIX.as_bytes());

@@ -3,7 +3,7 @@
 
 use iced_x86::{Code as Code86, Instruction, Mnemonic, OpKind, Register, UsedMemory};
 
-use super::{MASK, NOT_IN_WINDOW, OperandField, addressed, gpr32, gpr64, writes};
+use super::{BOUND, MASK, NOT_IN_WINDOW, OperandField, addressed, gpr32, gpr64, writes};
 use crate::decode::{allow, prefix};
 use crate::findings::ViolationCode;
 use crate::insn::{Access, Gpr, Insn, MemoryOperand, Op, Origin};
@@ -83,6 +83,7 @@ pub(super) fn memory(
             ));
         }
         OperandField::WindowMask => return Err((ViolationCode::Operand, MASK)),
+        OperandField::Bound => return Err((ViolationCode::Operand, BOUND)),
         OperandField::Displacement if origin == Origin::Window && !silent => {
             let reason =
                 "an address of 32 bits is not extended by its sign: R_X86_64_32 is its relocation";

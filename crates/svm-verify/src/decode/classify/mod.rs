@@ -37,6 +37,8 @@ pub enum OperandField {
     WindowStart,
     /// The displacement of the mask that cuts an address (scheme `window`).
     WindowMask,
+    /// The displacement of a bound of dom0's addresses (schemes with a window).
+    Bound,
     /// The displacement of a table entry's tag.
     Tag,
     /// The displacement of a table entry's translation.
@@ -143,7 +145,8 @@ fn known_writes(op: Op) -> Option<GprSet> {
             read: TableRead { op: Alu::Cmp, .. },
             ..
         }
-        | Op::Compare { .. } => Some(GprSet::NONE),
+        | Op::Compare { .. }
+        | Op::CompareBound { .. } => Some(GprSet::NONE),
         Op::Table { r, .. } => Some(r.set()),
         Op::Branch(Condition::Above | Condition::NotEqual, _) | Op::Jump(_) => Some(GprSet::NONE),
         _ => None,
@@ -169,6 +172,9 @@ fn addressed(
     if field == OperandField::WindowMask {
         return Err((ViolationCode::Operand, MASK));
     }
+    if field == OperandField::Bound {
+        return Err((ViolationCode::Operand, BOUND));
+    }
     if field == OperandField::LowDisplacement {
         return Err((ViolationCode::Relocation, NOT_IN_WINDOW));
     }
@@ -186,6 +192,9 @@ fn addressed(
 
 /// Why a reference to the mask is refused.
 const MASK: &str = "the window's mask is read by pext, and, mov of 64 bits alone";
+
+/// Why a reference to a bound is refused.
+const BOUND: &str = "a bound of dom0's addresses is read by cmp of 64 bits alone";
 
 /// Why a relocation of the type R_X86_64_32 is refused.
 const NOT_IN_WINDOW: &str = "half an address fits only an operand in the window";

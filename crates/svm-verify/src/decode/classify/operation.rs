@@ -34,6 +34,7 @@ pub(super) fn operation(i: &Instruction, field: OperandField) -> Op {
             gpr64(i.op0_register()).map_or(Op::Stop, |d| Op::WindowStart { d })
         }
         Pext | And | Mov if field == OperandField::WindowMask => cut(i).unwrap_or(Op::Plain),
+        Cmp if field == OperandField::Bound => compare_bound(i).unwrap_or(Op::Plain),
         Mov => mov(i, field),
         Lea => lea(i, field),
         Bt | Bts | Btr | Btc => bit_at(i).unwrap_or(Op::Plain),
@@ -140,11 +141,22 @@ fn cut(i: &Instruction) -> Option<Op> {
         Code::And_r64_rm64 | Code::Mov_r64_rm64 => i.op1_kind(),
         _ => return None,
     };
-    let form = mask == OpKind::Memory
-        && i.memory_base() == Register::RIP
-        && i.segment_prefix() == Register::None;
+    let form = mask == OpKind::Memory && is_own_constant(i);
     form.then_some(())?;
     gpr64(i.op0_register()).map(|d| Op::Cut { d })
+}
+
+/// `cmp twin_lowest(%rip), %r` or `cmp twin_highest(%rip), %r`, of 64 bits.
+fn compare_bound(i: &Instruction) -> Option<Op> {
+    let form =
+        i.code() == Code::Cmp_r64_rm64 && i.op1_kind() == OpKind::Memory && is_own_constant(i);
+    form.then_some(())?;
+    gpr64(i.op0_register()).map(|r| Op::CompareBound { r })
+}
+
+/// Whether its operand in memory is what the relocation says: relative to `rip`, in no segment.
+fn is_own_constant(i: &Instruction) -> bool {
+    i.memory_base() == Register::RIP && i.segment_prefix() == Register::None
 }
 
 fn lea(i: &Instruction, field: OperandField) -> Op {

@@ -39,6 +39,7 @@ fn is_known(op: Op) -> bool {
             | Op::Lea { .. }
             | Op::Alu { .. }
             | Op::Compare { .. }
+            | Op::CompareBound { .. }
             | Op::MoveIfAbove { .. }
             | Op::Table { .. }
             | Op::Call(_)

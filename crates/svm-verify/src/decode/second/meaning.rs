@@ -41,6 +41,7 @@ pub(super) fn does(op: Op, i: &Instruction, second: &Second) -> bool {
             is_alu(op, opcode) && register(second, 0, d, size) && same
         }
         Op::Compare { left, right } => opcode == Opcode::CMP && registers(second, left, right, 8),
+        Op::CompareBound { r } => opcode == Opcode::CMP && register(second, 0, r, 8),
         Op::MoveIfAbove { d, s } => opcode == Opcode::CMOVA && registers(second, d, s, 8),
         Op::Table { read, r, .. } => {
             is_alu(read.op, opcode) && opcode != Opcode::INC && register(second, 0, r, 8)

@@ -144,7 +144,7 @@ pub(super) fn fits(i: &Instruction, insn: &Insn, second: &Second, memory: Option
 /// happens, or other rules judge.
 fn believed(i: &Instruction, insn: &Insn) -> Option<(Access, u16)> {
     match insn.op {
-        Op::Table { .. } | Op::Cut { .. } => Some((Access::Read, 8)),
+        Op::Table { .. } | Op::Cut { .. } | Op::CompareBound { .. } => Some((Access::Read, 8)),
         Op::Prefetch | Op::String { .. } => None,
         _ if matches!(i.mnemonic(), Mnemonic::Lea | Mnemonic::Nop) => None,
         _ if allow::is_cache_hint(i.mnemonic()) => None,
