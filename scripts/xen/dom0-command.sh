@@ -150,7 +150,11 @@ if start_guest 2; then
     says 0 detach/guest 'shut these guests down' twin xen detach eth0
     ! in_xen && loaded twin_dom0
     step detach/guest/modules-stay $? "$(xen-livepatch list | grep -c '^twin ') payloads"
-    says 0 attach/guest 'eth0: driven inside Xen' twin xen attach eth0
+    # What is put in has its pointers compared: a wild one is named as one, and guests go on.
+    says 0 attach/strict 'eth0: driven inside Xen' twin xen attach --strict eth0
+    tell 20 strict/poison poison 'registers 10'
+    says 0 status/strict 'ABORTED, nothing moves: an address that is not' twin xen status
+    says 0 restart/strict 'eth0: driven inside Xen' twin xen restart eth0
     finish_guest 2 300
 fi
 says 0 detach "nothing of twin's is left" twin xen detach eth0

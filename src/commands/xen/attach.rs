@@ -7,14 +7,14 @@ use xen_host::{Failed, Kit, System, Why, XenCode};
 use super::make::Parts;
 use super::{alone, check, refused};
 
-/// Puts the interface's driver into Xen.
-pub(super) fn run(system: &System, kit: &Kit, device: &str) -> Result<(), Failure> {
+/// Puts the interface's driver into Xen; `strict`: its pointers are compared.
+pub(super) fn run(system: &System, kit: &Kit, device: &str, strict: bool) -> Result<(), Failure> {
     check::refuse(system, kit, device)?;
     let _whole = interrupt::postpone();
     let _alone = alone(system, device)?;
     // Another run may have changed something since.
     let facts = check::refuse(system, kit, device)?;
-    let parts = Parts::read(system, kit, &facts)?;
+    let parts = Parts::read(system, kit, &facts, strict)?;
     // --- nothing is changed up to here; what is from here on is undone if a step fails ---
     let attached = xen_host::attach(system, kit, device, || parts.make());
     let payload = attached.map_err(|failed| report(device, failed))?;

@@ -44,7 +44,12 @@ impl AsRef<Path> for PayloadFile {
 
 impl<'s> Parts<'s> {
     /// Reads and rewrites all that does not depend on dom0's addresses.
-    pub fn read(system: &'s System, kit: &Kit, facts: &Facts) -> Result<Parts<'s>, Failure> {
+    pub fn read(
+        system: &'s System,
+        kit: &Kit,
+        facts: &Facts,
+        strict: bool,
+    ) -> Result<Parts<'s>, Failure> {
         let release = facts.release.as_deref().unwrap_or_default();
         let build_id = facts.build_id.as_deref().unwrap_or_default();
         let driver = match &facts.driver.file {
@@ -67,8 +72,8 @@ impl<'s> Parts<'s> {
         parsed.is_of(build_id).map_err(refused)?;
         Ok(Parts {
             system,
-            driver: confined(&driver)?,
-            hot: confined(&hot)?,
+            driver: confined(&driver, strict)?,
+            hot: confined(&hot, strict)?,
             runtime: Input::read(&platform)?,
             table: parsed,
             names,
@@ -127,8 +132,11 @@ impl<'s> Parts<'s> {
 }
 
 /// A module rewritten for the window that Xen has, and proved to be confined to it.
-fn confined(module: &Path) -> Result<Vec<u8>, Failure> {
-    let options = Options::of(Target::Hypervisor, Scheme::Window);
+fn confined(module: &Path, strict: bool) -> Result<Vec<u8>, Failure> {
+    let options = Options {
+        strict,
+        ..Options::of(Target::Hypervisor, Scheme::Window)
+    };
     let contract = Contract::of(Target::Hypervisor).with(Scheme::Window);
     let made = object::make(&Input::read(module)?, options, Some(contract))?;
     Ok(made.bytes)

@@ -23,6 +23,7 @@ const EXAMPLES: &str = "\
 Examples:
   twin xen check eth0
   twin xen attach eth0
+  twin xen attach --strict eth0
   twin xen status
   twin xen restart eth0
   twin xen detach eth0
@@ -104,6 +105,10 @@ struct AttachOpts {
     /// The interface: a card of the driver e1000.
     #[arg(value_name = "DEV")]
     device: String,
+    /// Compare pointers with the addresses that dom0's kernel may have before they are used:
+    /// slower, and more of the driver's mistakes are noticed.
+    #[arg(long)]
+    strict: bool,
     #[command(flatten)]
     installed: Installed,
     #[command(flatten)]
@@ -142,7 +147,8 @@ impl Opts {
                 )
             }
             Action::Attach(opts) => {
-                attach::run(&opts.place.system(), &opts.installed.kit(), &opts.device)
+                let (system, kit) = (opts.place.system(), opts.installed.kit());
+                attach::run(&system, &kit, &opts.device, opts.strict)
             }
             Action::Status(opts) => status::run(&opts.place.system(), opts.format),
             Action::Detach(opts) => detach(&opts.place.system(), &opts.device),
