@@ -130,33 +130,28 @@ impl Code<'_> {
     fn solve(&self) -> Vec<Option<LocSet>> {
         let flow = self.flow;
         let mut arriving = vec![None; flow.block_count()];
+        let mut work = Vec::new();
         for function in &self.lifted.functions {
             if function.insts.start < function.insts.end {
                 let first = flow.block_of(InstIdx(function.insts.start));
                 arriving[first.0 as usize] = Some(LocSet::empty());
+                work.push(first);
             }
         }
-        let mut order = liveness::postorder(flow);
-        order.reverse();
-        // The sets only become smaller, so this ends.
-        loop {
-            let mut is_stable = true;
-            for &block in &order {
-                let Some(known) = arriving[block.0 as usize] else {
-                    continue;
-                };
-                let left = self.leaving(block, known);
-                for next in self.next(block) {
-                    let next = &mut arriving[next.0 as usize];
-                    let joined = next.map_or(left, |known: LocSet| known.intersect(left));
-                    is_stable &= *next == Some(joined);
-                    *next = Some(joined);
+        // The sets only become smaller: no block comes here more often than there are registers.
+        while let Some(block) = work.pop() {
+            let known = arriving[block.0 as usize].unwrap_or(LocSet::empty());
+            let left = self.leaving(block, known);
+            for &next in self.next(block) {
+                let there = &mut arriving[next.0 as usize];
+                let joined = there.map_or(left, |known: LocSet| known.intersect(left));
+                if *there != Some(joined) {
+                    *there = Some(joined);
+                    work.push(next);
                 }
             }
-            if is_stable {
-                return arriving;
-            }
         }
+        arriving
     }
 
     fn leaving(&self, block: BlockId, arriving: LocSet) -> LocSet {
@@ -181,12 +176,7 @@ impl Code<'_> {
         let pointers = pointers.map(|p| p.filter(|p| !is_known(*p, known.pointers)));
         pointers.iter().any(Option::is_some).then(|| PointerCheck {
             pointers,
-            is_counted: match class {
-                Class::String(_, _, repeat) | Class::PortString(_, repeat) => {
-                    repeat != Repeat::Once
-                }
-                _ => false,
-            },
+            is_counted: is_counted(class),
             keeps_flags: self.live_before[i.0 as usize].intersects(LocSet::flags()),
         })
     }
@@ -195,7 +185,8 @@ impl Code<'_> {
     fn advance(&self, i: InstIdx, known: &mut Known) {
         let (inst, class) = (self.lifted.inst(i), self.classes[i.0 as usize]);
         for pointer in pointers(inst, class).into_iter().flatten() {
-            if let Pointer::Register(r) = pointer {
+            // With a count of 0 nothing is compared.
+            if let (Pointer::Register(r), false) = (pointer, is_counted(class)) {
                 known.compared(r);
             }
         }
@@ -210,6 +201,14 @@ impl Code<'_> {
         if calls(inst) {
             known.written(LocSet::registers().minus(KEPT));
         }
+    }
+}
+
+/// Whether it reaches nothing if `rcx` is 0.
+fn is_counted(class: Class) -> bool {
+    match class {
+        Class::String(_, _, repeat) | Class::PortString(_, repeat) => repeat != Repeat::Once,
+        _ => false,
     }
 }
 
