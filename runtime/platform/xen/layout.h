@@ -31,6 +31,10 @@
 /* What twin_stack_view is in the code: it moves a stack block to slot 272, where dom0
  * has nothing, and where its place is below 4 GiB. */
 #define XEN_STACK_VIEW		0x48400000000
+/* The first and the last address that a pointer of dom0's may have, twin_lowest and
+ * twin_highest in the code. Error codes are pointers to the last page, which dom0 has not. */
+#define XEN_LOWEST		0xffff880000000000
+#define XEN_HIGHEST		0xffffffffffffefff
 
 /* struct xen_seen (platform.h), for assembly. */
 #define XEN_SEEN_ROOT		0
@@ -66,10 +70,6 @@
 
 /* Slots of dom0's half of the address space. */
 #define XEN_DOM0_FIRST		272u
-/* The first and the last address that a pointer of dom0's may have, twin_lowest and
- * twin_highest in the code. Error codes are pointers to the last page, which dom0 has not. */
-#define XEN_LOWEST		0xffff880000000000
-#define XEN_HIGHEST		0xffffffffffffefff
 
 /* Which of the window's slots shows dom0's slot. */
 static inline uint32_t xen_residue(uint32_t slot)
