@@ -1,10 +1,13 @@
 //! QEMU from start to power-off.
 
+use std::fs::File;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use process_lab::patience::Patience;
+use rustix::fs::{FlockOperation, flock};
 
 use super::{Error, io, package, target};
 
@@ -57,6 +60,7 @@ impl Guest<'_> {
             directory.display().to_string(),
             std::fs::create_dir_all(&directory),
         )?;
+        let _alone = alone(&directory)?;
         let ramdisk = directory.join("initrd.img");
         let write = std::fs::write(&ramdisk, &self.ramdisk);
         io(ramdisk.display().to_string(), write)?;
@@ -124,6 +128,7 @@ impl Guest<'_> {
         let messages = io(name.clone(), std::fs::File::create(messages))?;
         qemu.stdout(io(name, messages.try_clone())?);
         qemu.stderr(messages);
+        end_with_this_thread(&mut qemu);
         io(
             "qemu-system-x86_64 (scripts/setup.sh installs it)",
             qemu.spawn(),
@@ -142,6 +147,38 @@ impl Guest<'_> {
         }
         Ok(false)
     }
+}
+
+/// Waits until no other process has a machine of the same name: they would write to the same
+/// files.
+fn alone(directory: &Path) -> Result<File, Error> {
+    let path = directory.join("lock");
+    let name = path.display().to_string();
+    let lock = io(name.clone(), File::create(&path))?;
+    if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+        eprintln!(
+            "waiting for another process that uses {}",
+            directory.display()
+        );
+        io(
+            name,
+            flock(&lock, FlockOperation::LockExclusive).map_err(Into::into),
+        )?;
+    }
+    Ok(lock)
+}
+
+/// QEMU is killed when the thread that waits for it is gone, by whatever signal.
+fn end_with_this_thread(qemu: &mut Command) {
+    let ask = || {
+        // SAFETY: a system call with two numbers; it may be made between fork and exec.
+        match unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        }
+    };
+    // SAFETY: `ask` allocates nothing and takes no lock.
+    unsafe { qemu.pre_exec(ask) };
 }
 
 /// The stock kernel.
