@@ -17,6 +17,7 @@ use iced_x86::{FlowControl, Mnemonic, OpKind};
 use liveness::{BlockId, FlowGraph, LocSet, Reg};
 
 use crate::analyse::class::{Callee, Class, Repeat, Space};
+use crate::analyse::flow::effects::callee_saved;
 use crate::asm::{Base, Index, Operand};
 use crate::lift::{Inst, InstIdx};
 use crate::plan::Code;
@@ -55,14 +56,6 @@ pub const BORROWED: LocSet = LocSet::reg(Reg::RAX)
     .union(LocSet::reg(Reg::RDX))
     .union(LocSet::reg(Reg::RSI))
     .union(LocSet::reg(Reg::RDI));
-
-/// Registers that callees keep (psABI 3.2.1).
-const KEPT: LocSet = LocSet::reg(Reg::RBX)
-    .union(LocSet::reg(Reg::RBP))
-    .union(LocSet::reg(Reg::R12))
-    .union(LocSet::reg(Reg::R13))
-    .union(LocSet::reg(Reg::R14))
-    .union(LocSet::reg(Reg::R15));
 
 /// The comparisons before each instruction.
 pub fn find(code: &Code<'_>) -> Vec<Option<PointerCheck>> {
@@ -199,7 +192,7 @@ impl Code<'_> {
             known.pointers = known.pointers.union(LocSet::reg(to));
         }
         if calls(inst) {
-            known.written(LocSet::registers().minus(KEPT));
+            known.written(LocSet::registers().minus(callee_saved()));
         }
     }
 }

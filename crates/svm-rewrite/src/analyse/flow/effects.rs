@@ -33,6 +33,11 @@ const CALLEE_SAVED: [Reg; 7] = [
     Reg::R15,
 ];
 
+/// The registers that a callee keeps for its caller (psABI 3.2.1), the stack pointer among them.
+pub fn callee_saved() -> LocSet {
+    set(&CALLEE_SAVED)
+}
+
 fn set(regs: &[Reg]) -> LocSet {
     regs.iter()
         .fold(LocSet::empty(), |s, &r| s.union(LocSet::reg(r)))
