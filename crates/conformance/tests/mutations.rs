@@ -85,10 +85,11 @@ fn of_a_small_object_systematically() {
     }
 }
 
-/// Operands, cuts, moves of the stack pointer and string pointers of the schemes with a window.
+/// Operands, cuts, moves of the stack pointer, string pointers and comparisons of the schemes
+/// with a window.
 #[test]
 fn of_the_schemes_with_a_window() {
-    for variant in Variant::WINDOWS {
+    for variant in Variant::WINDOWS.into_iter().chain(Variant::STRICT) {
         of_a_window(variant);
     }
 }

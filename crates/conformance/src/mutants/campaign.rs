@@ -131,7 +131,7 @@ pub fn run(plan: &Extent) -> Result<MutantsReport, Error> {
         let name = format!("small object, scheme {}", variant.name());
         report.tallies.push((name, tally));
     }
-    for variant in Variant::WINDOWS {
+    for variant in Variant::WINDOWS.into_iter().chain(Variant::STRICT) {
         let tally = window_tally(&stock.object, variant, plan)?;
         for survivor in &tally.survivors {
             let text = survivor.mutant.text.clone();

@@ -15,6 +15,12 @@
 //!           for and
 //!           and %rdi, %rax, after the latter: or for and
 //!
+//! strict    cmp twin_lowest(%rip), %rdi: of 32 bits; an addition; a store to the word; of
+//!           what follows it; of a byte further
+//!
+//! The push of a pointer before `call twin_wild` may be left out: the runtime reports the word
+//! above the return address, which a function always has, as the pointer, and ends the invocation.
+//!
 //! What is left out is filled up with `nop`. A move of `rsp` matters only where the function
 //! is left after it: functions without `ret` keep theirs.
 
@@ -65,8 +71,19 @@ pub fn subjects(object: &Object<'_>) -> Vec<Subject> {
                 mutants.extend(place.cut());
                 mutants.extend(pieces.get(n + 1).and_then(|next| place.masked(next)));
             }
+            if [names::LOWEST, names::HIGHEST]
+                .into_iter()
+                .any(|bound| refers_to(object, piece, bound))
+            {
+                mutants.extend(place.compared());
+            }
             if returns {
-                mutants.extend(place.stack());
+                let reported = matches!(&pieces[n..], [_, _, call, ..]
+                    if refers_to(object, call, names::WILD));
+                mutants.extend(place.stack().into_iter().map(|mutant| Mutant {
+                    harmless: reported,
+                    ..mutant
+                }));
             }
             if refers_to(object, piece, names::WINDOW) {
                 mutants.extend(pointers(section, &function, &pieces[n..]));
@@ -201,6 +218,32 @@ impl Place<'_> {
         unmasked.change = Change::Replace(bytes.clone(), Vec::new());
         let narrow = self.mutant(MutantKind::Register, "of 32 bits", &narrow, 0);
         [narrow, unmasked].into_iter().chain(self.ored()).collect()
+    }
+
+    /// Those of a comparison with a word of the runtime's: `REX.W 3b /r`.
+    fn compared(&self) -> Vec<Mutant> {
+        const REX_WIDTH: u8 = 8;
+        const ADD: u8 = 0x03;
+        const STORE: u8 = 0x89;
+        let bytes = &self.piece.bytes;
+        let changed = |what: &str, at: usize, byte: u8| {
+            let mut bytes = bytes.clone();
+            bytes[at] = byte;
+            self.mutant(MutantKind::Register, what, &bytes, 0)
+        };
+        let mut elsewhere = self.mutant(MutantKind::Register, "no bound", bytes, 0);
+        elsewhere.change = Change::Replace(bytes.clone(), Vec::new());
+        let mut further = self.mutant(MutantKind::Register, "one byte further", bytes, 0);
+        if let Change::Replace(_, relocations) = &mut further.change {
+            relocations.iter_mut().for_each(|r| r.addend += 1);
+        }
+        vec![
+            changed("of 32 bits", 0, bytes[0] ^ REX_WIDTH),
+            changed("add for cmp", 1, ADD),
+            changed("a store for cmp", 1, STORE),
+            elsewhere,
+            further,
+        ]
     }
 
     /// `or` for the `and` that follows a load of the mask.
