@@ -15,8 +15,8 @@ impl Emitter<'_> {
     /// The address of an operand. `pushed` words were pushed since the
     /// instruction would have run. Of `roles`, the last holds a
     /// segment-relative sum and the first serves as a temporary for it. The last
-    /// holds a sum with `rsp` and an index, too, where dom0 has the stack elsewhere; it
-    /// is not the index.
+    /// holds a sum with `rsp`, too, where dom0 has the stack elsewhere: an index or a bit
+    /// offset may be the distance of any other memory. It is not the index.
     pub(super) fn address(
         &mut self,
         i: InstIdx,
@@ -28,7 +28,7 @@ impl Emitter<'_> {
         let plain = self.flat_address(inst, pushed);
         match space {
             Space::Stack | Space::Heap | Space::Global => match self.cuts_in_registers() {
-                true if inst.operand().is_indexed_stack() => {
+                true if inst.operand().base == Base::Register(Reg::RSP) => {
                     let to = roles[roles.len() - 1];
                     self.sum_on_stack(&plain, to);
                     Address::Copy(to)

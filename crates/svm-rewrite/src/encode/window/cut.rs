@@ -37,8 +37,6 @@ impl Emitter<'_> {
             Class::Memory(space @ Space::PerCpu(_)) | Class::Prefetch(space @ Space::PerCpu(_)) => {
                 self.memory(i, plan, space);
             }
-            // Whatever the bit offset is, its bytes are added before the address is cut.
-            Class::BitString(_) if self.is_on_stack(i) => return false,
             Class::BitString(space) => self.bit_string(i, plan, space),
             Class::Xlat => self.xlat(i, plan),
             Class::PushMemory(_) if !here.is_data && self.by_itself(i, 0).is_none() => {
@@ -185,7 +183,7 @@ impl Emitter<'_> {
     ///     pext  twin_window_mask(%rip), %to, %to      op  %gs:(%to)
     /// ```
     ///
-    /// `d(%rsp,%index,s)` as dom0 has the stack ([`Emitter::address`]).
+    /// A sum with `rsp` as dom0 has the stack ([`Emitter::address`]).
     pub(super) fn cut_operand(&mut self, i: InstIdx, pushed: i64, to: Reg, by: CutBy) -> Reached {
         let operand = self.lifted.inst(i).operand();
         let displacement = match operand.simple() {
