@@ -423,6 +423,8 @@ pub mod sections {
     /// object, offset in it, offset in the original section of the same name.
     /// Sorted; an entry holds until the next. It translates offsets in reports.
     pub const MAP: &str = ".twin.map";
+    /// What the names of all sections but the note begin with.
+    pub const PREFIX: &str = ".twin.";
     /// Bytes of one entry of [`MAP`].
     pub const MAP_ENTRY: usize = 12;
     /// Not allocated. What the object was made from and how: the text that a module for

@@ -9,7 +9,7 @@
 
 use std::collections::BTreeSet;
 
-use elf_loader::consts::{SHF_ALLOC, STB_LOCAL, STT_FUNC};
+use elf_loader::consts::{SHF_ALLOC, STB_LOCAL};
 use elf_loader::special;
 
 use crate::analyse::switches::Switches;
@@ -62,7 +62,7 @@ pub fn entries(
         .object
         .symbols
         .iter()
-        .filter(|s| s.kind == STT_FUNC && s.binding != STB_LOCAL)
+        .filter(|s| s.binding != STB_LOCAL)
     {
         if let elf_loader::Place::In(id) = symbol.place {
             let place = lifted.code_section(id).map(|code| (code, symbol.value));

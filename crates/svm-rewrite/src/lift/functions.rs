@@ -1,7 +1,7 @@
 //! Groups instructions into functions.
 
-use elf_loader::Place;
 use elf_loader::consts::{STB_LOCAL, STT_FUNC};
+use elf_loader::{Place, Symbol};
 
 use super::starts::Start;
 use super::{CodeIdx, Destination, Function, Lifter, is_filler};
@@ -13,6 +13,12 @@ type Named = (u64, bool, u64, String);
 /// The section of code that the kernel may copy over other code
 /// (arch/x86/include/asm/alternative.h).
 const REPLACEMENTS: &str = ".altinstr_replacement";
+
+/// Whether a symbol in code is a function's: it says so, or other objects see it and may call
+/// it. Assembly leaves the type out, and names are resolved without it (gABI chapter 4).
+pub fn names_function(symbol: &Symbol<'_>) -> bool {
+    symbol.kind == STT_FUNC || symbol.binding != STB_LOCAL
+}
 
 impl Lifter<'_> {
     /// Cuts each section at function symbols. Code that no symbol covers is padding
@@ -41,7 +47,7 @@ impl Lifter<'_> {
     fn function_symbols(&self) -> Vec<Vec<Named>> {
         let mut found = vec![Vec::new(); self.lifted.sections.len()];
         let functions = self.lifted.object.symbols.iter();
-        for s in functions.filter(|s| s.kind == STT_FUNC) {
+        for s in functions.filter(|s| names_function(s)) {
             let Place::In(id) = s.place else { continue };
             let Some(section) = self.lifted.code_section(id) else {
                 continue;

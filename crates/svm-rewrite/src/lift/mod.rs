@@ -13,12 +13,14 @@ pub mod starts;
 pub mod syntax;
 
 pub use decode::R_X86_64_TLSDESC_CALL;
+pub use functions::names_function;
 
 use std::num::NonZeroU32;
 
 use elf_loader::{Object, Place, SectionId, SymbolId};
 use foldhash::HashMap;
 use iced_x86::{FlowControl, Instruction, Mnemonic};
+use twin_abi::sections;
 
 use crate::asm::Operand;
 use crate::refusal::{self, Refusal, RefusalCode};
@@ -298,6 +300,11 @@ impl Lifted<'_> {
     }
 }
 
+/// Whether a section has a name that twin gives ([`twin_abi::sections`]).
+fn is_twins(name: &str) -> bool {
+    name == sections::NOTE || name.starts_with(sections::PREFIX)
+}
+
 /// Whether a section holds the compiler's own form of the code, for the linker: of gcc
 /// (`LTO_SECTION_NAME_PREFIX`, lto-section-names.h) or of clang (`-ffat-lto-objects`).
 fn is_for_linker(name: &str) -> bool {
@@ -321,10 +328,17 @@ pub fn lift_for<'a>(
     object: &'a Object<'a>,
     any_relocation: bool,
 ) -> Result<Lifted<'a>, Vec<Refusal>> {
-    if object.section_named(twin_abi::sections::NOTE).is_some() {
+    if let Some((_, section)) = object
+        .sections()
+        .find(|(_, section)| is_twins(&section.name))
+    {
+        let reason = format!(
+            "the object has a {} section: it was made by twin",
+            section.name
+        );
         return Err(vec![Refusal::of_object(
             RefusalCode::AlreadyRewritten,
-            "the object has a .note.twin section: it was made by twin",
+            reason,
         )]);
     }
     let sections = object.sections().map(|(_, section)| &*section.name);

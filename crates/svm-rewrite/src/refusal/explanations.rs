@@ -110,6 +110,12 @@ pub(crate) fn explanation(code: RefusalCode) -> Explanation {
             "Compile the function without it: `-mno-sse -mno-avx -mno-avx2` as for kernel code. Where a few bytes are moved, write a loop. Else leave the function to the VM instance.",
             Assembly("vpgatherdd %ymm2,(%rdi,%ymm1,4),%ymm0\nret"),
         ),
+        RefusalCode::Name => (
+            "A name in code cannot be in the result: it begins with `twin_`, it is of an indirect function, or its type or binding is none of a function.",
+            "Names that begin with `twin_` are the runtime's, and a loader would take one for the other. Of an indirect function a resolver chooses the code when it is loaded, which nothing verified.",
+            "Rename it; call the function that the resolver would choose; write `.type name,@function`.",
+            Assembly("call twin_bug\nret"),
+        ),
         RefusalCode::Extension => (
             "The instruction belongs to an extension that rewritten code does not use: x87, MMX, 3DNow!, AVX-512 but for plain moves, shadow stacks, cache control, `cpuid` and its kind, encodings that no manual has.",
             "These have state or effects that the hypervisor does not keep for a driver, that processors or decoders disagree about, or that the verifier would have to believe rather than prove.",

@@ -124,8 +124,8 @@ impl<'l, 'a> Builder<'l, 'a> {
         let mut globals = Vec::new();
         let symbols = &self.lifted.object.symbols;
         let mut exported: HashMap<(SectionId, u64), Vec<&Symbol<'_>>> = HashMap::default();
-        for s in symbols.iter().filter(|s| s.kind == STT_FUNC) {
-            if let (Place::In(id), true) = (s.place, s.binding != STB_LOCAL) {
+        for s in symbols.iter().filter(|s| s.binding != STB_LOCAL) {
+            if let Place::In(id) = s.place {
                 exported.entry((id, s.value)).or_default().push(s);
             }
         }

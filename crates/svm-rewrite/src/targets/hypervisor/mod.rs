@@ -4,12 +4,14 @@
 //! ```text
 //! sensitive which instructions it may not have
 //! classify  the class of an instruction
+//! names     names that the result cannot have
 //! operands  names for references in code
 //! emit      code, symbols, codemap and map into one object
 //! ```
 
 mod classify;
 mod emit;
+mod names;
 mod operands;
 mod sensitive;
 
@@ -26,7 +28,7 @@ use crate::{encode, plan};
 
 /// The target's properties.
 pub const DESCRIPTOR: Descriptor = Descriptor {
-    check_object: |_| Ok(()),
+    check_object: names::check,
     any_relocation: false,
     is_replaceable: |symbol| symbol.binding == STB_WEAK,
     classes: classes::Rules {
