@@ -114,7 +114,8 @@ pub(crate) fn analyse<'a>(
         None => {}
     }
     if rules.conventions == Conventions::Psabi {
-        for refusal in backward(lifted, &flow).chain(unbalanced::refusals(lifted, &flow, rules)) {
+        let backward = backward(lifted, &flow, &judgements.classes);
+        for refusal in backward.chain(unbalanced::refusals(lifted, &flow, rules)) {
             refusal::add(&mut judgements.refusals, refusal);
         }
     }
@@ -135,11 +136,25 @@ pub(crate) fn analyse<'a>(
     })
 }
 
-/// Calls and returns with the direction flag set (psABI 3.2.1).
-fn backward(lifted: &Lifted<'_>, flow: &Flow) -> impl Iterator<Item = Refusal> {
-    let reason = "the direction flag may be set here; put cld before calls and returns";
-    let all = flow.backward.iter();
-    all.map(move |i| lifted.refusal(RefusalCode::Direction, *i, reason))
+/// Calls and returns with the direction flag set (psABI 3.2.1), and what becomes a call.
+fn backward(
+    lifted: &Lifted<'_>,
+    flow: &Flow,
+    classes: &[Option<Class>],
+) -> impl Iterator<Item = Refusal> {
+    flow.backward.iter().filter_map(|&i| {
+        let becomes_call = matches!(classes[i.0 as usize], Some(Class::Port(_) | Class::Trap(_)));
+        let reason = match (becomes_call, flow::is_gate(&lifted.inst(i).iced)) {
+            (true, _) => {
+                "the direction flag may be set here, and this becomes a call; put cld before it"
+            }
+            (false, true) => return None,
+            (false, false) => {
+                "the direction flag may be set here; put cld before calls and returns"
+            }
+        };
+        Some(lifted.refusal(RefusalCode::Direction, i, reason))
+    })
 }
 
 /// The inputs for judging an instruction.

@@ -27,6 +27,7 @@ fn code(why: Unbalanced) -> RefusalCode {
         | Unbalanced::Above
         | Unbalanced::Deep(_)
         | Unbalanced::Left(_)
+        | Unbalanced::Realigned
         | Unbalanced::Overwritten => RefusalCode::StackPointer,
     }
 }
@@ -43,6 +44,9 @@ fn reason(why: Unbalanced) -> String {
         }
         Unbalanced::Left(bytes) => {
             format!("the function ends with {bytes} bytes of its frame on the stack")
+        }
+        Unbalanced::Realigned => {
+            "the function ends with its stack realigned: rsp is not what it was".to_owned()
         }
         Unbalanced::Computed(bytes) => format!(
             "an indirect jump with {bytes} bytes of the frame on the stack is to a label of the \

@@ -18,7 +18,8 @@
 //! may read every register; where any calling convention may be in use, so is one that is not
 //! proved to be ordinary.
 //!
-//! The direction flag is followed too: it must be clear at calls and returns (psABI 3.2.1).
+//! The direction flag is followed too: it must be clear at calls and returns (psABI 3.2.1), and
+//! so at ports and traps where these become calls.
 //!
 //! What is found also says where a function does not keep its stack in order: how deep it is
 //! depends on the path, or something is left on it where the function ends ([`Unbalanced`]).
@@ -27,7 +28,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use foldhash::HashSet;
-use iced_x86::{Code, FlowControl, Instruction, Register};
+use iced_x86::{Code, FlowControl, Instruction, Mnemonic, Register};
 use liveness::{BlockId, Reg};
 use twin_abi::stack;
 
@@ -105,6 +106,7 @@ impl Depth {
                 Some(Unbalanced::Computed(-rsp))
             }
             Some(rsp) if rsp < 0 => Some(Unbalanced::Left(-rsp)),
+            None if self.least.is_some() => Some(Unbalanced::Realigned),
             _ if ending == BlockEnding::Return && self.overwritten => Some(Unbalanced::Overwritten),
             _ => None,
         }
@@ -245,7 +247,7 @@ pub struct Input<'i, 'a> {
 pub struct Balance {
     /// Of each block that ends in a return, where it goes. Of others, nothing is said.
     pub returns: Vec<ReturnsTo>,
-    /// Calls and returns where the direction flag may be set.
+    /// Calls, returns, ports and traps where the direction flag may be set, in order.
     pub backward: Vec<InstIdx>,
     /// Where the stack is not in order.
     pub unbalanced: Vec<(InstIdx, Unbalanced)>,
@@ -262,6 +264,8 @@ pub enum Unbalanced {
     Deep(i64),
     /// The function returns, or goes to a name outside, with so much left.
     Left(i64),
+    /// The function ends, and has not taken back a realignment of its stack.
+    Realigned,
     /// An indirect jump leaves so much: it is to a label, if to anything.
     Computed(i64),
     /// The function returns after it may have written its return address.
@@ -286,9 +290,6 @@ pub fn analyse(input: Input<'_, '_>, entries: &[BlockId]) -> Balance {
     while let Some((block, mut depth)) = search.next() {
         for i in input.changes(block) {
             let before = depth;
-            if depth.backward && leaves(&input.lifted.insts[i as usize]) {
-                balance.backward.push(InstIdx(i));
-            }
             depth.pass(&input.lifted.insts[i as usize], &input.surveys[i as usize]);
             if input.skipped.contains(&i) {
                 depth = depth.join(before);
@@ -310,8 +311,7 @@ pub fn analyse(input: Input<'_, '_>, entries: &[BlockId]) -> Balance {
             }
         }
     }
-    balance.backward.sort_unstable();
-    balance.backward.dedup();
+    balance.backward = search.backward(input);
     balance.unbalanced = search.unbalanced(input);
     balance
 }
@@ -323,6 +323,14 @@ fn is_indirect(lifted: &Lifted<'_>, i: InstIdx) -> bool {
         Some(Destination::Import(s)) => routines::indirect_thunk(lifted.symbol_name(s)).is_some(),
         _ => inst.iced.flow_control() == FlowControl::IndirectBranch,
     }
+}
+
+/// Whether it is a port or a trap, of which a hypervisor's instance makes a call.
+pub fn is_gate(iced: &Instruction) -> bool {
+    matches!(
+        iced.mnemonic(),
+        Mnemonic::In | Mnemonic::Out | Mnemonic::Ud2
+    )
 }
 
 /// Whether it is a call or return.
@@ -379,6 +387,35 @@ impl Search {
         if known.replace(joined) != Some(joined) {
             self.work.push(block);
         }
+    }
+
+    /// Where the direction flag may be set and must not be, when all is known.
+    fn backward(&self, input: Input<'_, '_>) -> Vec<InstIdx> {
+        let code = |i: u32| input.lifted.insts[i as usize].iced.code();
+        let mut found = Vec::new();
+        for (n, before) in self.before.iter().enumerate() {
+            let (Some(depth), Some(insts)) = (before, input.blocks.get(n)) else {
+                continue;
+            };
+            let mut sets = input.changes(BlockId(n as u32));
+            if !depth.backward && !sets.any(|i| code(i) == Code::Std) {
+                continue;
+            }
+            let ends = matches!(input.endings[n], BlockEnding::TailOut).then_some(insts.end - 1);
+            let mut backward = depth.backward;
+            for i in insts.clone() {
+                let inst = &input.lifted.insts[i as usize];
+                let asks = leaves(inst) || is_gate(&inst.iced) || ends == Some(i);
+                found.extend((backward && asks).then_some(InstIdx(i)));
+                backward = match code(i) {
+                    Code::Std => true,
+                    Code::Cld => backward && input.skipped.contains(&i),
+                    _ => backward,
+                };
+            }
+        }
+        found.sort_unstable();
+        found
     }
 
     /// Where the stack is not in order, when all is known.

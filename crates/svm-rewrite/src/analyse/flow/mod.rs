@@ -28,7 +28,7 @@ use exits::Tables;
 use invocations::{BlockEnding, Callees};
 use metadata::ExtraEdges;
 
-pub use balance::Unbalanced;
+pub use balance::{Unbalanced, is_gate};
 pub use edges::Edges;
 pub use exits::{Conventions, Exit, HiddenFlow, Hints, Trap};
 pub use metadata::Handler;
