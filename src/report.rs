@@ -239,7 +239,7 @@ impl RewriteReport {
             Failure::Access { file, why } => {
                 self.reject(file, CommandCode::Access.into(), None, why.clone())?;
             }
-            Failure::Usage(_) | Failure::Child(_) | Failure::BrokenPipe | Failure::Reported(_) => {}
+            Failure::Usage(_) | Failure::Child(_) | Failure::Reported(_) => {}
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::process::{Command, Stdio};
 
 use crate::bad_input::gzip;
-use crate::sandbox::{DRIVER, Sandbox};
+use crate::sandbox::{Answer, DRIVER, Sandbox};
 
 /// What `twin rewrite driver.o` makes.
 fn rewritten(sandbox: &Sandbox) -> Vec<u8> {
@@ -192,6 +192,25 @@ fn a_broken_pipe_is_quiet() {
         .expect("a beginning");
     let output = child.wait_with_output().expect("it ends");
     assert_eq!((output.status.code(), output.stderr), (Some(0), vec![]));
+}
+
+#[test]
+fn a_verdict_does_not_depend_on_who_reads_it() {
+    let sandbox = Sandbox::with_driver();
+    rewritten(&sandbox);
+    Answer::unread(&mut sandbox.twin(&["verify", "reference.o"])).ok();
+    for (status, failed, args) in [
+        (1, "driver.o", "verify reference.o driver.o"),
+        (1, "driver.o", "verify driver.o reference.o"),
+        (1, "driver.o", "verify --format json driver.o"),
+        (2, "missing.o", "verify --format json missing.o"),
+        (2, "missing.o", "stats driver.o missing.o"),
+    ] {
+        let words: Vec<&str> = args.split(' ').collect();
+        let answer = Answer::unread(&mut sandbox.twin(&words));
+        assert_eq!(answer.status, status, "{args}: {answer}");
+        assert!(answer.stderr.contains(failed), "{args}: {answer}");
+    }
 }
 
 #[test]

@@ -151,6 +151,14 @@ impl Answer {
         }
     }
 
+    /// The same of a command whose standard output nobody reads.
+    pub fn unread(command: &mut Command) -> Answer {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let command = command.stdin(Stdio::null()).stdout(writer);
+        Answer::of(command.output().expect("the program starts"))
+    }
+
     /// Panics unless the run succeeded and printed nothing.
     pub fn ok(self) -> Answer {
         assert_eq!((self.status, self.stderr.as_str()), (0, ""));

@@ -5,7 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Output, Stdio};
 
 use crate::made_up::{self, MadeUp};
-use crate::sandbox::{DRIVER, Sandbox, privileged};
+use crate::sandbox::{Answer, DRIVER, Sandbox, privileged};
 
 const HOT: &str = ".text\n.globl hot_poll\n.type hot_poll, @function\nhot_poll:\n\
     mov (%rdi), %rax\nret\n.size hot_poll, .-hot_poll\n";
@@ -217,6 +217,13 @@ fn every_condition_that_fails_is_named_at_once() {
         ["xen-processor", "xen-cet", "xen-interface"],
         "{refused}"
     );
+    for check in [
+        &["check", "eth1"][..],
+        &["check", "eth1", "--format", "json"],
+    ] {
+        let unread = Answer::unread(&mut dom0.command(check));
+        assert_eq!(unread.status, 1, "{unread}");
+    }
     let json = dom0.twin(&["check", "eth1", "--format", "json"]);
     assert_eq!(json.status.code(), Some(1));
     let json: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");

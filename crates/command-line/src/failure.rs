@@ -14,7 +14,7 @@ const SHOWN: usize = 20;
 /// Exit status: a graver one is greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
-    /// Done, or the reader of the output has gone away.
+    /// Done.
     Done = 0,
     /// An input was refused, or a violation was found.
     Refused = 1,
@@ -67,8 +67,6 @@ pub enum Failure {
     },
     /// A compiler failed, said why, and ended with this status.
     Child(u8),
-    /// The reader of the output has gone away.
-    BrokenPipe,
     /// The failures have been printed already, file by file.
     Reported(Status),
 }
@@ -113,7 +111,6 @@ impl Failure {
                 Status::Refused
             }
             Failure::Child(_) => Status::Refused,
-            Failure::BrokenPipe => Status::Done,
             Failure::Reported(status) => *status,
         }
     }
@@ -160,7 +157,7 @@ impl fmt::Display for Failure {
                 )?;
                 lines(f, file, &violations.list, violations.total, "--report")
             }
-            Failure::Child(_) | Failure::BrokenPipe | Failure::Reported(_) => Ok(()),
+            Failure::Child(_) | Failure::Reported(_) => Ok(()),
         }
     }
 }
