@@ -119,6 +119,27 @@ fn accesses_in_macros_are_rewritten_and_do_the_same() {
     }
 }
 
+/// Out-of-line parts follow the last line of a function, which may be a macro.
+#[test]
+fn a_function_that_ends_with_a_macro_does_the_same() {
+    let sandbox = Sandbox::new();
+    let f = ".text\n.macro give\nret\n.endm\n.globl f\n.type f,@function\n\
+             f: movl (%rdi), %eax\ngive\n.size f, .-f\n";
+    sandbox.write("f.s", f);
+    sandbox.write(
+        "main.c",
+        "int f(int *); int main(void) { int seven = 7; return f(&seven); }",
+    );
+    assert_eq!(sandbox.run(&["rewrite", "f.s", "-o", "f.twin.s"]).status, 0);
+    command(&sandbox, "gcc main.c f.twin.s -o twin");
+    // It may not end if it runs into such a part.
+    let status = Command::new("timeout")
+        .arg("10")
+        .arg(sandbox.path("twin"))
+        .status();
+    assert_eq!(status.expect("it runs").code(), Some(7));
+}
+
 /// For a module, every access that is not translated would be found by the proof.
 #[test]
 fn accesses_in_macros_of_a_module_are_proved() {

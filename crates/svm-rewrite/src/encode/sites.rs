@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use iced_x86::FlowControl;
+use iced_x86::{FlowControl, Instruction, Mnemonic};
 
 use super::apply::{Decisions, LabelsByVariant, Sink, apply};
 use super::function::FunctionWriter;
@@ -176,11 +176,18 @@ fn falls_through(analysis: &Analysis<'_>, f: FuncIdx) -> bool {
     let Some(last) = insts.clone().next_back().map(InstIdx) else {
         return false;
     };
-    let inst = lifted.inst(last);
-    match inst.iced.flow_control() {
-        FlowControl::Next | FlowControl::ConditionalBranch | FlowControl::XbeginXabortXend => true,
-        FlowControl::Call | FlowControl::IndirectCall => !analysis.flow.never_returns(lifted, last),
-        FlowControl::Interrupt => inst.iced.mnemonic() != iced_x86::Mnemonic::Int3,
+    runs_on(&lifted.inst(last).iced) && !analysis.flow.never_returns(lifted, last)
+}
+
+/// Whether control may run from an instruction into the next one, if all calls return.
+pub fn runs_on(inst: &Instruction) -> bool {
+    match inst.flow_control() {
+        FlowControl::Next
+        | FlowControl::ConditionalBranch
+        | FlowControl::XbeginXabortXend
+        | FlowControl::Call
+        | FlowControl::IndirectCall => true,
+        FlowControl::Interrupt => inst.mnemonic() != Mnemonic::Int3,
         FlowControl::UnconditionalBranch
         | FlowControl::IndirectBranch
         | FlowControl::Return

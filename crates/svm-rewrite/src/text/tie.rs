@@ -64,6 +64,13 @@ impl Tie {
             .or_else(|| (0..i.0).rev().find_map(|i| self.statement(InstIdx(i))))
     }
 
+    /// Whether statements behind `k` made some of these instructions, and it is not known which.
+    pub fn has_untied(&self, among: &Range<u32>, k: StatementIdx) -> bool {
+        self.untied.iter().any(|(insts, run)| {
+            run.start > k.0 && insts.start < among.end && among.start < insts.end
+        })
+    }
+
     /// The first instruction of code that begins with a statement, also if it was not tied.
     pub fn begins(&self, k: StatementIdx) -> Option<InstIdx> {
         let untied = || {

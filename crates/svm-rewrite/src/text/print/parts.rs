@@ -7,9 +7,9 @@ use super::super::marks::StatementIdx;
 use super::super::operand;
 use super::super::statement::StatementKind;
 use super::sequence::Walk;
-use super::{At, Loc, Printer, said_is_stmt};
+use super::{At, Input, Loc, Printer, said_is_stmt};
 use crate::asm::Position;
-use crate::encode::sites::{FunctionCode, Part};
+use crate::encode::sites::{self, FunctionCode, Part};
 use crate::lift::{FuncIdx, InstIdx};
 
 impl<'p> Printer<'p, '_> {
@@ -23,11 +23,8 @@ impl<'p> Printer<'p, '_> {
             let n = self.number(part.label);
             self.apart[n] = true;
         }
-        match self.last_statement(f) {
-            Some(k) => {
-                let k = self.behind_fragments(k);
-                self.parts_after.push((k, f));
-            }
+        match self.end(f) {
+            Some(k) => self.parts_after.push((k, f)),
             None => {
                 let last = InstIdx(self.input.lifted.function(f).insts.end - 1);
                 let at = self.input.tie.near(last).unwrap_or(StatementIdx(0));
@@ -39,12 +36,19 @@ impl<'p> Printer<'p, '_> {
         }
     }
 
-    /// The statement of the last instruction of a function; padding after it has none.
-    fn last_statement(&self, f: FuncIdx) -> Option<StatementIdx> {
-        let insts = self.input.lifted.function(f).insts.clone();
-        insts
-            .rev()
-            .find_map(|i| self.input.tie.statement(InstIdx(i)))
+    /// The statement behind which a function's code has ended, or goes on in lines that control
+    /// does not run into.
+    fn end(&self, f: FuncIdx) -> Option<StatementIdx> {
+        let Input { tie, lifted, .. } = self.input;
+        let insts = lifted.function(f).insts.clone();
+        // Padding has no statement.
+        let tied = |i: &InstIdx| tie.statement(*i).is_some();
+        let last = insts.clone().map(InstIdx).rfind(tied)?;
+        let end = self.behind_fragments(tie.statement(last)?);
+        let rest = last.0 + 1..insts.end;
+        let goes_on = || !rest.is_empty() && tie.has_untied(&rest, end);
+        let runs_on = sites::runs_on(&lifted.inst(last).iced);
+        (!runs_on || !goes_on()).then_some(end)
     }
 
     /// Skips statements after an instruction that belong to it: ends of alternatives,
