@@ -5,7 +5,8 @@ use twin_abi::stack;
 
 use super::classify;
 use super::flow::{Flow, Unbalanced};
-use crate::lift::Lifted;
+use super::routines::is_call;
+use crate::lift::{Destination, InstIdx, Lifted};
 use crate::refusal::{Refusal, RefusalCode};
 
 /// The refusals of code where the psABI holds.
@@ -17,7 +18,10 @@ pub fn refusals(
     // Where return addresses are compared, one that was written is found when it runs.
     let found = flow.unbalanced.iter();
     let found = found.filter(|(_, why)| *why != Unbalanced::Overwritten || !rules.guards_returns);
-    found.map(|(i, why)| lifted.refusal(code(*why), *i, reason(*why)))
+    found.map(|(i, why)| {
+        let reason = reason(*why) + &believed(lifted, *i, *why);
+        lifted.refusal(code(*why), *i, reason)
+    })
 }
 
 fn code(why: Unbalanced) -> RefusalCode {
@@ -29,6 +33,25 @@ fn code(why: Unbalanced) -> RefusalCode {
         | Unbalanced::Left(_)
         | Unbalanced::Realigned
         | Unbalanced::Overwritten => RefusalCode::StackPointer,
+    }
+}
+
+/// Names the routine that is called right before a function, where that it returns is all that
+/// leads from there into the function.
+fn believed(lifted: &Lifted<'_>, i: InstIdx, why: Unbalanced) -> String {
+    let begins = lifted.function(lifted.function_of(i)).insts.start == i.0;
+    let before = i.0.checked_sub(1).map(|i| lifted.inst(InstIdx(i)));
+    let before =
+        before.filter(|inst| inst.section == lifted.inst(i).section && is_call(&inst.iced));
+    match (why, before.and_then(|inst| inst.target)) {
+        (Unbalanced::Paths(..), Some(Destination::Import(callee))) if begins => {
+            let callee = lifted.symbol_name(callee);
+            format!(
+                ", because nothing shows that `{callee}` does not return: declare it without \
+                 `noreturn`, and put __builtin_trap() behind its call"
+            )
+        }
+        _ => String::new(),
     }
 }
 

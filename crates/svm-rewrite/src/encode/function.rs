@@ -1,10 +1,11 @@
 //! Writes one function: each instruction as planned, and the code between them that
 //! checks the return address or chooses the variant.
 
-use iced_x86::{FlowControl, Mnemonic};
+use iced_x86::{FlowControl, Instruction, Mnemonic};
 
 use super::Emitter;
 use super::apply::{Decisions, LabelsByVariant};
+use crate::analyse::Analysis;
 use crate::analyse::class::Class;
 use crate::asm::{Jump, Label};
 use crate::encode::window::FrameHere;
@@ -12,7 +13,7 @@ use crate::frame::FramePlace;
 use crate::frame::facts::Facts;
 use crate::frame::variants::Variant;
 use crate::frame::words::copies_return_address;
-use crate::lift::{Destination, FuncIdx, InstIdx, is_filler};
+use crate::lift::{Destination, FuncIdx, InstIdx, Lifted, is_filler};
 
 /// Writes one variant of a function.
 pub struct FunctionWriter<'w, 'a> {
@@ -200,19 +201,10 @@ impl FunctionWriter<'_, '_> {
         ) {
             return self.emitter.stop();
         }
-        let next = match lifted.inst(last).iced.flow_control() {
-            FlowControl::Next | FlowControl::ConditionalBranch => self.continuation(f),
-            // A call at the end does not return, or what follows at once is its
-            // continuation.
-            FlowControl::Call | FlowControl::IndirectCall => {
-                let next = FuncIdx(f.0 + 1);
-                let returns = !self.decisions.analysis.flow.never_returns(lifted, last);
-                Some(next)
-                    .filter(|n| returns && self.follows(f, *n) && !lifted.function(*n).padding)
-            }
-            _ => return,
-        };
-        match next {
+        if !runs_on(&lifted.inst(last).iced) {
+            return;
+        }
+        match continuation(self.decisions.analysis, f) {
             Some(next) => {
                 let entry = InstIdx(lifted.function(next).insts.start);
                 self.check_above(entry);
@@ -222,33 +214,59 @@ impl FunctionWriter<'_, '_> {
             None => self.emitter.stop(),
         }
     }
+}
 
-    /// The function that control runs into after `f`, over padding that does not stop
-    /// it.
-    fn continuation(&self, f: FuncIdx) -> Option<FuncIdx> {
-        let lifted = self.emitter.lifted;
-        let mut next = FuncIdx(f.0 + 1);
-        while self.follows(f, next) {
-            let function = lifted.function(next);
-            let stops = |i: u32| lifted.insts[i as usize].iced.mnemonic() == Mnemonic::Int3;
-            if !function.padding {
-                return Some(next);
-            }
-            if function.insts.clone().any(stops) {
-                return None;
-            }
-            next = FuncIdx(next.0 + 1);
+/// Whether control may run from an instruction into the next one, if all calls return.
+pub fn runs_on(inst: &Instruction) -> bool {
+    match inst.flow_control() {
+        FlowControl::Next
+        | FlowControl::ConditionalBranch
+        | FlowControl::XbeginXabortXend
+        | FlowControl::Call
+        | FlowControl::IndirectCall => true,
+        FlowControl::Interrupt => inst.mnemonic() != Mnemonic::Int3,
+        FlowControl::UnconditionalBranch
+        | FlowControl::IndirectBranch
+        | FlowControl::Return
+        | FlowControl::Exception => false,
+    }
+}
+
+/// The function that control runs into out of `f`, if it runs out of its last instruction.
+pub fn continuation(analysis: &Analysis<'_>, f: FuncIdx) -> Option<FuncIdx> {
+    let lifted = analysis.lifted;
+    let last = InstIdx(lifted.function(f).insts.end - 1);
+    match lifted.inst(last).iced.flow_control() {
+        // A call at the end does not return, or what follows at once is its continuation.
+        FlowControl::Call | FlowControl::IndirectCall => {
+            let returns = !analysis.flow.never_returns(lifted, last);
+            let next = FuncIdx(f.0 + 1);
+            Some(next).filter(|n| returns && follows(lifted, f, *n) && !lifted.function(*n).padding)
         }
-        None
+        _ => behind_padding(lifted, f),
     }
+}
 
-    fn follows(&self, f: FuncIdx, next: FuncIdx) -> bool {
-        let lifted = self.emitter.lifted;
-        lifted
-            .functions
-            .get(next.0 as usize)
-            .is_some_and(|n| n.section == lifted.function(f).section)
+/// The next function of the section, over padding that does not stop control.
+fn behind_padding(lifted: &Lifted<'_>, f: FuncIdx) -> Option<FuncIdx> {
+    let mut next = FuncIdx(f.0 + 1);
+    while follows(lifted, f, next) {
+        let function = lifted.function(next);
+        let stops = |i: u32| lifted.insts[i as usize].iced.mnemonic() == Mnemonic::Int3;
+        if !function.padding {
+            return Some(next);
+        }
+        if function.insts.clone().any(stops) {
+            return None;
+        }
+        next = FuncIdx(next.0 + 1);
     }
+    None
+}
+
+fn follows(lifted: &Lifted<'_>, f: FuncIdx, next: FuncIdx) -> bool {
+    let next = lifted.functions.get(next.0 as usize);
+    next.is_some_and(|n| n.section == lifted.function(f).section)
 }
 
 /// A stack fact that a sequence needs: [`crate::plan::stack`] refused code without it.

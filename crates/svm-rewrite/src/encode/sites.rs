@@ -3,10 +3,10 @@
 
 use std::ops::Range;
 
-use iced_x86::{FlowControl, Instruction, Mnemonic};
+use iced_x86::FlowControl;
 
 use super::apply::{Decisions, LabelsByVariant, Sink, apply};
-use super::function::FunctionWriter;
+use super::function::{FunctionWriter, continuation, runs_on};
 use crate::analyse::Analysis;
 use crate::analyse::class::{Callee, Class, Space};
 use crate::asm::{Assembler, Label, Labels, Position};
@@ -47,8 +47,19 @@ pub struct FunctionCode {
     pub parts: Vec<Part>,
     /// Where the last part ends.
     pub parts_end: Position,
-    /// Whether control may run out of the function's last instruction.
-    pub falls_through: bool,
+    /// What comes behind its last instruction.
+    pub end: End,
+}
+
+/// What comes behind the last instruction of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Control does not come there.
+    Closed,
+    /// Control would run off the section, or into padding: it has to be stopped.
+    Stopped,
+    /// Control runs on into what follows.
+    Open,
 }
 
 /// The emitted code of an object's sites.
@@ -62,11 +73,13 @@ pub struct SiteCode {
     pub closed: Vec<InstIdx>,
 }
 
-/// Emits the sites of all functions. `closes_calls` asks for [`SiteCode::closed`].
+/// Emits the sites of all functions. `closes_calls` asks for [`SiteCode::closed`] and
+/// [`End::Stopped`].
 pub fn emit(decisions: &Decisions<'_>, closes_calls: bool) -> SiteCode {
     let analysis = decisions.analysis;
     let mut sites = Sites {
         analysis,
+        closes_calls,
         assemblers: Vec::new(),
         functions: Vec::with_capacity(analysis.lifted.functions.len()),
         sites: Vec::new(),
@@ -86,10 +99,32 @@ pub fn emit(decisions: &Decisions<'_>, closes_calls: bool) -> SiteCode {
 /// What was written so far of a text.
 struct Sites<'s> {
     analysis: &'s Analysis<'s>,
+    closes_calls: bool,
     assemblers: Vec<Assembler>,
     functions: Vec<FunctionCode>,
     /// Those of the current function.
     sites: Vec<SiteSequence>,
+}
+
+impl Sites<'_> {
+    fn end(&self, emitter: &Emitter<'_>, f: FuncIdx) -> End {
+        let lifted = self.analysis.lifted;
+        let function = lifted.function(f);
+        let Some(last) = function.insts.clone().next_back().map(InstIdx) else {
+            return End::Closed;
+        };
+        let never_returns = self.analysis.flow.never_returns(lifted, last);
+        if never_returns || !runs_on(&lifted.inst(last).iced) {
+            return End::Closed;
+        }
+        // A program's may be a part of a function that the linker puts together (`.init`). What
+        // the kernel copies has the length that it has.
+        let stays = !self.closes_calls || function.padding || emitter.is_verbatim();
+        match continuation(self.analysis, f) {
+            None if !stays => End::Stopped,
+            _ => End::Open,
+        }
+    }
 }
 
 impl Sink for Sites<'_> {
@@ -125,7 +160,7 @@ impl Sink for Sites<'_> {
             sites: std::mem::take(&mut self.sites),
             parts: places.into_iter().map(part).collect(),
             parts_end: emitter.asm.here(),
-            falls_through: falls_through(self.analysis, f),
+            end: self.end(emitter, f),
         });
     }
 
@@ -166,32 +201,6 @@ pub fn is_site(class: Class) -> bool {
         | Class::KeepOwnPlace(_)
         | Class::KeepBranch(_)
         | Class::StaticNop => false,
-    }
-}
-
-/// Whether control may run on after a function's last instruction.
-fn falls_through(analysis: &Analysis<'_>, f: FuncIdx) -> bool {
-    let lifted = analysis.lifted;
-    let insts = &lifted.function(f).insts;
-    let Some(last) = insts.clone().next_back().map(InstIdx) else {
-        return false;
-    };
-    runs_on(&lifted.inst(last).iced) && !analysis.flow.never_returns(lifted, last)
-}
-
-/// Whether control may run from an instruction into the next one, if all calls return.
-pub fn runs_on(inst: &Instruction) -> bool {
-    match inst.flow_control() {
-        FlowControl::Next
-        | FlowControl::ConditionalBranch
-        | FlowControl::XbeginXabortXend
-        | FlowControl::Call
-        | FlowControl::IndirectCall => true,
-        FlowControl::Interrupt => inst.mnemonic() != Mnemonic::Int3,
-        FlowControl::UnconditionalBranch
-        | FlowControl::IndirectBranch
-        | FlowControl::Return
-        | FlowControl::Exception => false,
     }
 }
 

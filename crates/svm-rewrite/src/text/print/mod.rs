@@ -244,7 +244,7 @@ impl<'p, 'a> Printer<'p, 'a> {
             | StatementKind::Definition => {}
         }
         while let Some((_, f)) = self.parts_after.pop_if(|(after, _)| *after == k) {
-            self.parts(f, k);
+            self.behind(f, k);
         }
     }
 

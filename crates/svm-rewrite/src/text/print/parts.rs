@@ -9,14 +9,15 @@ use super::super::statement::StatementKind;
 use super::sequence::Walk;
 use super::{At, Input, Loc, Printer, said_is_stmt};
 use crate::asm::Position;
-use crate::encode::sites::{self, FunctionCode, Part};
+use crate::encode::function::runs_on;
+use crate::encode::sites::{End, FunctionCode, Part};
 use crate::lift::{FuncIdx, InstIdx};
 
 impl<'p> Printer<'p, '_> {
-    /// Decides where a function's out-of-line parts go.
+    /// Decides where a function's out-of-line parts go, and what stops control.
     pub(super) fn place_parts(&mut self, f: FuncIdx) {
         let emitted = &self.input.code.functions[f.0 as usize];
-        if emitted.parts.is_empty() {
+        if emitted.parts.is_empty() && emitted.end != End::Stopped {
             return;
         }
         for part in &emitted.parts {
@@ -25,6 +26,8 @@ impl<'p> Printer<'p, '_> {
         }
         match self.end(f) {
             Some(k) => self.parts_after.push((k, f)),
+            // Nothing is in the way of what follows.
+            None if emitted.parts.is_empty() => {}
             None => {
                 let last = InstIdx(self.input.lifted.function(f).insts.end - 1);
                 let at = self.input.tie.near(last).unwrap_or(StatementIdx(0));
@@ -47,7 +50,7 @@ impl<'p> Printer<'p, '_> {
         let end = self.behind_fragments(tie.statement(last)?);
         let rest = last.0 + 1..insts.end;
         let goes_on = || !rest.is_empty() && tie.has_untied(&rest, end);
-        let runs_on = sites::runs_on(&lifted.inst(last).iced);
+        let runs_on = runs_on(&lifted.inst(last).iced);
         (!runs_on || !goes_on()).then_some(end)
     }
 
@@ -76,15 +79,24 @@ impl<'p> Printer<'p, '_> {
         end
     }
 
-    /// The out-of-line parts of a function, after statement `k`.
-    pub(super) fn parts(&mut self, f: FuncIdx, k: StatementIdx) {
-        let input = self.input;
-        let end = input.statements[k.0 as usize].end as usize;
+    /// What follows a function's code, after statement `k`.
+    pub(super) fn behind(&mut self, f: FuncIdx, k: StatementIdx) {
+        let end = self.input.statements[k.0 as usize].end as usize;
         self.copy_to(end);
         self.copy_comment();
         self.fresh_line();
-        let emitted = &input.code.functions[f.0 as usize];
-        let over = emitted.falls_through.then(|| format!(".Ltwin_over{}", f.0));
+        let emitted = &self.input.code.functions[f.0 as usize];
+        if emitted.end == End::Stopped {
+            self.line("\tint3\t# twin: nothing follows");
+        }
+        if !emitted.parts.is_empty() {
+            self.parts(f, emitted);
+        }
+    }
+
+    /// The out-of-line parts of a function.
+    fn parts(&mut self, f: FuncIdx, emitted: &'p FunctionCode) {
+        let over = (emitted.end == End::Open).then(|| format!(".Ltwin_over{}", f.0));
         if let Some(over) = &over {
             self.line(&format!("\tjmp\t{over}"));
         }
