@@ -99,7 +99,7 @@ const PASSED_ON: [ViolationCode; 4] = [
 /// whether a move of `rsp` in a module for a stock kernel can be followed, whether it may write
 /// a return address, whether its tables are in order, and whether the code has become too long. What follows from these is not said;
 /// any other violation is a defect of twin.
-fn unproved(file: &str, contract: Contract, violations: Violations) -> Failure {
+pub fn unproved(file: &str, contract: Contract, violations: Violations) -> Failure {
     let count = |code| violations.list.iter().filter(|v| v.code == code).count();
     if violations.total == count(ViolationCode::Size)
         && let Some(too_long) = violations.list.first()
@@ -147,16 +147,17 @@ fn is_left_to_the_proof(code: ViolationCode, target: Target) -> bool {
 
 /// What is not in order in a module, as a refusal.
 fn disordered(violation: &Violation) -> Refusal {
-    let reason = format!(
-        "{}: the module is damaged, or twin does not know what its kernel does with it",
-        violation.reason
-    );
-    Refusal::at(
-        RefusalCode::Metadata,
-        &violation.section,
-        violation.offset,
-        reason,
-    )
+    let reason = &violation.reason;
+    let (code, reason) = match violation.code {
+        ViolationCode::Relocation => (RefusalCode::Relocation, reason.to_string()),
+        _ => (
+            RefusalCode::Metadata,
+            format!(
+                "{reason}: the module is damaged, or twin does not know what its kernel does with it"
+            ),
+        ),
+    };
+    Refusal::at(code, &violation.section, violation.offset, reason)
 }
 
 /// A move of `rsp` that the verifier cannot follow, or a write over a return address, as a

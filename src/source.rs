@@ -21,7 +21,7 @@ use command_line::assembler;
 use command_line::failure::Failure;
 use command_line::options::suit;
 
-use crate::mark;
+use crate::{mark, object};
 
 /// The table and the slow paths of a program, part of each of its texts, linked
 /// once.
@@ -179,7 +179,7 @@ where
 /// # Errors
 /// It does not.
 pub fn assembles(name: &str, printed: &Printed) -> Result<(), Failure> {
-    assembler::assemble(&format!("{name}, rewritten"), &printed.text).map(drop)
+    assembler::assemble(&rewritten(name), &printed.text).map(drop)
 }
 
 /// Proves that rewritten text for `linux`, assembled, is confined.
@@ -187,6 +187,12 @@ pub fn assembles(name: &str, printed: &Printed) -> Result<(), Failure> {
 /// # Errors
 /// It is not, or cannot be assembled.
 pub fn verify(name: &str, printed: &Printed, options: Options) -> Result<(), Failure> {
+    if !printed.unresolved.is_empty() {
+        return Err(Failure::Refused {
+            file: name.to_owned(),
+            refusals: printed.unresolved.clone(),
+        });
+    }
     let mut text = Cow::Borrowed(&*printed.text);
     if printed.stats.instructions == 0 {
         // It is a part of a module that has the runtime from other objects.
@@ -198,11 +204,20 @@ pub fn verify(name: &str, printed: &Printed, options: Options) -> Result<(), Fai
     let contract = Contract::of(Target::Linux)
         .with(options.scheme)
         .confining(options.accesses);
-    svm_verify::verify(&object, contract)
-        .map(|_| ())
-        .map_err(|violations| Failure::Violated {
-            file: name.to_owned(),
-            made_here: true,
-            violations,
-        })
+    let proof = svm_verify::verify(&object, contract);
+    proof.map(drop).map_err(|violations| {
+        match object::unproved(name, contract, violations) {
+            // Their places are not those of the original.
+            Failure::Refused { refusals, .. } => Failure::Refused {
+                file: rewritten(name),
+                refusals,
+            },
+            other => other,
+        }
+    })
+}
+
+/// What messages call the rewritten text.
+fn rewritten(name: &str) -> String {
+    format!("{name}, rewritten")
 }

@@ -111,9 +111,9 @@ pub(crate) fn explanation(code: RefusalCode) -> Explanation {
             Assembly("vpgatherdd %ymm2,(%rdi,%ymm1,4),%ymm0\nret"),
         ),
         RefusalCode::Name => (
-            "A name in code cannot be in the result: it begins with `twin_`, it is of an indirect function, or its type or binding is none of a function.",
-            "Names that begin with `twin_` are the runtime's, and a loader would take one for the other. Of an indirect function a resolver chooses the code when it is loaded, which nothing verified.",
-            "Rename it; call the function that the resolver would choose; write `.type name,@function`.",
+            "A name in code cannot be in the result: it begins with `twin_`, it is of an indirect function, or its type or binding is none of a function. For a stock kernel: it is weak, and nothing defines it.",
+            "Names that begin with `twin_` are the runtime's, and a loader would take one for the other. Of an indirect function a resolver chooses the code when it is loaded, which nothing verified. The kernel makes zero of a weak symbol that it does not know.",
+            "Rename it; call the function that the resolver would choose; write `.type name,@function`; declare it without `weak`, or link what defines it.",
             Assembly("call twin_bug\nret"),
         ),
         RefusalCode::Extension => (

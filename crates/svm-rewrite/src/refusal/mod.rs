@@ -63,7 +63,7 @@ codes! {
         "compile with -fno-jump-tables, as the kernel does, or make the table const; keep pointers inside their data";
     /// A name in code that the result cannot have.
     Name = "name",
-        "rename it (names that begin with twin_ are the runtime's), or give it the type of a function";
+        "rename it (names that begin with twin_ are the runtime's), give it the type of a function, or declare it without `weak`";
     /// A function that begins or ends inside an instruction.
     Overlap = "overlap",
         "give each function its own bytes";

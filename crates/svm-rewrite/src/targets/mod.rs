@@ -61,6 +61,9 @@ pub struct Descriptor {
     /// Whether control is stopped after a call that never returns, because the result has
     /// to be proved confined.
     pub closes_calls: bool,
+    /// Refuses names that have to be defined before the code is loaded. Another text of the same
+    /// program may define them.
+    pub unresolved: fn(&Lifted<'_>) -> Vec<Refusal>,
     /// Makes the rewritten object; an error says why objects are not rewritten for the
     /// target.
     pub prepare: Result<Prepare, &'static str>,

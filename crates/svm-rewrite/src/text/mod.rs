@@ -84,6 +84,8 @@ pub struct Printed {
     pub rewritten: BTreeMap<SiteClass, u64>,
     /// Lines of the original.
     pub lines: u32,
+    /// Why the text cannot stand alone: what it names has to be defined by another one.
+    pub unresolved: Vec<Refusal>,
 }
 
 impl<'t> Source<'t> {
@@ -223,6 +225,7 @@ impl<'t> Source<'t> {
             stats: decided.stats(),
             rewritten,
             lines: self.lines,
+            unresolved: self.locate((target.unresolved)(&lifted), &lifted, &tie),
         })
     }
 

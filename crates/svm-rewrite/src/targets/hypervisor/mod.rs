@@ -60,5 +60,6 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     },
     refuses_jump_tables: true,
     closes_calls: true,
+    unresolved: |_| Vec::new(),
     prepare: Ok(emit::prepare),
 };

@@ -9,6 +9,7 @@
 //! named     which memory operands may name
 //! operands  names for references in code
 //! places    where original places are now
+//! unresolved  code that names what may be nowhere
 //! unused    alternatives that are left out
 //! tables    the kernel's tables about code, moved
 //! orc       unwind tables, made again
@@ -28,6 +29,7 @@ mod runtime;
 mod series;
 mod system;
 mod tables;
+mod unresolved;
 mod unused;
 
 use elf_loader::consts::STB_WEAK;
@@ -88,6 +90,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     },
     refuses_jump_tables: true,
     closes_calls: true,
+    unresolved: unresolved::find,
     prepare: Ok(emit::prepare),
 };
 

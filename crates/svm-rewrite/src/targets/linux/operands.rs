@@ -7,7 +7,7 @@ use elf_loader::consts::{R_X86_64_32, R_X86_64_32S, R_X86_64_64, R_X86_64_PC32, 
 use crate::analyse::references::References;
 use crate::asm::import::Import;
 use crate::asm::{Field, Label, Referent};
-use crate::lift::{Lifted, RelocatedValue};
+use crate::lift::{InstIdx, Lifted, RelocatedValue};
 
 /// What `value` refers to in emitted code.
 ///
@@ -37,9 +37,20 @@ fn field(value: RelocatedValue, len: usize) -> Option<Field> {
     }
 }
 
+/// Whether a value is in the memory operand of its instruction, not in an immediate.
+fn is_displacement(lifted: &Lifted<'_>, i: InstIdx, value: RelocatedValue) -> bool {
+    let displacement = lifted.inst(i).displacement.map(|v| lifted.value(v));
+    displacement == Some(value)
+}
+
 /// What the relocated fields become.
 pub fn references(lifted: &Lifted<'_>) -> References {
     References::find(lifted, |i, value| {
+        if value.kind == R_X86_64_64 && is_displacement(lifted, i, value) {
+            return Err(
+                "it names memory by an address of 64 bits, as no code of the kernel does".into(),
+            );
+        }
         let field = field(value, lifted.inst(i).iced.len());
         let field = field.ok_or("relocations of this type cannot be carried over to an operand")?;
         if lifted.object.symbol(value.symbol).place == Place::Common {

@@ -67,6 +67,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     // Nothing is proved of a program.
     refuses_jump_tables: false,
     closes_calls: false,
+    unresolved: |_| Vec::new(),
     prepare: Err(
         "programs are rewritten only as assembly text, which shows their jump tables; use `twin cc`",
     ),
