@@ -71,6 +71,8 @@ pub struct Source<'t> {
     lines: u32,
     /// Its macros and repetitions are written out.
     written_out: bool,
+    /// The line of a comment or string that does not end.
+    open: Option<u32>,
 }
 
 /// A rewritten text and counts of what was done.
@@ -91,7 +93,9 @@ pub struct Printed {
 impl<'t> Source<'t> {
     /// Splits a text. The second value is the text to assemble for [`Source::rewrite`].
     pub fn new(text: &'t [u8]) -> (Source<'t>, Vec<u8>) {
-        Source::of(text, statement::split(text), newlines(text), false)
+        let (statements, open) = statement::split_to_end(text);
+        let (source, marked) = Source::of(text, statements, newlines(text), false);
+        (Source { open, ..source }, marked)
     }
 
     /// The same for a text whose macros and repetitions were written out: lines are those
@@ -118,6 +122,7 @@ impl<'t> Source<'t> {
             marks,
             lines,
             written_out,
+            open: None,
         };
         (source, marked)
     }
@@ -127,6 +132,11 @@ impl<'t> Source<'t> {
     /// # Errors
     /// Every such place.
     pub fn check(&self) -> Result<(), Vec<Refusal>> {
+        if let Some(line) = self.open {
+            let reason = "a comment or string begins here and does not end";
+            let refusal = Refusal::of_object(RefusalCode::Statement, reason);
+            return Err(vec![Refusal { line, ..refusal }]);
+        }
         self.none(&moved::misread(self.text, &self.statements))
     }
 

@@ -119,6 +119,12 @@ fn is(class: u8, byte: u8) -> bool {
 /// Splits a text into statements. This never fails; wrong splits are found when
 /// statements are tied to the assembler's output.
 pub fn split(text: &[u8]) -> Vec<Statement> {
+    split_to_end(text).0
+}
+
+/// The same, and the line of a comment or string that the text's end leaves open: what is
+/// appended to the text would be a part of it.
+pub fn split_to_end(text: &[u8]) -> (Vec<Statement>, Option<u32>) {
     let mut splitter = Splitter {
         text,
         at: 0,
@@ -129,9 +135,10 @@ pub fn split(text: &[u8]) -> Vec<Statement> {
         macros: HashSet::default(),
         opaque: 0,
         defining: false,
+        open: None,
     };
     while splitter.next() {}
-    splitter.statements
+    (splitter.statements, splitter.open)
 }
 
 struct Splitter<'t> {
@@ -147,6 +154,8 @@ struct Splitter<'t> {
     opaque: u32,
     /// Of these, the outermost is a macro's.
     defining: bool,
+    /// The line of what does not end.
+    open: Option<u32>,
 }
 
 impl<'t> Splitter<'t> {
@@ -189,16 +198,27 @@ impl<'t> Splitter<'t> {
         self.at += end.unwrap_or(rest.len());
     }
 
+    /// Behind what ends with so many bytes, if it began in `line`.
+    fn close(&mut self, bytes: usize, line: u32) {
+        self.at += bytes;
+        if self.at > self.text.len() {
+            self.at = self.text.len();
+            self.open = Some(line);
+        }
+    }
+
     fn skip_block_comment(&mut self) {
+        let line = self.line;
         self.at += 2;
         while self.at < self.text.len() && !(self.peek(0) == b'*' && self.peek(1) == b'/') {
             self.line += u32::from(self.peek(0) == b'\n');
             self.at += 1;
         }
-        self.at = (self.at + 2).min(self.text.len());
+        self.close(2, line);
     }
 
     fn skip_string(&mut self) {
+        let line = self.line;
         self.at += 1;
         while self.at < self.text.len() && self.peek(0) != b'"' {
             if self.peek(0) == b'\\' {
@@ -207,16 +227,16 @@ impl<'t> Splitter<'t> {
             self.line += u32::from(self.peek(0) == b'\n');
             self.at += 1;
         }
-        self.at = (self.at + 1).min(self.text.len());
+        self.close(1, line);
     }
 
     /// `'c`, `'\n`, `'c'`
     fn skip_character(&mut self) {
-        self.at += if self.peek(1) == b'\\' { 3 } else { 2 };
+        let bytes = if self.peek(1) == b'\\' { 3 } else { 2 };
+        self.close(bytes, self.line);
         if self.peek(0) == b'\'' {
             self.at += 1;
         }
-        self.at = self.at.min(self.text.len());
     }
 
     fn statement(&mut self) {
@@ -412,6 +432,24 @@ mod tests {
                 Definition, Definition, Definition, Opaque, Opaque, Opaque, Opaque, Instruction
             ]
         );
+    }
+
+    #[test]
+    fn what_does_not_end_is_found_by_its_line() {
+        let open = |text: &str| split_to_end(text.as_bytes()).1;
+        for text in [
+            "nop\n/* a\n", "nop\n /*", "nop\n /*/", "nop\nnop /* *", "\n.ascii \"a\n",
+        ] {
+            assert_eq!(open(text), Some(2), "{text:?}");
+        }
+        for text in ["\n.ascii \"a\\", "\n.byte '", "\n.byte '\\", "\n.ascii \""] {
+            assert_eq!(open(text), Some(2), "{text:?}");
+        }
+        for text in [
+            "", "/* a */", "/**/", "# /*", ".byte 'a", ".byte '\\n", ".ascii \"/*\"", "/",
+        ] {
+            assert_eq!(open(text), None, "{text:?}");
+        }
     }
 
     #[test]
