@@ -80,6 +80,7 @@ impl Input {
             Ok(bytes) => bytes,
             Err(error) => return Err(Failure::refused(name, error.code(), error)),
         };
+        refuse_stray(&name, &bytes)?;
         if !is_text(&bytes) || archive::is_archive(&bytes) {
             let text = None;
             return Ok(Input { name, bytes, text });
@@ -204,6 +205,7 @@ fn read_up_to(file: impl Read, limit: u64, bytes: &mut Vec<u8>) -> std::io::Resu
 /// Refuses what is neither object nor archive nor text, by the first bytes of what it
 /// holds. A shorter file is read whole.
 fn judge(name: &str, start: &[u8]) -> Result<(), Failure> {
+    refuse_stray(name, start)?;
     if start.len() < HEADER || archive::is_archive(start) || is_text(start) {
         return Ok(());
     }
@@ -225,8 +227,29 @@ pub fn describe(error: &std::io::Error) -> String {
 /// Whether this looks like text: no control characters but blanks.
 fn is_text(bytes: &[u8]) -> bool {
     let start = &bytes[..bytes.len().min(SNIFFED)];
-    let blank = |b: u8| matches!(b, b'\t' | b'\n' | b'\r' | 0x0c);
-    !start.is_empty() && start.iter().all(|&b| blank(b) || (b >= b' ' && b != 0x7f))
+    !start.is_empty() && !start.iter().any(is_control)
+}
+
+/// Whether this is a control character, and no blank.
+fn is_control(byte: &u8) -> bool {
+    byte.is_ascii_control() && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c)
+}
+
+/// Refuses text with a control character: lines of text, and then one. For `as`, a zero ends
+/// a statement.
+fn refuse_stray(name: &str, bytes: &[u8]) -> Result<(), Failure> {
+    let Some(at) = bytes.iter().position(is_control) else {
+        return Ok(());
+    };
+    let lines = bytes[..at].split(|b| *b == b'\n').count();
+    if lines == 1 || archive::is_archive(bytes) || std::str::from_utf8(&bytes[..at]).is_err() {
+        return Ok(());
+    }
+    let why = format!(
+        "this is text, and has the control character 0x{:02x} in line {lines}; remove it",
+        bytes[at]
+    );
+    Err(Failure::input(name, why))
 }
 
 #[cfg(test)]
