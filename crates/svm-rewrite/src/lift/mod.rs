@@ -301,7 +301,7 @@ impl Lifted<'_> {
 }
 
 /// Whether a section has a name that twin gives ([`twin_abi::sections`]).
-fn is_twins(name: &str) -> bool {
+pub fn is_twins(name: &str) -> bool {
     name == sections::NOTE || name.starts_with(sections::PREFIX)
 }
 

@@ -21,7 +21,7 @@ use super::operand;
 use super::print::Obstacle;
 use super::statement::{Statement, StatementKind};
 use super::tie::Tie;
-use crate::lift::{Inst, InstIdx, Lifted, RelocatedValue};
+use crate::lift::{self, Inst, InstIdx, Lifted, RelocatedValue};
 use crate::refusal::RefusalCode;
 
 /// Statements that are refused before the text is assembled.
@@ -29,6 +29,13 @@ pub fn misread(text: &[u8], statements: &[Statement]) -> Vec<Obstacle> {
     let found = statements.iter().enumerate().filter_map(|(k, statement)| {
         let name = statement.name(text);
         let reason = match statement.kind {
+            StatementKind::Directive if enters_twins_section(name, statement.rest(text)) => {
+                let reason = "a section of twin's: the text was made by twin";
+                return Some(Obstacle {
+                    code: RefusalCode::AlreadyRewritten,
+                    ..obstacle(k, reason)
+                });
+            }
             // `as` looks names up in lower case, and here they are taken as they are.
             StatementKind::Directive if name.iter().any(u8::is_ascii_uppercase) => {
                 "directives are known here in lower case"
@@ -44,6 +51,18 @@ pub fn misread(text: &[u8], statements: &[Statement]) -> Vec<Obstacle> {
         Some(obstacle(k, reason))
     });
     found.collect()
+}
+
+/// Whether a directive goes to a section with a name that twin gives.
+fn enters_twins_section(directive: &[u8], operands: &[u8]) -> bool {
+    let end = operands
+        .iter()
+        .position(|b| *b == b',' || b.is_ascii_whitespace());
+    let name = operands[..end.unwrap_or(operands.len())].trim_ascii();
+    let name = name.strip_prefix(b"\"").unwrap_or(name);
+    let name = name.strip_suffix(b"\"").unwrap_or(name);
+    matches!(directive, b".section" | b".pushsection")
+        && std::str::from_utf8(name).is_ok_and(lift::is_twins)
 }
 
 /// `.Ltwin5`, `.Ltwin_over5`, `.twin.5`: labels that are printed, or that mark text.
