@@ -142,6 +142,7 @@ pub mod consts {
     pub const SHF_WRITE: u64 = 1;
     pub const SHF_ALLOC: u64 = 2;
     pub const SHF_EXECINSTR: u64 = 4;
+    pub const SHF_COMPRESSED: u64 = 0x800;
     pub const STT_NOTYPE: u8 = 0;
     pub const STT_OBJECT: u8 = 1;
     pub const STT_FUNC: u8 = 2;

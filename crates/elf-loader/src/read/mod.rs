@@ -29,14 +29,13 @@ use goblin::elf::reloc::{Reloc, RelocSection};
 use goblin::elf::section_header::{self as sh, SectionHeader};
 use goblin::elf::sym::{Sym, Symtab};
 
-use crate::model::consts::STB_LOCAL;
+use crate::model::consts::{SHF_COMPRESSED, STB_LOCAL};
 use crate::model::{MAX_SECTION_SIZE, Object, Relocation, Role, Section, SectionId, Symbol};
 use entry::{relocation, string, symbol};
 pub use error::{ReadError, RelocationProblem, SectionProblem, SymbolProblem};
 use header::{damaged, file_header, part, section_headers};
 pub use machine::ElfMachine;
 
-const SHF_COMPRESSED: u64 = 0x800;
 const SHT_RELR: u32 = 19;
 /// Bytes of the ELF header and of a section header (gABI chapter 4).
 const ELF_HEADER: u64 = 64;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use elf_loader::consts::{R_X86_64_NONE, SHF_WRITE};
+use elf_loader::consts::{R_X86_64_NONE, SHF_COMPRESSED, SHF_WRITE};
 use elf_loader::{Place, Relocation, SectionId, SymbolId};
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic};
 
@@ -35,23 +35,18 @@ impl Lifter<'_> {
         let object = self.lifted.object;
         let mut names = HashSet::new();
         for (id, section) in object.sections().filter(|(_, s)| s.is_code()) {
-            if section.flags & SHF_WRITE != 0 {
-                self.refuse(
-                    RefusalCode::CodeSection,
-                    id,
-                    0,
-                    "the section is writable and executable",
-                );
+            let reason = if section.flags & SHF_WRITE != 0 {
+                "the section is writable and executable"
+            } else if section.flags & SHF_COMPRESSED != 0 {
+                // gABI chapter 4: for sections that are not loaded.
+                "the section says that it is compressed, which code cannot be"
             } else if !names.insert(section.name.clone()) {
-                self.refuse(
-                    RefusalCode::CodeSection,
-                    id,
-                    0,
-                    "another code section has the same name",
-                );
+                "another code section has the same name"
             } else {
                 self.decode_section(id);
-            }
+                continue;
+            };
+            self.refuse(RefusalCode::CodeSection, id, 0, reason);
         }
     }
 

@@ -47,9 +47,9 @@ pub(crate) fn explanation(code: RefusalCode) -> Explanation {
             Assembly(".byte 0x06\nret"),
         ),
         RefusalCode::CodeSection => (
-            "A code section is writable, or has the name of another code section.",
-            "Code that can be written is not the code that was verified; the map from original to rewritten places goes by section name.",
-            "Drop the `w` flag of the section. Merge sections of one name by `ld -r`.",
+            "A code section is writable, has the flag of compressed sections, or has the name of another code section.",
+            "Code that can be written is not the code that was verified, nor is what a linker expands; the map from original to rewritten places goes by section name.",
+            "Drop the flag of the section. Merge sections of one name by `ld -r`.",
             Assembly("ret\n.section .text.patched,\"awx\"\nret\n.text"),
         ),
         RefusalCode::Relocation => (

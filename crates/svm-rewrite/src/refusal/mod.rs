@@ -43,9 +43,9 @@ codes! {
     /// Bytes in a code section that are no instruction.
     Undecodable = "undecodable",
         "keep data out of code sections, or update twin if this is a new instruction";
-    /// A code section that is writable, or a name used twice.
+    /// A code section that is writable or compressed, or a name used twice.
     CodeSection = "code-section",
-        "link code sections of one name together with `ld -r` and keep them read-only";
+        "link code sections of one name together with `ld -r`, and keep them read-only and uncompressed";
     /// A relocation on no operand field, or of an unexpected type.
     Relocation = "relocation",
         "compile for the kernel's code model (-mcmodel=kernel -fno-pic): no GOT and no TLS relocations";

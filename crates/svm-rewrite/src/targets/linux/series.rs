@@ -7,7 +7,7 @@
 
 use std::collections::HashSet;
 
-use elf_loader::consts::{SHF_ALLOC, SHT_PROGBITS};
+use elf_loader::consts::{SHF_ALLOC, SHT_NOBITS, SHT_PROGBITS};
 use elf_loader::special::orc::{self, Encoding};
 use elf_loader::special::{EntryLayout, SpecialKind, layout_of};
 use elf_loader::{Object, Section, modinfo, special};
@@ -84,6 +84,9 @@ pub fn check(object: &Object<'_>) -> Result<(), Refusal> {
         let kind = special::kind_of(name);
         let reason = match other.filter(|_| section.size != 0) {
             Some((_, kernels)) => Some(format!("a table of {kernels}")),
+            None if name == ".modinfo" && section.kind == SHT_NOBITS => {
+                Some("the module's description of itself, without its bytes".to_owned())
+            }
             None if section.flags & SHF_ALLOC != 0 && section.align > PAGE => Some(
                 "an alignment beyond a page, which no kernel gives it: lower it (`__aligned`)"
                     .to_owned(),
