@@ -1,12 +1,13 @@
 //! Writes one function: each instruction as planned, and the code between them that
 //! checks the return address or chooses the variant.
 
-use iced_x86::{FlowControl, Instruction, Mnemonic};
+use iced_x86::{FlowControl, Mnemonic};
 
 use super::Emitter;
 use super::apply::{Decisions, LabelsByVariant};
 use crate::analyse::Analysis;
 use crate::analyse::class::Class;
+use crate::analyse::flow::Exit;
 use crate::asm::{Jump, Label};
 use crate::encode::window::FrameHere;
 use crate::frame::FramePlace;
@@ -201,7 +202,7 @@ impl FunctionWriter<'_, '_> {
         ) {
             return self.emitter.stop();
         }
-        if !runs_on(&lifted.inst(last).iced) {
+        if !runs_on(self.decisions.analysis, last) {
             return;
         }
         match continuation(self.decisions.analysis, f) {
@@ -217,18 +218,15 @@ impl FunctionWriter<'_, '_> {
 }
 
 /// Whether control may run from an instruction into the next one, if all calls return.
-pub fn runs_on(inst: &Instruction) -> bool {
-    match inst.flow_control() {
-        FlowControl::Next
-        | FlowControl::ConditionalBranch
-        | FlowControl::XbeginXabortXend
-        | FlowControl::Call
-        | FlowControl::IndirectCall => true,
-        FlowControl::Interrupt => inst.mnemonic() != Mnemonic::Int3,
-        FlowControl::UnconditionalBranch
-        | FlowControl::IndirectBranch
-        | FlowControl::Return
-        | FlowControl::Exception => false,
+pub fn runs_on(analysis: &Analysis<'_>, i: InstIdx) -> bool {
+    match analysis.exits[i.0 as usize] {
+        Exit::Next | Exit::CallLocal(_) | Exit::CallOut | Exit::CallStop => true,
+        Exit::Jump { conditional, .. } => conditional,
+        Exit::TailOut => {
+            let flow = analysis.lifted.inst(i).iced.flow_control();
+            flow != FlowControl::UnconditionalBranch && flow != FlowControl::IndirectBranch
+        }
+        Exit::Table | Exit::Return | Exit::Stop => false,
     }
 }
 

@@ -114,7 +114,7 @@ impl Sites<'_> {
             return End::Closed;
         };
         let never_returns = self.analysis.flow.never_returns(lifted, last);
-        if never_returns || !runs_on(&lifted.inst(last).iced) {
+        if never_returns || !runs_on(self.analysis, last) {
             return End::Closed;
         }
         // A program's may be a part of a function that the linker puts together (`.init`). What

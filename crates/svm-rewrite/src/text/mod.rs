@@ -215,6 +215,7 @@ impl<'t> Source<'t> {
             statements: &statements,
             tie: &tie,
             lifted: &lifted,
+            analysis: &decided.analysis,
             code: &code,
             named: &named,
             words: &words,

@@ -28,6 +28,7 @@ use super::moved::Expressions;
 use super::statement::{Statement, StatementKind};
 use super::tables::Words;
 use super::tie::Tie;
+use crate::analyse::Analysis;
 use crate::asm::{Label, Position};
 use crate::encode::sites::{SiteCode, SiteSequence};
 use crate::lift::{FuncIdx, InstIdx, Lifted};
@@ -54,6 +55,8 @@ pub struct Input<'p, 'a> {
     pub tie: &'p Tie,
     /// The instructions of the object that the text was assembled to.
     pub lifted: &'p Lifted<'a>,
+    /// What is known of them.
+    pub analysis: &'p Analysis<'a>,
     /// What was emitted.
     pub code: &'p SiteCode,
     /// Instructions that sequences name: the cases of switches.

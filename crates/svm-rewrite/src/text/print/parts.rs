@@ -42,7 +42,12 @@ impl<'p> Printer<'p, '_> {
     /// The statement behind which a function's code has ended, or goes on in lines that control
     /// does not run into.
     fn end(&self, f: FuncIdx) -> Option<StatementIdx> {
-        let Input { tie, lifted, .. } = self.input;
+        let Input {
+            tie,
+            lifted,
+            analysis,
+            ..
+        } = self.input;
         let insts = lifted.function(f).insts.clone();
         // Padding has no statement.
         let tied = |i: &InstIdx| tie.statement(*i).is_some();
@@ -50,8 +55,7 @@ impl<'p> Printer<'p, '_> {
         let end = self.behind_fragments(tie.statement(last)?);
         let rest = last.0 + 1..insts.end;
         let goes_on = || !rest.is_empty() && tie.has_untied(&rest, end);
-        let runs_on = runs_on(&lifted.inst(last).iced);
-        (!runs_on || !goes_on()).then_some(end)
+        (!runs_on(analysis, last) || !goes_on()).then_some(end)
     }
 
     /// Skips statements after an instruction that belong to it: ends of alternatives,
