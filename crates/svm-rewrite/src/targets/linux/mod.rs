@@ -9,7 +9,7 @@
 //! named     which memory operands may name
 //! operands  names for references in code
 //! places    where original places are now
-//! unresolved  code that names what may be nowhere
+//! unresolved  names of what may be nowhere
 //! unused    alternatives that are left out
 //! tables    the kernel's tables about code, moved
 //! orc       unwind tables, made again
@@ -90,7 +90,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     },
     refuses_jump_tables: true,
     closes_calls: true,
-    unresolved: unresolved::find,
+    unresolved: unresolved::of_text,
     prepare: Ok(emit::prepare),
 };
 

@@ -1,15 +1,61 @@
-//! Code and data that name what may be nowhere: the kernel makes zero of a weak symbol that
-//! nobody exports (`simplify_symbols`, kernel/module/main.c), and a call of it goes there.
+//! Names of what may be nowhere.
+//!
+//! The kernel makes zero of a weak symbol that nobody exports (`simplify_symbols`,
+//! kernel/module/main.c), and a call of it goes there. And it may enter code by any name, so one
+//! behind a section's last instruction is none of a place in code.
 
-use elf_loader::consts::{SHF_ALLOC, STB_WEAK};
+use elf_loader::consts::{SHF_ALLOC, STB_LOCAL, STB_WEAK, STT_FUNC};
 use elf_loader::special;
-use elf_loader::{Place, Role, Section, SymbolId};
+use elf_loader::{Place, Role, Section, Symbol, SymbolId};
+use twin_abi::sections;
 
-use crate::lift::{Destination, Inst, InstIdx, Lifted};
+use crate::lift::{Destination, Inst, InstIdx, Lifted, names_function};
 use crate::refusal::{self, Refusal, RefusalCode};
 
-/// Refusals of what names a weak symbol without a definition.
+/// Refusals of such names in an object, where local labels lose theirs.
 pub fn find(lifted: &Lifted<'_>) -> Vec<Refusal> {
+    let mut found = weak(lifted);
+    found.extend(behind_code(lifted, names_function));
+    found
+}
+
+/// The same in a text, which keeps its labels. Those that mark it are not in the result.
+pub fn of_text(lifted: &Lifted<'_>) -> Vec<Refusal> {
+    let mut found = weak(lifted);
+    found.extend(behind_code(lifted, |symbol| {
+        !symbol.name.starts_with(sections::PREFIX)
+    }));
+    found
+}
+
+/// Refusals of names of places behind the code of their section, of symbols that are kept.
+fn behind_code<'l>(
+    lifted: &'l Lifted<'_>,
+    is_kept: impl Fn(&Symbol<'_>) -> bool + 'l,
+) -> impl Iterator<Item = Refusal> + 'l {
+    let symbols = lifted.object.symbols().map(|(_, symbol)| symbol);
+    symbols.filter_map(move |symbol| {
+        let Place::In(id) = symbol.place else {
+            return None;
+        };
+        let section = lifted.object.section(id);
+        let behind = section.is_code() && symbol.value >= section.data.len() as u64;
+        (behind && may_be_entered(symbol) && is_kept(symbol)).then(|| {
+            let reason = format!("`{}` is behind the section's last instruction", symbol.name);
+            Refusal::at(RefusalCode::Overlap, &section.name, symbol.value, reason)
+        })
+    })
+}
+
+/// Whether the kernel may enter code by this name: not by that of a cold part, which may be empty.
+fn may_be_entered(symbol: &Symbol<'_>) -> bool {
+    let is_local = (symbol.kind, symbol.binding) == (STT_FUNC, STB_LOCAL);
+    let is_cold = is_local && symbol.name.contains(".cold");
+    !symbol.name.is_empty() && !is_cold
+}
+
+/// Refusals of what names a weak symbol without a definition.
+fn weak(lifted: &Lifted<'_>) -> Vec<Refusal> {
     let mut found = Vec::new();
     if !lifted.object.symbols().any(|(id, _)| is_open(lifted, id)) {
         return found;
