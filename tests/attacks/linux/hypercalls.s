@@ -143,3 +143,29 @@ ret
 .weak hypercall_page
 call hypercall_page + 0x20
 ret
+
+### a call of the entry for iret, which takes rip and rsp from the frame
+# refuse: P2-relocation
+# from: Xen 4.17 xen/arch/x86/pv/hypercall.c, hypercall_page_initialise_ring3_kernel
+sub $40, %rsp
+call hypercall_page + 23 * 32
+add $40, %rsp
+ret
+
+### a jump to it
+# refuse: P2-relocation
+# from: ibid.
+jmp hypercall_page + 23 * 32
+
+### a call of the entry behind it
+# accept
+# from: control
+sub $40, %rsp
+call hypercall_page + 24 * 32
+add $40, %rsp
+ret
+
+### a jump to the entry behind it
+# accept
+# from: control
+jmp hypercall_page + 24 * 32

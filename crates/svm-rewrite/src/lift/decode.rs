@@ -155,6 +155,9 @@ impl Lifter<'_> {
             Place::Undefined => match hypercall(iced, &symbol.name, addend) {
                 Some(offset) => Ok(PendingPlace::Hypercall(r.symbol, offset)),
                 None if addend == 0 => Ok(PendingPlace::Symbol(r.symbol)),
+                None if symbol.name == HYPERCALLS && addend == IRET.into() => {
+                    Err("branch to Xen's entry for iret, which does not return".into())
+                }
                 None => Err(format!(
                     "branch to {}{addend:+#x}, not to its start",
                     symbol.name
@@ -196,15 +199,21 @@ impl Lifter<'_> {
     }
 }
 
+/// Xen's page of calls, and the bytes of an entry.
+const HYPERCALLS: &str = "hypercall_page";
+const ENTRY: u16 = 32;
+/// The entry that takes `rip` and `rsp` from its caller's frame
+/// (`hypercall_page_initialise_ring3_kernel`, xen/arch/x86/pv/hypercall.c).
+const IRET: u16 = 23 * ENTRY;
+
 /// The entry of Xen's page that an instruction calls: 128 of 32 bytes each, each a routine of
 /// its own (`hypercall_page`, arch/x86/xen/xen-head.S; `__HYPERCALL`,
 /// arch/x86/include/asm/xen/hypercall.h of Linux 5.10 to 6.12).
 fn hypercall(iced: &Instruction, name: &str, addend: i64) -> Option<u16> {
     const PAGE: u16 = 4096;
-    const ENTRY: u16 = 32;
-    let calls = iced.flow_control() == FlowControl::Call && name == "hypercall_page";
+    let calls = iced.flow_control() == FlowControl::Call && name == HYPERCALLS;
     let offset = u16::try_from(addend).ok().filter(|_| calls)?;
-    (offset < PAGE && offset % ENTRY == 0).then_some(offset)
+    (offset < PAGE && offset % ENTRY == 0 && offset != IRET).then_some(offset)
 }
 
 /// Whether its memory operands are in no field of it.

@@ -199,17 +199,20 @@ fn to_routine(r: &Relocation, routine: Routine) -> Result<Relocated, &'static st
 }
 
 /// Whether a branch of a module goes to an entry of the kernel's page of Xen's calls. It has 128
-/// of 32 bytes, each a routine that keeps all that the psABI asks for (`hypercall_page`,
-/// arch/x86/xen/xen-head.S of Linux 5.10 to 6.12; `__HYPERCALL`,
-/// arch/x86/include/asm/xen/hypercall.h).
+/// of 32 bytes (`hypercall_page`, arch/x86/xen/xen-head.S of Linux 5.10 to 6.12; `__HYPERCALL`,
+/// arch/x86/include/asm/xen/hypercall.h), each a routine that keeps all that the psABI asks for,
+/// but one: `iret` does not return. It takes `rip`, `rsp` and flags from its caller's frame
+/// (`hypercall_page_initialise_ring3_kernel`, xen/arch/x86/pv/hypercall.c).
 fn is_hypercall(image: &Image<'_>, r: &Relocation) -> bool {
     const PAGE: i64 = 4096;
     const ENTRY: i64 = 32;
+    const IRET: i64 = 23 * ENTRY;
     let offset = r.addend.wrapping_add(4);
     image.rules.contents == Contents::Module
         && image.object.symbol(r.symbol).name == "hypercall_page"
         && (0..PAGE).contains(&offset)
         && offset % ENTRY == 0
+        && offset != IRET
 }
 
 /// A branch to code of the object: to `place`, `addend` bytes on and 4 for the field.
