@@ -1707,3 +1707,37 @@ ret
 .type h,@function
 h: ret
 .text
+
+### code where the kernel keeps lists of classes of messages
+# refuse: object-section
+# from: Linux 6.1 lib/dynamic_debug.c, ddebug_attach_module_classes writes heads of lists there
+call h
+ret
+.section __dyndbg_classes,"ax",@progbits
+.balign 8
+.type h,@function
+h: ret
+.text
+
+### code in a section that a later kernel may find by its name
+# refuse: object-section
+# from: Linux 6.13 lib/codetag.c, codetag_module_replaced: every name that begins so
+call h
+ret
+.section .codetag.other,"ax",@progbits
+.type h,@function
+h: ret
+.text
+
+### code in sections of code of other names
+# accept
+# from: Linux 6.1 include/linux/compiler.h, __sched, __ref; Linux 5.10, .fixup
+call h
+ret
+.section .sched.text,"ax",@progbits
+.type h,@function
+h: jmp i
+.section .fixup,"ax",@progbits
+.type i,@function
+i: ret
+.text

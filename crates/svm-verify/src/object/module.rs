@@ -40,21 +40,39 @@ pub const RUNTIME: [&str; 3] = [
     sections::LINUX_STLB,
 ];
 
-/// Sections that are data for the kernel, whatever their flags (kernel/module/main.c). Symbols
-/// in `.data..percpu` are places in per-CPU memory (`simplify_symbols`), `.modinfo` and the
-/// versions of symbols are not loaded (`rewrite_section_headers`, with the second and third name
-/// since Linux 6.14). Into `.gnu.linkonce.this_module` it writes before code is protected, and
-/// the last one has memory of its own, which is not executable (`codetag_alloc_module_section`,
-/// lib/codetag.c, since Linux 6.13). Those of its tables are judged with the tables.
-const KERNELS: [&str; 7] = [
-    ".data..percpu",
-    ".modinfo",
-    "__versions",
-    "__version_ext_crcs",
-    "__version_ext_names",
-    ".gnu.linkonce.this_module",
-    ".codetag.alloc_tags",
+/// Names of sections of code, also with a dot and more behind them: those that the kernel's own
+/// linker script has (include/asm-generic/vmlinux.lds.h), and `.fixup` of Linux 5.15 and before. Any
+/// other name may be one by which a kernel finds data, whatever the flags say: it writes list
+/// heads over `__dyndbg_classes` (`ddebug_attach_module_classes`, lib/dynamic_debug.c), does not load
+/// `__versions` (`rewrite_section_headers`, kernel/module/main.c), and takes symbols in
+/// `.data..percpu` for places in per-CPU memory (`simplify_symbols`, ibid.).
+const CODE: [&str; 19] = [
+    ".text",
+    ".init.text",
+    ".exit.text",
+    ".meminit.text",
+    ".memexit.text",
+    ".head.text",
+    ".ref.text",
+    ".sched.text",
+    ".spinlock.text",
+    ".cpuidle.text",
+    ".kprobes.text",
+    ".noinstr.text",
+    ".entry.text",
+    ".irqentry.text",
+    ".softirqentry.text",
+    ".static_call.text",
+    ".altinstr_replacement",
+    ".altinstr_aux",
+    ".fixup",
 ];
+
+/// Whether every kernel takes a section of this name for code.
+fn is_code_name(name: &str) -> bool {
+    let rest = CODE.iter().find_map(|code| name.strip_prefix(code));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
 
 /// Sorts the sections: fills [`Image::code`].
 pub fn sections<'o>(image: &mut Image<'o>, findings: &mut Findings<'o>) {
@@ -92,8 +110,8 @@ pub fn sections<'o>(image: &mut Image<'o>, findings: &mut Findings<'o>) {
             findings.at(id, 0, ViolationCode::Section, "code without its bytes");
         } else if code && section.flags & SHF_ALLOC == 0 {
             findings.at(id, 0, ViolationCode::Section, "code that is not loaded");
-        } else if code && KERNELS.contains(&name) {
-            let reason = "code in a section that the kernel takes for something else by its name";
+        } else if code && !RUNTIME.contains(&name) && !is_code_name(name) {
+            let reason = "code in a section that a kernel may take for something else by its name";
             findings.at(id, 0, ViolationCode::Section, reason);
         } else if code && !RUNTIME.contains(&name) {
             match image.code.len() < usize::from(u16::MAX) {

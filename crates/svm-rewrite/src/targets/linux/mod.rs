@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! series    which kernel it is for, and the forms that this kernel has
+//! code      which sections it may be in
 //! kept      which instructions must stay as the kernel's metadata names them
 //! system    which instructions it may have
 //! classify  the class of an instruction
@@ -18,6 +19,7 @@
 //! ```
 
 mod classify;
+mod code;
 mod emit;
 mod kept;
 mod named;
@@ -50,6 +52,7 @@ pub use runtime::{Stop, returns};
 pub const DESCRIPTOR: Descriptor = Descriptor {
     check_object: |object| {
         series::check(object)?;
+        code::check(object)?;
         outside::check(object)
     },
     any_relocation: false,
