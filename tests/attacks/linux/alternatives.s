@@ -1351,3 +1351,30 @@ h: ret
 # from: Linux 5.15 arch/x86/lib/retpoline.S
 1: call __x86_indirect_thunk_rax
 9: ret
+
+### a call with a prefix where an alternative begins
+# refuse: P2-metadata
+# from: Linux 6.8 arch/x86/kernel/callthunks.c, patch_alt_call_sites: writes a call of five bytes
+1: .byte 0x2e
+call g
+9: ret
+.pushsection .altinstructions,"a"
+.long 1b - ., 0
+.short 20
+.byte 9b-1b, 0
+.popsection
+.type g,@function
+g: ret
+
+### the same without the prefix
+# accept
+# from: control
+1: call g
+9: ret
+.pushsection .altinstructions,"a"
+.long 1b - ., 0
+.short 20
+.byte 9b-1b, 0
+.popsection
+.type g,@function
+g: ret

@@ -140,6 +140,9 @@ impl Ranges {
             return Err("the padding that the kernel may write over is not nops of the site");
         }
         let site = reader.range(site, u64::from(site_len))?;
+        if begins_with_long_call(reader, site.clone()) {
+            return Err("a call of more than five bytes, over which the kernel writes one of five");
+        }
         let replacement = match replacement_len {
             0 => 0..0,
             length => {
@@ -325,6 +328,17 @@ fn report_prefix(
 ) {
     let id = reader.image.code[usize::from(function.section)];
     findings.at(id, function.offset as u64, ViolationCode::Metadata, reason);
+}
+
+//      cs call f
+//
+/// Whether a range begins with a direct call that has a prefix. Where calls' depth is counted, the
+/// kernel writes a call of five bytes over a call at a site's start, before it applies alternatives
+/// (`patch_alt_call_sites`, arch/x86/kernel/callthunks.c of Linux 6.8 and later).
+fn begins_with_long_call(reader: &Reader<'_, '_>, range: Range<u32>) -> bool {
+    let first = reader.disassembly.get(range.start);
+    let first = first.filter(|_| !range.is_empty());
+    first.is_some_and(|insn| matches!(insn.op, Op::Call(_)) && insn.len != 5)
 }
 
 /// Whether the last `padding` bytes of a site are nops of it.
