@@ -1741,3 +1741,79 @@ h: jmp i
 .type i,@function
 i: ret
 .text
+
+### a trace entry behind another instruction of the function
+# refuse: P2-metadata
+# from: Linux 5.18 kernel/trace/ftrace.c, ftrace_location: any in the function; bpf_jit_comp.c, orig_call: 5 bytes behind its start
+movabs $0x0f00000789489090, %rax
+1: call __fentry__
+ret
+.pushsection __mcount_loc,"a"
+.quad 1b
+.popsection
+
+### the same where objtool made a nop of it
+# refuse: P2-metadata
+# from: ibid.
+movabs $0x0f00000789489090, %rax
+1: .byte 0x0f,0x1f,0x44,0,0
+ret
+.pushsection __mcount_loc,"a"
+.quad 1b
+.popsection
+
+### a trace entry behind endbr64 and a nop
+# refuse: P2-metadata
+# from: ibid.: 9 bytes behind its start
+endbr64
+nop
+1: call __fentry__
+ret
+.pushsection __mcount_loc,"a"
+.quad 1b
+.popsection
+
+### a trace entry behind endbr64
+# accept
+# from: ibid.
+endbr64
+1: call __fentry__
+ret
+.pushsection __mcount_loc,"a"
+.quad 1b
+.popsection
+
+### a trace entry at a name that the kernel does not count
+# refuse: P2-metadata
+# from: Linux 6.4 include/linux/module_symbol.h, is_mapping_symbol
+movabs $0x0f00000789489090, %rax
+.type L0g,@function
+L0g:
+1: call __fentry__
+ret
+.pushsection __mcount_loc,"a"
+.quad 1b
+.popsection
+
+### a trace entry of a function whose weak name another one took, behind a traced one
+# accept
+# from: Linux 6.1 kvm.ko, kvm_arch_irqfd_allowed: the linker leaves the code without a name
+1: call __fentry__
+ret
+2: call __fentry__
+ret
+.pushsection __mcount_loc,"a"
+.quad 1b
+.quad 2b
+.popsection
+
+### the same behind one that is not traced
+# refuse: P2-metadata
+# from: Linux 5.18 kernel/trace/ftrace.c, ftrace_location: any in the function
+movabs $0x0f00000789489090, %rax
+ret
+1: call __fentry__
+ret
+.pushsection __mcount_loc,"a"
+.quad 1b
+.popsection

@@ -10,6 +10,7 @@
 //! * [`alternatives`]: ranges that are replaced as a whole;
 //! * [`prefixes`]: what the kernel writes before a function that is called;
 //! * [`exceptions`]: what a handler does before it continues at a fixup;
+//! * [`traced`]: which function a trace entry is of;
 //! * [`reader`]: from an entry to the instruction that it means.
 //!
 //! No instruction of a check is of a kind that the kernel writes over. If the kernel
@@ -24,6 +25,7 @@ mod prefixes;
 mod reader;
 pub mod references;
 mod tables;
+mod traced;
 
 use std::collections::{HashMap, HashSet};
 
@@ -153,6 +155,14 @@ impl Patches {
             }
         }
         ranges.prefixes(&reader, findings);
+        let traced = others
+            .iter()
+            .filter(|(_, _, kind, _)| *kind == SpecialKind::McountLoc);
+        traced::judge(
+            &reader,
+            traced.map(|&(id, offset, _, n)| (id, offset, n)),
+            findings,
+        );
         // --- all ranges that the kernel may replace are known ---
         ranges.finish(&reader, findings);
         for (id, offset, kind, n) in others {
