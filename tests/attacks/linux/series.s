@@ -781,3 +781,64 @@ ret
 .pushsection .modinfo,"a"
 .asciz "vermagic=5.10.0-28-amd64 SMP mod_unload modversions "
 .popsection
+
+### a function that returns, which the kernel takes for a trampoline, and control behind it
+# refuse: P2-metadata
+# from: Linux 5.10 arch/x86/kernel/static_call.c, __static_call_validate: a return; include/linux/tracepoint-defs.h, static_call_tramp
+jmp .Lg
+.type t,@function
+t: ret
+.Lg: nop; nop; nop; nop
+ret
+.section __tracepoints,"aw"
+.balign 8
+tp: .quad 0, k, t
+.section __tracepoints_ptrs,"a"
+.long tp - .
+.data
+.balign 16
+k: .quad 0, 0
+.section .modinfo,"a"
+.asciz "vermagic=5.10.0-46-amd64 SMP mod_unload modversions "
+.text
+
+### the same with nothing behind it
+# accept
+# from: control
+call t
+ret
+.type t,@function
+.balign 8, 0xcc
+t: ret
+int3; int3; int3; int3
+.section __tracepoints,"aw"
+.balign 8
+tp: .quad 0, k, t
+.section __tracepoints_ptrs,"a"
+.long tp - .
+.data
+.balign 16
+k: .quad 0, 0
+.section .modinfo,"a"
+.asciz "vermagic=5.10.0-46-amd64 SMP mod_unload modversions "
+.text
+
+### the same in a kernel whose trampolines have a mark behind them
+# accept
+# from: Linux 5.18 arch/x86/kernel/static_call.c, tramp_ud
+jmp .Lg
+.type t,@function
+t: ret
+.Lg: nop; nop; nop; nop
+ret
+.section __tracepoints,"aw"
+.balign 8
+tp: .quad 0, k, t
+.section __tracepoints_ptrs,"a"
+.long tp - .
+.data
+.balign 16
+k: .quad 0, 0
+.section .modinfo,"a"
+.asciz "vermagic=5.18.0-1-amd64 SMP mod_unload modversions "
+.text

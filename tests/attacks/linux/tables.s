@@ -1817,3 +1817,39 @@ ret
 .pushsection __mcount_loc,"a"
 .quad 1b
 .popsection
+
+### a trampoline that returns, into whose bytes control falls
+# refuse: P2-metadata
+# from: Linux 5.18 arch/x86/kernel/static_call.c, __static_call_transform writes five bytes
+jmp .Lg
+.type t,@function
+t: ret
+.Lg: .byte 0x0f,0x1f,0x40,0x00
+.byte 0x0f,0xb9,0xcc
+ret
+
+### a trampoline that returns
+# accept
+# from: Linux 5.18 arch/x86/include/asm/static_call.h, ARCH_DEFINE_STATIC_CALL_NULL_TRAMP
+call t
+ret
+.section .static_call.text,"ax"
+.type t,@function
+t: ret
+int3
+nop
+nop
+nop
+.byte 0x0f,0xb9,0xcc
+.text
+
+### a trampoline that returns, with an instruction behind it that is longer
+# refuse: P2-metadata
+# from: ibid.
+call t
+jmp .Lg
+.type t,@function
+t: ret
+nop
+.Lg: movabs $0x90909090ccb90f90, %rax
+ret

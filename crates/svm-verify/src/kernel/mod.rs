@@ -122,10 +122,8 @@ impl Patches {
     ) -> Patches {
         let series = tables::judge(image, findings);
         let reader = Reader::new(image, disassembly, series);
-        let mut patches = Patches {
-            leaves: reader.trampolines().collect(),
-            ..Patches::default()
-        };
+        let mut patches = Patches::default();
+        patches.trampolines(&reader, findings);
         let (mut ranges, mut others, mut unwinding) = (Ranges::default(), Vec::new(), Vec::new());
         for (id, section) in image.object.sections() {
             let Some(kind) = special::kind_of(&section.name) else {
@@ -179,6 +177,23 @@ impl Patches {
             }
         }
         patches
+    }
+
+    /// Takes the trampolines of static calls, which the kernel writes over when a call changes
+    /// (`arch_static_call_transform`, arch/x86/kernel/static_call.c).
+    fn trampolines<'o>(&mut self, reader: &Reader<'_, 'o>, findings: &mut Findings<'o>) {
+        for n in reader.trampolines() {
+            self.leaves.insert(n);
+            match reader.returning_trampoline(n) {
+                Some(Ok(range)) => self.whole.push(range),
+                Some(Err(reason)) => {
+                    let (section, offset) =
+                        reader.image.place(&reader.disassembly.insns[n as usize]);
+                    findings.at(section, offset, ViolationCode::Metadata, reason);
+                }
+                None => {}
+            }
+        }
     }
 
     /// An unwind entry begins with an instruction, or inside one that the kernel

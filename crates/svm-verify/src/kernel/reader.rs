@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use elf_loader::Place;
-use elf_loader::SectionId;
 use elf_loader::consts::{R_X86_64_32S, R_X86_64_PC32, R_X86_64_PLT32};
 use elf_loader::special::{Entry, EntryData};
+use elf_loader::{SectionId, Symbol};
 use twin_abi::sections;
 
 use super::tables::Series;
@@ -16,9 +16,12 @@ use crate::object::{Image, Meaning};
 pub(super) type SectionPlace = (SectionId, u64);
 
 /// `ud1 %esp, %ecx`: follows the jump of a static call's trampoline and occurs nowhere
-/// else (`tramp_ud`, arch/x86/kernel/static_call.c). In Linux 5.17 and before nothing follows it:
-/// there a trampoline is a function of a certain name.
+/// else (`tramp_ud`, arch/x86/kernel/static_call.c). In Linux 5.17 and before nothing follows it.
 const TRAMPOLINE: [u8; 3] = [0x0f, 0xb9, 0xcc];
+/// The first kernel that looks for it.
+const FIRST_WITH_MARK: Series = (5, 18);
+/// What the kernel writes over a trampoline: `jmp rel32`, or a return filled up.
+const WRITTEN: u64 = 5;
 
 /// Finds what the entries of the tables refer to.
 pub(super) struct Reader<'a, 'o> {
@@ -26,8 +29,8 @@ pub(super) struct Reader<'a, 'o> {
     pub(super) disassembly: &'a Disassembly,
     /// The kernel that the module is for, if it says which.
     pub(super) series: Option<Series>,
-    /// Functions that are trampolines by their names.
-    named: HashSet<CodeAt>,
+    /// Functions that may be trampolines without a mark.
+    unmarked: HashSet<CodeAt>,
 }
 
 impl<'a, 'o> Reader<'a, 'o> {
@@ -36,16 +39,11 @@ impl<'a, 'o> Reader<'a, 'o> {
         disassembly: &'a Disassembly,
         series: Option<Series>,
     ) -> Reader<'a, 'o> {
-        let symbols = image.object.symbols();
-        let named = symbols.filter_map(|(id, symbol)| match image.meaning(id) {
-            Meaning::Code(at) if symbol.name.starts_with("__SCT__") => Some(at),
-            _ => None,
-        });
         Reader {
             image,
             disassembly,
             series,
-            named: named.collect(),
+            unmarked: unmarked(image, series),
         }
     }
 
@@ -103,15 +101,42 @@ impl<'a, 'o> Reader<'a, 'o> {
         good.then_some(n)
     }
 
-    /// Jumps of static calls' trampolines: a call of the kernel may write there.
+    /// Jumps and returns of static calls' trampolines: a call of the kernel may write there.
     pub(super) fn trampolines(&self) -> impl Iterator<Item = u32> {
-        let branches = self.disassembly.branches.iter().copied();
-        branches.filter(|&n| self.is_trampoline(n))
+        let all = 0..self.disassembly.insns.len() as u32;
+        all.filter(|&n| self.is_trampoline(n))
     }
 
-    /// Whether instruction `n` is the jump of a trampoline.
+    //      ret; int3; nop; nop; nop        # ARCH_DEFINE_STATIC_CALL_NULL_TRAMP
+    //
+    // The kernel asks for the first byte alone (__static_call_validate,
+    // arch/x86/kernel/static_call.c).
+    /// The instructions that the kernel writes over where trampoline `n` is a return: it, and
+    /// padding that is nothing else. `None` where it is a jump, which is all that is written over.
+    pub(super) fn returning_trampoline(
+        &self,
+        n: u32,
+    ) -> Option<Result<std::ops::Range<u32>, &'static str>> {
+        const MORE: &str =
+            "a static call's trampoline that returns, without padding up to five bytes";
+        let insn = self.disassembly.get(n)?;
+        let is_padding = |n: u32| {
+            let insn = self.disassembly.get(n);
+            insn.is_some_and(|insn| matches!(insn.op, Op::Nop | Op::Breakpoint))
+        };
+        let site = (self.image.code[usize::from(insn.section)], insn.at.into());
+        let whole = || {
+            let range = self.range(site, WRITTEN).map_err(|_| MORE)?;
+            let mut rest = range.start + 1..range.end;
+            rest.all(is_padding).then_some(range).ok_or(MORE)
+        };
+        matches!(insn.op, Op::Ret).then(whole)
+    }
+
+    /// Whether instruction `n` is the jump or return of a trampoline.
     pub(super) fn is_trampoline(&self, n: u32) -> bool {
-        let Some(insn) = self.disassembly.get(n) else {
+        let insn = self.disassembly.get(n);
+        let Some(insn) = insn.filter(|insn| matches!(insn.op, Op::Jump(_) | Op::Ret)) else {
             return false;
         };
         let data = &self.image.section(insn.section).data;
@@ -120,8 +145,7 @@ impl<'a, 'o> Reader<'a, 'o> {
             section: insn.section,
             offset: insn.at.into(),
         };
-        matches!(insn.op, Op::Jump(_) | Op::Ret)
-            && (behind == Some(&TRAMPOLINE) || self.named.contains(&here))
+        behind == Some(&TRAMPOLINE) || self.unmarked.contains(&here)
     }
 
     //      call *pv_ops+8*OPERATION(%rip)
@@ -179,4 +203,22 @@ impl<'a, 'o> Reader<'a, 'o> {
             false => Err("the range ends inside an instruction"),
         }
     }
+}
+
+/// Functions that may be trampolines without a mark: those of a certain name. Where the kernel
+/// looks for no mark, any, if the module has tracepoints, which name their trampolines themselves
+/// (`static_call_tramp`, include/linux/tracepoint-defs.h), or calls what writes over one.
+fn unmarked(image: &Image<'_>, series: Option<Series>) -> HashSet<CodeAt> {
+    let object = image.object;
+    let traces = object.section_named("__tracepoints_ptrs");
+    let updates = |s: &Symbol<'_>| s.place == Place::Undefined && s.name == "__static_call_update";
+    let any = series.is_none_or(|series| series < FIRST_WITH_MARK)
+        && (traces.is_some() || object.symbols().any(|(_, s)| updates(s)));
+    let symbols = object.symbols();
+    let named = symbols.filter_map(|(id, symbol)| match image.meaning(id) {
+        Meaning::Code(at) if symbol.name.starts_with("__SCT__") => Some(at),
+        _ => None,
+    });
+    let others = image.entered.iter().filter(|_| any);
+    named.chain(others.copied()).collect()
 }
