@@ -842,3 +842,53 @@ k: .quad 0, 0
 .section .modinfo,"a"
 .asciz "vermagic=5.18.0-1-amd64 SMP mod_unload modversions "
 .text
+
+### a paravirtual call of iret
+# refuse: P2-metadata
+# from: Linux 5.10 arch/x86/kernel/paravirt.c, paravirt_patch_default: makes a jump of it
+1: call *pv_ops+8*32
+9: ret
+.pushsection .parainstructions,"a"
+.quad 1b
+.byte 32, 9b-1b
+.skip 6
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=5.10.0-46-amd64 SMP mod_unload modversions "
+.popsection
+
+### the same without the table
+# refuse: P2-metadata
+# from: Linux 5.10 arch/x86/include/asm/paravirt_types.h: swapgs, with what the kernel's own code may not have
+call *pv_ops+0x108(%rip)
+ret
+.pushsection .modinfo,"a"
+.asciz "vermagic=5.12.0-1-amd64 SMP mod_unload modversions "
+.popsection
+
+### a jump to it
+# refuse: P2-metadata
+# from: ibid.: in releases of 5.10 iret is this one
+jmp *pv_ops+0xf8
+.pushsection .modinfo,"a"
+.asciz "vermagic=5.10.0-46-amd64 SMP mod_unload modversions "
+.popsection
+
+### the operations beside them
+# accept
+# from: control
+call *pv_ops+0xf0
+call *pv_ops+0x110
+ret
+.pushsection .modinfo,"a"
+.asciz "vermagic=5.10.0-46-amd64 SMP mod_unload modversions "
+.popsection
+
+### the same numbers in a kernel that has other operations there
+# accept
+# from: Linux 5.13 arch/x86/include/asm/paravirt_types.h
+call *pv_ops+0x100
+ret
+.pushsection .modinfo,"a"
+.asciz "vermagic=5.13.0-1-amd64 SMP mod_unload modversions "
+.popsection

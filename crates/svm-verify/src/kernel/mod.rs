@@ -10,6 +10,7 @@
 //! * [`alternatives`]: ranges that are replaced as a whole;
 //! * [`prefixes`]: what the kernel writes before a function that is called;
 //! * [`exceptions`]: what a handler does before it continues at a fixup;
+//! * [`paravirt`]: calls that the kernel makes jumps of;
 //! * [`traced`]: which function a trace entry is of;
 //! * [`reader`]: from an entry to the instruction that it means.
 //!
@@ -21,6 +22,7 @@
 
 mod alternatives;
 mod exceptions;
+mod paravirt;
 mod prefixes;
 mod reader;
 pub mod references;
@@ -124,6 +126,7 @@ impl Patches {
         let reader = Reader::new(image, disassembly, series);
         let mut patches = Patches::default();
         patches.trampolines(&reader, findings);
+        paravirt::judge(&reader, findings);
         let (mut ranges, mut others, mut unwinding) = (Ranges::default(), Vec::new(), Vec::new());
         for (id, section) in image.object.sections() {
             let Some(kind) = special::kind_of(&section.name) else {
