@@ -121,3 +121,33 @@ ret
 .balign 4
 .long 2, 1, 64, 0
 .text
+
+### code that is compressed
+# refuse: object-section
+# from: gABI chapter 4, SHF_COMPRESSED: never with SHF_ALLOC
+# whole
+.section .note.twin,"",@note
+.long 5, 24, 1
+.asciz "twin"
+.balign 4
+.long {ABI}, 1, 64, 1, 0, 0
+.section .text.x,"0x806",@progbits
+.globl f
+.type f,@function
+f: ret
+
+### data that is compressed
+# refuse: object-section
+# from: ibid.: the kernel loads what a linker would have expanded
+# whole
+.section .note.twin,"",@note
+.long 5, 24, 1
+.asciz "twin"
+.balign 4
+.long {ABI}, 1, 64, 1, 0, 0
+.text
+.globl f
+.type f,@function
+f: ret
+.section .data.x,"0x803",@progbits
+.quad 0

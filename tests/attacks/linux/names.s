@@ -200,3 +200,39 @@ sub $24, %rsp
 jmp g
 g: add $24, %rsp
 ret
+
+### a function that is at a number
+# refuse: P2-metadata
+# from: Linux 6.1 kernel/module/kallsyms.c, find_kallsyms_symbol_value: its value is the address
+ret
+.globl g
+.type g,@function
+g = 0x41414141
+
+### a name of any type at a number
+# refuse: P2-metadata
+# from: ibid.
+ret
+g = 0x41414141
+
+### the checksum of an export
+# accept
+# from: Linux 5.10 include/linux/export.h, __CRC_SYMBOL
+ret
+.globl __crc_g
+__crc_g = 0x41414141
+
+### a checksum that is an address
+# refuse: P2-metadata
+# from: Linux 6.1 kernel/module/kallsyms.c, find_kallsyms_symbol_value
+ret
+.globl __crc_g
+__crc_g = 0xffffffff81000000
+
+### a checksum that .BTF names
+# refuse: P2-metadata
+# from: ibid.
+ret
+.section .BTF,"",@progbits
+.asciz "__crc_g"
+.text

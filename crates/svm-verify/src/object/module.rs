@@ -138,6 +138,8 @@ const LARGEST: u64 = 1 << 30;
 const PAGE: u64 = 4096;
 /// The relocations in this section name its symbols (gABI chapter 4).
 const SHF_INFO_LINK: u64 = 0x40;
+/// A linker would expand the contents; the kernel takes them as they are (gABI chapter 4).
+const SHF_COMPRESSED: u64 = 0x800;
 /// The section belongs to a group (gABI chapter 4).
 const SHF_GROUP: u64 = 0x200;
 
@@ -165,6 +167,9 @@ fn layout(section: &Section<'_>) -> Result<(), &'static str> {
     }
     if section.flags & SHF_ALLOC == 0 {
         return Ok(());
+    }
+    if section.flags & SHF_COMPRESSED != 0 {
+        return Err("contents that are compressed, and that would be loaded");
     }
     if section.align > PAGE {
         return Err("an alignment that the kernel cannot give it");

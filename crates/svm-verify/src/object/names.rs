@@ -17,6 +17,11 @@
 //! For this a module's `.BTF` has neither `.cold` nor `twin_` in it. The kernel takes a name from
 //! any byte of the strings up to the next zero (`btf_str_by_offset`, ibid.), so all bytes of the
 //! section are taken for strings.
+//!
+//! A name may also be one of a number (`SHN_ABS`), which the kernel would call as an address. Such
+//! numbers are so low that nothing is mapped there, as constants of assembly are; those of files are
+//! zero. The checksums of exports up to Linux 5.18 (`__CRC_SYMBOL`, include/linux/export.h) have up
+//! to 32 bits, so `.BTF` has no name of theirs either.
 
 use elf_loader::consts::{SHT_PROGBITS, STB_LOCAL, STT_FUNC};
 use elf_loader::{Object, Place, Role, Section, Symbol};
@@ -31,10 +36,22 @@ const BTF: [&str; 2] = [".BTF", ".BTF.base"];
 /// What names of cold parts have in them (`-freorder-blocks-and-partition`).
 const COLD: &str = ".cold";
 
-/// Judges the names in the runtime's code, and what `.BTF` has.
+/// How names of checksums begin.
+const CHECKSUM: &str = "__crc_";
+
+/// The lowest address that a process may map (`CONFIG_DEFAULT_MMAP_MIN_ADDR`).
+const LOWEST: u64 = 65_536;
+
+/// Judges the names in the runtime's code and of numbers, and what `.BTF` has.
 pub(super) fn judge<'o>(object: &'o Object<'o>, findings: &mut Findings<'o>) {
     for (_, symbol) in object.symbols() {
         let Place::In(id) = symbol.place else {
+            if !is_harmless(symbol) {
+                let name = &symbol.name;
+                let reason =
+                    format!("symbol `{name}`: a number that the kernel may call by its name");
+                findings.object(ViolationCode::Metadata, reason);
+            }
             continue;
         };
         let own = symbol.name.is_empty() || symbol.name.starts_with(names::RUNTIME_PREFIX);
@@ -50,6 +67,13 @@ pub(super) fn judge<'o>(object: &'o Object<'o>, findings: &mut Findings<'o>) {
             findings.at(id, at, ViolationCode::Metadata, reason);
         }
     }
+}
+
+/// Whether a symbol outside of all sections is no address of anything.
+fn is_harmless(symbol: &Symbol<'_>) -> bool {
+    let checksum = symbol.name.starts_with(CHECKSUM) && symbol.value <= u64::from(u32::MAX);
+    let number = symbol.place == Place::Absolute && !symbol.name.is_empty();
+    !number || symbol.kind != STT_FUNC && (symbol.value < LOWEST || checksum)
 }
 
 /// Whether code is entered at a symbol.
@@ -72,6 +96,7 @@ fn judge_btf(section: &Section<'_>) -> Result<(), (u64, &'static str)> {
     for (name, reason) in [
         (COLD, "the name of a cold part, which is no function"),
         (names::RUNTIME_PREFIX, "a name of the runtime"),
+        (CHECKSUM, "the name of a checksum, which is no function"),
     ] {
         let at = section
             .data

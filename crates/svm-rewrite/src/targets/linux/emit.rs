@@ -147,12 +147,16 @@ fn executable_marker(section: &Section<'_>) -> u64 {
     }
 }
 
-/// Whether a symbol is a label of assembly: often a place inside a frame. By a name the kernel
-/// could enter it, as what a FUNC in some module's `.BTF` names (`add_kfunc_call`,
+/// Whether a symbol is a label of assembly, often a place inside a frame, or a constant of it. By a
+/// name the kernel could enter it, as what a FUNC in some module's `.BTF` names (`add_kfunc_call`,
 /// kernel/bpf/verifier.c).
 fn is_label(lifted: &Lifted<'_>, symbol: &Symbol<'_>) -> bool {
-    let in_code = matches!(symbol.place, Place::In(id) if lifted.code_section(id).is_some());
-    in_code && (symbol.kind, symbol.binding) == (STT_NOTYPE, STB_LOCAL)
+    let named = match symbol.place {
+        Place::In(id) => lifted.code_section(id).is_some(),
+        Place::Absolute => true,
+        Place::Undefined | Place::Common => false,
+    };
+    named && (symbol.kind, symbol.binding) == (STT_NOTYPE, STB_LOCAL)
 }
 
 /// Puts numbers into jump tables, in place of addresses of code: rewritten jumps compare
