@@ -145,6 +145,7 @@ fn prove<'o>(
 ) -> Option<Proof> {
     let image = Image::new(object, contract, findings)?;
     let disassembly = decode::decode(&image, remember, findings)?;
+    let mut taken = Vec::new();
     let (mut entries, mut patches) = (entries(&image, &disassembly, findings), Patches::default());
     if image.rules.patching == Patching::ByKernelTables {
         patches = Patches::new(&image, &disassembly, findings);
@@ -152,12 +153,13 @@ fn prove<'o>(
     if image.rules.contents == Contents::Module {
         let found = references::check(&image, &disassembly, findings);
         patches.labels = found.labels;
-        entries.extend(starts(&disassembly, &found.functions));
+        taken = starts(&disassembly, &found.functions);
+        entries.extend(taken.iter().copied());
         entries.sort_unstable();
         entries.dedup();
     }
     // --- every instruction and every entry is known ---
-    let outcome = paths::interpret(&image, &disassembly, &entries, &patches);
+    let outcome = paths::interpret(&image, &disassembly, &entries, &patches, &taken);
     for (n, (code, reason)) in &outcome.broken {
         let (section, offset) = image.place(&disassembly.insns[*n as usize]);
         findings.at(section, offset, *code, reason.clone());

@@ -731,3 +731,240 @@ pop %rbx
 mov %rbx, %rsp
 pop %rbp
 ret
+
+### a register that a function of the object does not keep sets rsp
+# refuse: P4-rsp
+# from: psABI 3.2.1: a callee keeps it, but this one is not compiled
+push %rbx
+mov %rsp, %rbx
+call g
+mov %rbx, %rsp
+pop %rbx
+ret
+.type g,@function
+g: mov %rdi, %rbx
+ret
+.size g,.-g
+
+### the same where it keeps it
+# accept
+# from: control
+push %rbx
+mov %rsp, %rbx
+call g
+mov %rbx, %rsp
+pop %rbx
+ret
+.type g,@function
+g: push %rbx
+mov %rdi, %rbx
+pop %rbx
+ret
+.size g,.-g
+
+### a register that a function which is called through a pointer does not keep
+# refuse: P4-rsp
+# from: ibid.
+push %rbx
+mov %rsp, %rbx
+lea g(%rip), %rax
+call *%rax
+mov %rbx, %rsp
+pop %rbx
+ret
+.type g,@function
+g: mov %rdi, %rbx
+ret
+.size g,.-g
+
+### the same where no address of it is taken
+# accept
+# from: control: a function of the kernel is called
+push %rbx
+mov %rsp, %rbx
+call *%rax
+mov %rbx, %rsp
+pop %rbx
+ret
+.type g,@function
+g: mov %rdi, %rbx
+ret
+.size g,.-g
+
+### a register that a function loses in which the callee goes on
+# refuse: P4-rsp
+# from: psABI 3.2.1: a tail call returns to the caller
+push %rbx
+mov %rsp, %rbx
+call g
+mov %rbx, %rsp
+pop %rbx
+ret
+.type g,@function
+g: test %edi, %edi
+jne h
+ret
+.type h,@function
+h: mov %rdi, %rbx
+ret
+
+### a register that is lost two calls deeper
+# refuse: P4-rsp
+# from: psABI 3.2.1
+push %rbx
+mov %rsp, %rbx
+call g
+mov %rbx, %rsp
+pop %rbx
+ret
+.type g,@function
+g: sub $8, %rsp
+call h
+add $8, %rsp
+ret
+.type h,@function
+h: mov %rdi, %rbx
+ret
+
+### one that the callee between the two saves
+# accept
+# from: control
+push %rbx
+mov %rsp, %rbx
+call g
+mov %rbx, %rsp
+pop %rbx
+ret
+.type g,@function
+g: push %rbx
+call h
+pop %rbx
+ret
+.type h,@function
+h: mov %rdi, %rbx
+ret
+
+### a register that is restored from another register's word
+# refuse: P4-rsp
+# from: psABI 3.2.1
+push %rbx
+mov %rsp, %rbx
+call g
+mov %rbx, %rsp
+pop %rbx
+ret
+.type g,@function
+g: push %rbp
+push %rbx
+pop %rbp
+pop %rbx
+ret
+
+### a register whose word the callee writes
+# refuse: P4-rsp
+# from: psABI 3.2.1
+push %rbx
+mov %rsp, %rbx
+call g
+mov %rbx, %rsp
+pop %rbx
+ret
+.type g,@function
+g: push %rbx
+mov %edi, 4(%rsp)
+pop %rbx
+ret
+
+### a frame pointer that a callee leaves in only one of its ways
+# refuse: P4-rsp
+# from: psABI 3.2.1
+push %rbp
+mov %rsp, %rbp
+sub $16, %rsp
+call g
+leave
+ret
+.type g,@function
+g: push %rbp
+test %edi, %edi
+jne 1f
+pop %rbp
+ret
+1: mov %rdi, %rbp
+add $8, %rsp
+ret
+
+### code that two functions share, and that loses a register
+# refuse: P4-rsp
+# from: psABI 3.2.1
+push %rbx
+mov %rsp, %rbx
+call g
+mov %rbx, %rsp
+pop %rbx
+ret
+.type g,@function
+g: jmp .Lshared
+.type h,@function
+h: jmp .Lshared
+.Lshared: mov %rdi, %rbx
+ret
+
+### a register whose word may be where the callee aligns its stack
+# refuse: P4-rsp
+# from: SDM vol. 2, AND: a stack that is aligned already stays
+push %rbx
+mov %rsp, %rbx
+call g
+mov %rbx, %rsp
+pop %rbx
+ret
+.type g,@function
+g: push %rbx
+mov %rsp, %rdx
+and $-16, %rsp
+mov %rdi, (%rsp)
+mov %rdx, %rsp
+pop %rbx
+ret
+
+### the same with room between the two
+# accept
+# from: control
+push %rbx
+mov %rsp, %rbx
+call g
+mov %rbx, %rsp
+pop %rbx
+ret
+.type g,@function
+g: push %rbx
+mov %rsp, %rdx
+sub $8, %rsp
+and $-16, %rsp
+mov %rdi, (%rsp)
+mov %rdx, %rsp
+pop %rbx
+ret
+
+### a register that is kept in the aligned part of a frame
+# accept
+# from: gcc -mstackrealign
+push %rbp
+mov %rsp, %rbp
+call g
+leave
+ret
+.type g,@function
+g: lea 8(%rsp), %r10
+and $-32, %rsp
+push -8(%r10)
+push %rbp
+mov %rsp, %rbp
+push %r10
+sub $40, %rsp
+mov %rax, -40(%rbp)
+mov -8(%rbp), %r10
+leave
+lea -8(%r10), %rsp
+ret

@@ -35,6 +35,7 @@
 )]
 pub mod bounds;
 mod flags;
+mod kept;
 #[cfg(test)]
 mod laws;
 mod returns;
@@ -43,6 +44,7 @@ mod state;
 mod value;
 
 pub use flags::Flags;
+pub use kept::Kept;
 pub use returns::Returns;
 pub use saved::Saved;
 pub use state::{Again, State};

@@ -1,6 +1,6 @@
 //! The facts at a program point and the operations that change them.
 
-use super::{Direction, Flags, Form, Name, Returns, Saved, Value};
+use super::{Direction, Flags, Form, Kept, Name, Returns, Saved, Value};
 use crate::domain::bounds;
 use crate::insn::{Access, Gpr, GprSet, MemoryOperand, Origin, StringKind};
 
@@ -50,6 +50,8 @@ pub struct State {
     pub realigned: Option<i32>,
     /// Frame addresses in words of the frame.
     pub saved: Saved,
+    /// The caller's registers.
+    pub kept: Kept,
     /// The status flags.
     pub flags: Flags,
     /// The address whose page is proved to be the tag of its entry
@@ -74,6 +76,7 @@ impl State {
             regs,
             realigned: None,
             saved: Saved::NONE,
+            kept: Kept::NOTHING,
             flags: Flags::Unknown,
             matched: None,
             again: None,
@@ -101,6 +104,7 @@ impl State {
     /// Register `r`, not `rsp`, is written with `value`.
     pub fn write(&mut self, r: Gpr, value: Value) {
         self.forget(r.set());
+        self.kept.written(r.set());
         if r != Gpr::RSP {
             self.regs[usize::from(r.0 & 15)] = value;
         }
@@ -120,8 +124,9 @@ impl State {
         };
         self.regs[usize::from(Gpr::RSP.0)] = Value::of(form);
         let realigned = self.realigned;
-        self.saved
-            .keep(|place| above(form, realigned, place).is_some());
+        let stays = |place| above(form, realigned, place).is_some();
+        self.saved.keep(stays);
+        self.kept.keep(stays);
         if form == Form::Stack(0) {
             // The next function may align its stack anew.
             self.forget_alignment();
@@ -134,6 +139,7 @@ impl State {
     fn forget_alignment(&mut self) {
         self.realigned = None;
         self.saved.forget_aligned();
+        self.kept.forget_aligned();
         for value in &mut self.regs {
             if let Form::Aligned(_) | Form::LoadedAligned(_) = value.form {
                 value.form = Form::Any;
@@ -145,16 +151,31 @@ impl State {
     /// The word is remembered only where no other code writes: at or above `rsp`, and
     /// below the return address.
     pub fn store(&mut self, at: Form, size: u16, form: Form) {
-        let rsp = self.get(Gpr::RSP).form;
+        let form = match self.is_own(at) {
+            true => form,
+            false => Form::Any,
+        };
+        self.saved.write(at, size, form);
+        self.kept.overwrite(at, size, self.realigned);
+    }
+
+    /// The same of register `s`.
+    pub fn store_register(&mut self, at: Form, size: u16, s: Gpr, form: Form) {
+        self.store(at, size, form);
+        if size == 8 && self.is_own(at) {
+            self.kept.save(s, at);
+        }
+    }
+
+    /// Whether a word of the frame is one that no other code writes.
+    fn is_own(&self, at: Form) -> bool {
         let own = match (at, self.realigned) {
             (Form::Stack(at), _) => at <= -8,
             // The aligned part begins at or below where `rsp` was before.
             (Form::Aligned(at), Some(from)) => i64::from(at) + i64::from(from) <= -8,
             _ => false,
         };
-        let kept = own && above(rsp, self.realigned, at).is_some();
-        self.saved
-            .write(at, size, if kept { form } else { Form::Any });
+        own && above(self.get(Gpr::RSP).form, self.realigned, at).is_some()
     }
 
     /// Where a memory operand lies in the frame, if it does.
@@ -175,7 +196,7 @@ impl State {
     pub fn room(&self) -> (i64, i64) {
         let rsp = self.get(Gpr::RSP).form;
         let end = above(rsp, self.realigned, Form::Stack(0)).unwrap_or(0);
-        let words = self.saved.places();
+        let words = self.saved.places().chain(self.kept.places());
         let words = words.filter_map(|place| above(rsp, self.realigned, place));
         (end, words.fold(i64::MAX, i64::min))
     }
@@ -183,8 +204,9 @@ impl State {
     /// A callee writes so many bytes from `rsp` up.
     pub fn forget_arguments(&mut self, bytes: i64) {
         let (rsp, realigned) = (self.get(Gpr::RSP).form, self.realigned);
-        self.saved
-            .keep(|place| above(rsp, realigned, place).is_some_and(|at| at >= bytes));
+        let stays = |place| above(rsp, realigned, place).is_some_and(|at| at >= bytes);
+        self.saved.keep(stays);
+        self.kept.keep(stays);
     }
 
     /// The bytes that a string instruction reaches from its pointers on, if a constant in
@@ -205,6 +227,8 @@ impl State {
         if kind.writes() && at.in_frame() {
             match self.extent(shift, rep) {
                 Some(bytes) => self.store(at, bytes, Form::Any),
+                // Those of `kept` stay. How far it goes is the count's affair: it may as well
+                // reach the return address (`docs/proof/linux.md`, P1).
                 None => self.saved = Saved::NONE,
             }
         }
@@ -243,6 +267,7 @@ impl State {
     /// Forgets the values of `written`, except `rsp`.
     pub fn clobber(&mut self, written: GprSet) {
         self.forget(written);
+        self.kept.written(written);
         for r in written.iter().filter(|&r| r != Gpr::RSP) {
             self.regs[usize::from(r.0)] = Value::ANY;
         }
@@ -327,6 +352,7 @@ impl State {
         self.called();
         self.realigned = before.realigned;
         self.saved = before.saved;
+        self.kept = before.kept;
         for r in [Gpr::RBX, Gpr::RBP, Gpr(12), Gpr(13), Gpr(14), Gpr(15)] {
             let form = before.get(r).form;
             if form.trusted().in_frame() {
@@ -347,6 +373,7 @@ impl State {
             }
         }
         changed |= self.saved.join(&other.saved);
+        changed |= self.kept.join(&other.kept);
         if self.realigned != other.realigned && self.realigned.is_some() {
             // Both may count from there, each from its own.
             self.forget_alignment();

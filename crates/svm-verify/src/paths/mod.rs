@@ -6,6 +6,7 @@
 //! findings are those of the final facts.
 
 mod arguments;
+mod callees;
 mod checks;
 mod interpretation;
 
@@ -13,30 +14,32 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use self::arguments::{ArgumentWrites, Arguments};
+use self::callees::Callees;
 use self::checks::Miss;
 pub use self::interpretation::Interpretation;
-use crate::domain::{Flags, Form, Name, State};
+use crate::domain::{Flags, Form, Kept, Name, State};
 use crate::findings::ViolationCode;
 use crate::insn::{BranchTarget, Disassembly, Gpr, Op, Routine};
 use crate::kernel::{Marks, Patches};
 use crate::object::Image;
 use crate::rules::{Broken, Next, Proved, Step, fell_through};
-use crate::targets::Frames;
+use crate::targets::{self, Frames};
 
 /// No state, no block's start, no check.
 const NONE: u32 = u32::MAX;
 /// A block's start that was not reached yet.
 const UNREACHED: u32 = u32::MAX - 1;
 
-/// Interprets the whole object.
+/// Interprets the whole object. The address of functions that begin at `taken` is somewhere in it.
 pub fn interpret(
     image: &Image<'_>,
     disassembly: &Disassembly,
     entries: &[u32],
     patches: &Patches,
+    taken: &[u32],
 ) -> Interpretation {
     let run = |known: ArgumentWrites| {
-        let mut flow = Flow::new(image, disassembly, entries, patches);
+        let mut flow = Flow::new(image, disassembly, entries, patches, taken);
         flow.known = known;
         flow.everything(entries);
         let written = flow.arguments.written(disassembly, patches);
@@ -80,6 +83,10 @@ struct Flow<'a, 'o> {
     arguments: Arguments,
     /// The writes to arguments that were found by the run before.
     known: ArgumentWrites,
+    /// Which registers callees keep, where they are trusted to (target `linux`).
+    callees: Callees,
+    /// The block that is interpreted.
+    current: u32,
 }
 
 impl<'a, 'o> Flow<'a, 'o> {
@@ -88,6 +95,7 @@ impl<'a, 'o> Flow<'a, 'o> {
         disassembly: &'a Disassembly,
         entries: &[u32],
         patches: &'a Patches,
+        taken: &[u32],
     ) -> Self {
         let count = disassembly.insns.len();
         let mut slot = vec![NONE; count];
@@ -120,6 +128,11 @@ impl<'a, 'o> Flow<'a, 'o> {
             checks: Vec::new(),
             arguments: Arguments::default(),
             known: ArgumentWrites::default(),
+            callees: match image.rules.callees {
+                targets::Callees::KeepByPsabi => Callees::new(disassembly, entries, taken),
+                targets::Callees::Untrusted => Callees::default(),
+            },
+            current: NONE,
         }
     }
 
@@ -135,12 +148,38 @@ impl<'a, 'o> Flow<'a, 'o> {
     /// Control comes to function entry `n` from a call or from outside.
     fn enter(&mut self, n: u32) {
         self.entered.push(n);
-        self.arrive(n, &State::entry());
+        let mut state = State::entry();
+        if self.callees.are_judged() {
+            state.kept = Kept::entry(n);
+        }
+        self.come(n, &state);
+    }
+
+    /// Control comes to block `n` with these facts, in the same call of the function or, if
+    /// another one begins there, as that.
+    fn arrive(&mut self, n: u32, state: &State) {
+        if !self.callees.is_function(n) {
+            return self.come(n, state);
+        }
+        let blocks = self.callees.goes_on(&state.kept, n);
+        self.again(blocks);
+        let mut state = state.clone();
+        state.kept = Kept::entry(n);
+        self.come(n, &state);
+    }
+
+    /// Blocks are to be interpreted again: they call functions that keep less than was known.
+    fn again(&mut self, blocks: Vec<u32>) {
+        for n in blocks {
+            if !std::mem::replace(&mut self.queued[n as usize], true) {
+                self.work.push(Reverse(n));
+            }
+        }
     }
 
     /// Control comes to block `n` with these facts, not by a copy of the kernel: code
     /// that the kernel only copies does not run in place.
-    fn arrive(&mut self, n: u32, state: &State) {
+    fn come(&mut self, n: u32, state: &State) {
         if self.marks(n).has(Marks::COPY) {
             let reason = "the kernel copies this code elsewhere, but something leads into it";
             self.meetings
@@ -210,6 +249,7 @@ impl<'a, 'o> Flow<'a, 'o> {
     /// Interprets the block that begins at `first`.
     fn block(&mut self, first: u32) -> Vec<(u32, Broken)> {
         let disassembly = self.disassembly;
+        self.current = first;
         let mut found = Vec::new();
         let mut state = self.states[self.slot[first as usize] as usize].clone();
         let mut n = first;
@@ -302,6 +342,10 @@ impl<'a, 'o> Flow<'a, 'o> {
                 state.forget_arguments(bytes);
             }
         }
+        if self.callees.are_judged() {
+            let blocks = self.callees.left(insn.op, marks, &state.kept);
+            self.again(blocks);
+        }
         let step = Step {
             scheme: self.image.scheme,
             rules: self.image.rules,
@@ -315,6 +359,9 @@ impl<'a, 'o> Flow<'a, 'o> {
         match step.run() {
             Ok((next, proved)) => {
                 self.proved[n as usize] = proved;
+                if self.callees.are_judged() {
+                    state.clobber(self.callees.called(self.current, insn.op));
+                }
                 let follows = self.go(next, state);
                 if let Op::Branch(condition, _) = insn.op {
                     fell_through(condition, state);

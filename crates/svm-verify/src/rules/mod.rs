@@ -156,20 +156,26 @@ impl Step<'_> {
                 let pushed = self.state.get(s).form;
                 self.push()?;
                 let at = self.state.get(Gpr::RSP).form;
-                self.state.store(at, 8, pushed);
+                self.state.store_register(at, 8, s, pushed);
                 Ok((Next::Fall, Proved::Stack))
             }
             Op::Load { d } => {
                 let saved = || self.saved_at(&self.insn.memory);
                 let loaded = self.load_return_word().unwrap_or_else(saved);
-                self.set(d, Value::of(loaded)).map(fall)
+                let place = self.state.frame_place(&self.insn.memory);
+                let own = place.is_some_and(|at| self.state.kept.is_saved(d, at));
+                self.set(d, Value::of(loaded))?;
+                if own {
+                    self.state.kept.restore(d);
+                }
+                Ok(fall(()))
             }
             Op::Store { s } => {
                 let (stored, m) = (self.state.get(s).form, self.insn.memory);
                 if self.rules.frames == Frames::Compiled
                     && let Some(at) = self.state.frame_place(&m)
                 {
-                    self.state.store(at, m.size, stored);
+                    self.state.store_register(at, m.size, s, stored);
                 }
                 self.store_return_word(s);
                 Ok((Next::Fall, Proved::Reached))

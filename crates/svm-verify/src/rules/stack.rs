@@ -70,11 +70,15 @@ impl Step<'_> {
 
     //      pop %d              # of %rsp, the word counts and not the move (SDM, POP)
     pub(super) fn pop(&mut self, d: Option<Gpr>) -> Result<(), Broken> {
-        let popped = self.state.saved.get(self.state.get(Gpr::RSP).form);
+        let at = self.state.get(Gpr::RSP).form;
+        let popped = self.state.saved.get(at);
+        let own = d.filter(|&d| self.state.kept.is_saved(d, at));
         if d != Some(Gpr::RSP) {
             self.move_rsp(i64::from(self.state.rsp()) + 8)?;
         }
-        d.map_or(Ok(()), |d| self.set(d, Value::of(popped.loaded())))
+        d.map_or(Ok(()), |d| self.set(d, Value::of(popped.loaded())))?;
+        own.into_iter().for_each(|d| self.state.kept.restore(d));
+        Ok(())
     }
 
     /// `pop disp(%v)`: the address is computed after `rsp` has moved (SDM,
