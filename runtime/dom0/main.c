@@ -147,8 +147,9 @@ static int xen_lines(char *text, int at, const struct twin_xen_status *status)
 	at = entries_line(text, at, status);
 	at += sysfs_emit_at(text, at, "polls %llu\nrescheduled %llu\ntransmitted %llu\ncompleted %llu\n",
 			    status->polls, status->rescheduled, status->transmitted, status->completed);
-	at += sysfs_emit_at(text, at, "received %llu\nunwanted %llu\nbusy %llu\nupcalls %llu\n",
-			    status->received, status->unwanted, status->busy, status->upcalls);
+	at += sysfs_emit_at(text, at, "received %llu\nunwanted %llu\noverrun %llu\nbusy %llu\nupcalls %llu\n",
+			    status->received, status->unwanted, status->overrun, status->busy,
+			    status->upcalls);
 	at += sysfs_emit_at(text, at, "dirty %llu\nlate-aliases %llu\n", status->dirty, status->late_aliases);
 	at += sysfs_emit_at(text, at, "abort-kind %u\nabort-reason %u\nabort-address %llx\n",
 			    status->abort_kind, status->abort_reason, status->abort_address);

@@ -55,7 +55,7 @@ static void answers_are_shown_at_once(void)
 	memcpy(&rings[0][1][3000], (uint8_t[]){ 0, 0x16, 0x3e, 0, 0, 1 }, 6);
 	for (i = 0; i < 10; i++) {
 		put_rx(1, i, 1);
-		CHECK(xen_vif_receive(ring_of(0, 1) + 3000, 100, 0));
+		CHECK(receive(ring_of(0, 1) + 3000, 100, 0));
 	}
 	CHECK_EQUAL(publications, 0);
 	CHECK_EQUAL(notified, 0);
@@ -67,12 +67,12 @@ static void answers_are_shown_at_once(void)
 	CHECK_EQUAL(notified, 1);
 	/* It has not looked yet, and has its event. */
 	put_rx(1, 10, 1);
-	CHECK(xen_vif_receive(ring_of(0, 1) + 3000, 100, 0));
+	CHECK(receive(ring_of(0, 1) + 3000, 100, 0));
 	xen_vif_service();
 	CHECK_EQUAL(notified, 1);
 	look(1, 1);
 	put_rx(1, 11, 1);
-	CHECK(xen_vif_receive(ring_of(0, 1) + 3000, 100, 0));
+	CHECK(receive(ring_of(0, 1) + 3000, 100, 0));
 	xen_vif_publish();	/* the driver waits for dom0 */
 	CHECK_EQUAL(get(1, 1, NETIF_RESPONSE_PRODUCE), 12);
 	CHECK_EQUAL(notified, 2);
@@ -95,7 +95,7 @@ static void answers_are_in_their_places(void)
 			put_tx(0, (struct netif_tx_request){ .size = 60, .id = at + i });
 		}
 		for (i = 0; i < number; i++)
-			CHECK(xen_vif_receive(ring_of(2, 1) + 3000, 60 + number, 0));
+			CHECK(receive(ring_of(2, 1) + 3000, 60 + number, 0));
 		kick(0);
 		xen_vif_publish();
 		CHECK_EQUAL(get(0, 0, NETIF_RESPONSE_PRODUCE), at + number);
@@ -122,10 +122,10 @@ static void a_request_is_read_once(void)
 	memcpy(&rings[2][1][3000], (uint8_t[]){ 0, 0x16, 0x3e, 0, 0, 1 }, 6);
 	for (i = 0; i < 8; i++)
 		put_rx(1, i, 1);
-	CHECK(xen_vif_receive(ring_of(2, 1) + 3000, 60, 0));
+	CHECK(receive(ring_of(2, 1) + 3000, 60, 0));
 	memset(&rings[1][1][NETIF_RING_HEADER], 0xff, 8 * 8);
 	for (i = 1; i < 8; i++)
-		CHECK(xen_vif_receive(ring_of(2, 1) + 3000, 60, 0));
+		CHECK(receive(ring_of(2, 1) + 3000, 60, 0));
 	xen_vif_publish();
 	for (i = 0; i < 8; i++)
 		CHECK_EQUAL(rx_answer(1, i).id, i);
@@ -242,7 +242,7 @@ static void a_guest_that_is_left_is_told(void)
 	start();
 	memcpy(&rings[0][1][3000], (uint8_t[]){ 0, 0x16, 0x3e, 0, 0, 1 }, 6);
 	put_rx(1, 0, 1);
-	CHECK(xen_vif_receive(ring_of(0, 1) + 3000, 100, 0));
+	CHECK(receive(ring_of(0, 1) + 3000, 100, 0));
 	xen_vif_disconnect_all();
 	CHECK_EQUAL(get(1, 1, NETIF_RESPONSE_PRODUCE), 1);
 	CHECK_EQUAL(notified, 1);
@@ -526,7 +526,7 @@ static void tasklet(void)
 		return;
 	}
 	for (frames = frontend.sends ? chance(5) : 0; frames; frames--)
-		xen_vif_receive(ring_of(2, 1) + 3000, 100, 0);
+		receive(ring_of(2, 1) + 3000, 100, 0);
 	xen_vif_service();
 	xen_unlock();
 }

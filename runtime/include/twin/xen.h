@@ -24,7 +24,7 @@
 #include <stdint.h>
 #endif
 
-#define TWIN_XEN_VERSION	4
+#define TWIN_XEN_VERSION	5
 /* hypfs_op, which no kernel calls: the payload takes its place. */
 #define TWIN_XEN_HYPERCALL	42
 /* Physical processors that may run the driver: HOT_CPUS of the hot routines. */
@@ -172,6 +172,7 @@ struct twin_xen_status {
 	uint64_t completed;		/* ... and was done with */
 	uint64_t received;		/* frames that it gave */
 	uint64_t unwanted;		/* ... that were for no guest */
+	uint64_t overrun;		/* ... that it gave faster than guests could be served */
 	uint64_t busy;			/* transmissions put off */
 	uint64_t upcalls;		/* calls of dom0's kernel by driver code */
 	uint64_t dirty;			/* times a processor was added to dom0's dirty mask */
@@ -201,7 +202,7 @@ TWIN_XEN_ASSERT(sizeof(struct twin_xen_attach) == 112);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_detach) == 16);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_vif) == 48);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_vif_status) == 80);
-TWIN_XEN_ASSERT(sizeof(struct twin_xen_status) == 16 + 14 * 8 + 32 + 4 * TWIN_XEN_PLACE +
+TWIN_XEN_ASSERT(sizeof(struct twin_xen_status) == 16 + 15 * 8 + 32 + 4 * TWIN_XEN_PLACE +
 		TWIN_XEN_CPUS * 8 + TWIN_XEN_VIFS * 80);
 
 #endif /* TWIN_XEN_H */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Frames to guests, and the switch: from the card, as the driver gives them, and from one
+ * Frames to guests, and the switch: from the card, as the driver has given them, and from one
  * guest to another. A frame is copied to its guest at once, in as many pages as it takes, and
  * shown to it when the service ends (xen_vif_answer); one for
  * a guest whose ring has not so many requests, or whose frontend does not take such, is dropped, as
@@ -209,16 +209,12 @@ bool xen_vif_switch(const struct vif *from, const uint8_t *destination,
 	return known;
 }
 
-bool xen_vif_receive(uint64_t data, uint32_t length, uint32_t flags)
+bool xen_vif_receive(const uint8_t *frame, uint32_t length, uint32_t flags)
 {
-	const struct xen_bytes bytes = { .dom0 = data, .first_length = length };
+	const struct xen_bytes bytes = { .first = frame, .first_length = length };
 	const struct vif_marks marks = {
 		.flags = flags & HOT_RX_CHECKSUM_OK ? NETRXF_DATA_VALIDATED : 0,
 	};
-	uint8_t destination[ETHERNET_ADDRESS];
 
-	if (length < NETIF_SMALLEST || length > NETIF_GRANT_SIZE ||
-	    !xen_dom0_read_ready(destination, data, sizeof(destination)))
-		return false;
-	return xen_vif_switch(NULL, destination, &bytes, &marks);
+	return xen_vif_switch(NULL, frame, &bytes, &marks);
 }

@@ -3,6 +3,9 @@
  * Guests' pages, by Xen's own rules for a copy between grants: the grant is looked up and
  * checked each time, and while bytes are copied the page has a reference, and one as a
  * writable page where it is written. So it is nobody's page table and nobody else's.
+ *
+ * Those rules take locks of Xen's and may flush other processors' TLBs: nothing here is called with
+ * interrupts off (receive.c has the reason).
  */
 #include "netif.h"
 #include "platform.h"
@@ -82,37 +85,33 @@ bool xen_grant_read(struct domain *guest, uint32_t reference, uint32_t offset,
 	return true;
 }
 
-/* The part at `at` of a packet, at most `most` bytes: *done are copied. */
-static bool copy_part(uint8_t *to, const struct xen_bytes *bytes, uint32_t at, uint32_t most,
-		      uint32_t *done)
+/* The part at `at` of a packet, at most `most` bytes: how many were copied. */
+static uint32_t copy_part(uint8_t *to, const struct xen_bytes *bytes, uint32_t at, uint32_t most)
 {
 	const bool first = at < bytes->first_length;
 	const uint32_t in_buffers = at - bytes->first_length;
 	const uint32_t room = first ? bytes->first_length - at :
 			      TWIN_PAGE_SIZE - in_buffers % TWIN_PAGE_SIZE;
+	const uint32_t count = most < room ? most : room;
 
-	*done = most < room ? most : room;
-	if (first && !bytes->first)
-		return xen_dom0_read_ready(to, bytes->dom0 + at, *done);
 	if (first)
-		memcpy(to, (const uint8_t *)bytes->first + at, *done);
+		memcpy(to, (const uint8_t *)bytes->first + at, count);
 	else
 		memcpy(to, (const uint8_t *)xen_buffer_page(bytes->buffer, in_buffers) +
-		       in_buffers % TWIN_PAGE_SIZE, *done);
-	return true;
+		       in_buffers % TWIN_PAGE_SIZE, count);
+	return count;
 }
 
 bool xen_grant_write(struct domain *guest, uint32_t reference, const struct xen_bytes *bytes,
 		     uint32_t from, uint32_t count)
 {
-	uint32_t at, done;
 	struct page page;
-	bool copied = true;
+	uint32_t at;
 
 	if (!take(&page, guest, reference, false, count))
 		return false;
-	for (at = 0; at < count && copied; at += done)
-		copied = copy_part(page.bytes + at, bytes, from + at, count - at, &done);
+	for (at = 0; at < count;)
+		at += copy_part(page.bytes + at, bytes, from + at, count - at);
 	release(&page);
-	return copied;
+	return true;
 }

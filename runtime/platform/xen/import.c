@@ -14,14 +14,13 @@
 /*
  * u32 host_receive(void *data, u32 length, struct sk_buff *skb, u32 flags, u32 vlan)
  *
- * The frame is copied to its guests at once, so the hot routine keeps its buffer.
+ * The frame is copied at once, so the hot routine keeps its buffer; guests have it when the driver
+ * has returned (receive.c).
  */
 int twin_import_host_receive(struct twin_cpu *cpu, struct twin_call_frame *frame)
 {
 	(void)cpu;
-	xen_count(&xen_counts.received);
-	if (!xen_vif_receive(frame->rdi, frame->rsi, frame->rcx))
-		xen_count(&xen_counts.unwanted);
+	xen_receive_put(frame->rdi, frame->rsi, frame->rcx);
 	frame->rax = HOT_RX_UNWANTED;
 	return TWIN_OK;
 }

@@ -91,6 +91,7 @@ static bool poll_slice(void)
 	if (xen_run_patiently(twin_function_hot_poll, BUDGET, 0, 0, &received))
 		return false;
 	xen_count(&xen_counts.polls);
+	xen_receive_deliver();
 	if (xen_run(twin_function_hot_pending, 0, 0, 0, &listed))
 		return false;
 	return (uint32_t)listed;

@@ -6,11 +6,11 @@
  * here (evtchn_send) instead of to dom0: the packets are served at once, on the guest's
  * own processor and in its own hypercall. A guest that sends many is looked at from time
  * to time instead (pace.c). Frames that the card has received are copied to the guest's
- * receive ring where the driver gives them (xen_vif_receive).
+ * receive ring when the driver has given them (receive.c).
  *
  *   guest ── event ──> [transmit ring] ── copy ──> buffer ──> driver ──> card
  *     ^                                     └─────> other guests' receive rings
- *     └── event ── [receive ring] <── copy ── driver <── card
+ *     └── event ── [receive ring] <── copy ── queue <── driver <── card
  *
  * Answers are written where a request is served, and shown to guests, with the events that
  * they wait for, when all has been served (xen_vif_answer): before the lock is given up.

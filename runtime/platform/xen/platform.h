@@ -215,6 +215,14 @@ static inline void xen_clock_turn(struct xen_seen *seen)
 
 int twin_import_host_receive(struct twin_cpu *cpu, struct twin_call_frame *frame);
 
+/* ---- receive.c: frames on their way to guests ---------------------------------------- */
+
+/* A frame of the card's in dom0's memory, which flags HOT_RX_* describe, is kept. Served, [off],
+ * and the window is there: driver code gives it */
+void xen_receive_put(uint64_t data, uint32_t length, uint32_t flags);
+/* Guests have all that are kept. Served, interrupts on */
+void xen_receive_deliver(void);
+
 /* ---- upcall.c: calls of dom0's kernel ------------------------------------------------ */
 
 void xen_upcall_start(uint32_t home);	/* [idle] */
@@ -281,9 +289,8 @@ uint32_t xen_transmit_in_flight(void);
 /* ---- grant.c: guests' pages ------------------------------------------------------------ */
 
 /*
- * Copy between Xen's memory, or dom0's, and a page that a guest grants to dom0. False if
- * the grant, the page or the range does not allow it; nothing was copied then, except
- * where dom0's memory ended. [any]
+ * Copy between Xen's memory and a page that a guest grants to dom0. False if the grant, the page
+ * or the range does not allow it; nothing was copied then. Interrupts on
  */
 struct xen_part {
 	void *to;
@@ -295,9 +302,7 @@ bool xen_grant_read(struct domain *guest, uint32_t reference, uint32_t offset,
 		    const struct xen_part *parts, uint32_t count);
 /* The first part is in Xen's memory, what is in buffers follows it. */
 struct xen_bytes {
-	const void *first;		/* NULL: the first part is dom0's, at `dom0`, and the
-					 * window is there (xen_alias_ready) */
-	uint64_t dom0;
+	const void *first;
 	uint32_t first_length;
 	uint32_t buffer;		/* the first one */
 	uint32_t buffer_length;
@@ -316,12 +321,12 @@ void xen_vif_disconnect_all(void);					/* [dom0], served */
 void xen_vif_hold(void);
 /* A domain sends an event by its port. Whether it was for here. [any] */
 bool xen_vif_kick(const struct domain *domain, uint32_t port);
-/* Serve those that were kicked, whose packets had to wait or whose time it is; show answers,
- * send events. Served, interrupts on */
+/* Serve those that were kicked, whose packets had to wait or whose time it is; deliver frames, show
+ * answers, send events. Served, interrupts on */
 void xen_vif_service(void);
-/* A frame of the card's, in dom0's memory. Whether a guest got it. Served, [off], and the window
- * is there: driver code gives it */
-bool xen_vif_receive(uint64_t data, uint32_t length, uint32_t flags);
+/* A frame of the card's, of NETIF_SMALLEST to NETIF_GRANT_SIZE bytes. Whether it is for a guest,
+ * which may have no room. Served, interrupts on */
+bool xen_vif_receive(const uint8_t *frame, uint32_t length, uint32_t flags);
 /* The same without serving anybody. Served, interrupts on */
 void xen_vif_publish(void);
 /* The timer of guests that are looked at from time to time (pace.c), on that processor. */

@@ -168,6 +168,8 @@ static void finish(int status)
 {
 	stop_timer(&limit);
 	xen_interrupt_resumed(status);
+	/* Frames that it gave since. */
+	xen_vif_publish();
 	__atomic_store_n(&upcall.state, NONE, __ATOMIC_RELEASE);
 	xen_unlock();
 	xen_service_request();
@@ -184,10 +186,12 @@ static void go_on(void *unused)
 	upcall.allowed = true;
 	status = xen_resume(upcall.rax);
 	upcall.allowed = false;
-	if (status == TWIN_FROZEN)
-		ask();
-	else
+	if (status != TWIN_FROZEN) {
 		finish(status);
+		return;
+	}
+	ask();
+	xen_vif_publish();
 }
 
 /* dom0 hangs, or its module is gone. The same processor's timer. */

@@ -58,6 +58,7 @@ void xen_vif_answer(bool over)
 {
 	uint32_t i;
 
+	xen_receive_deliver();
 	for (i = 0; i < xen_vif_count; i++) {
 		struct vif *vif = &xen_vifs[i];
 

@@ -112,7 +112,7 @@ uint32_t xen_pace_ahead(struct vif *vif, bool over);
 
 /* ---- vif.c, netback.c ---- */
 
-/* Show all answers to all guests, and send the events that are due. `over`: a window has ended. */
+/* Deliver frames, show all answers to all guests, and send the events that are due. `over`: a window has ended. */
 void xen_vif_answer(bool over);
 /* Serve all that wait for it, here, or else by the tasklet. Not served, interrupts on */
 void xen_vif_try(void);
