@@ -176,7 +176,7 @@ static void what_there_is_too_little_of_goes_round(void)
 	for (i = 0; i < 60; i++)
 		put_tx(i % GUESTS, (struct netif_tx_request){ .reference = 0, .size = 60 });
 	/* One that has not put all of a packet there waits for itself. */
-	put_tx(0, (struct netif_tx_request){ .reference = 0, .size = 60, .flags = NETTXF_MORE_DATA });
+	put_tx(0, (struct netif_tx_request){ .reference = 0, .size = 200, .flags = NETTXF_MORE_DATA });
 	for (i = 0; i < 30; i++) {
 		room = 1;
 		kick(i % 2);
@@ -189,6 +189,81 @@ static void what_there_is_too_little_of_goes_round(void)
 	}
 	for (i = 0; i < GUESTS; i++)
 		CHECK_EQUAL(vif_status(i).sent, 20);
+}
+
+/* A guest that begins a packet and never ends it is not the first of all for ever. */
+static void half_a_packet_takes_nobodys_place(void)
+{
+	uint32_t i, k, got[GUESTS];
+
+	start();
+	fill_frame(100);
+	put_tx(0, (struct netif_tx_request){ .reference = 0, .size = 200, .flags = NETTXF_MORE_DATA });
+	kick(0);
+	for (i = 0; i < 200; i++)
+		put_tx(1 + i % 2, (struct netif_tx_request){ .reference = 0, .size = 60 });
+	room = 0;
+	kick(1);
+	kick(2);
+	for (k = 0; k < 12; k++) {
+		room = 8;
+		xen_vif_service();
+	}
+	for (i = 1; i < GUESTS; i++)
+		got[i] = vif_status(i).sent;
+	CHECK_EQUAL(got[1] + got[2], 96);
+	CHECK(got[1] >= 40 && got[2] >= 40);
+	/* It notifies of the rest, and no sooner is it looked at. */
+	CHECK_EQUAL(get(0, 0, NETIF_REQUEST_EVENT), 2);
+	put_tx(0, (struct netif_tx_request){ .reference = 1, .size = 100 });
+	room = 100;
+	xen_vif_service();
+	CHECK_EQUAL(vif_status(0).sent, 0);
+	room = 100;
+	kick(0);
+	CHECK_EQUAL(vif_status(0).sent, 1);
+}
+
+static uint32_t looked;
+
+/* The rest comes between the look at the ring and the request for an event. */
+static void put_the_rest(void)
+{
+	if (++looked != 3)
+		return;
+	put_tx(0, (struct netif_tx_request){ .reference = 1, .size = 100 });
+}
+
+static void the_rest_of_a_packet_is_not_missed(void)
+{
+	start();
+	fill_frame(100);
+	put_tx(0, (struct netif_tx_request){ .reference = 0, .size = 200, .flags = NETTXF_MORE_DATA });
+	looked = 0;
+	meanwhile = put_the_rest;
+	kick(0);
+	meanwhile = NULL;
+	CHECK_EQUAL(vif_status(0).sent, 1);
+}
+
+/* Takes its last request away and puts it there again, each time that the index is read. */
+static void to_and_fro(void)
+{
+	set(0, 0, NETIF_REQUEST_PRODUCE, 1 + ++looked % 2);
+}
+
+static void half_a_packet_is_not_looked_at_for_ever(void)
+{
+	start();
+	fill_frame(100);
+	put_tx(0, (struct netif_tx_request){ .reference = 0, .size = 200, .flags = NETTXF_MORE_DATA });
+	put_tx(0, (struct netif_tx_request){ .reference = 0, .size = 60, .flags = NETTXF_MORE_DATA });
+	looked = 0;
+	meanwhile = to_and_fro;
+	kick(0);
+	meanwhile = NULL;
+	CHECK(looked < 1000);
+	CHECK_EQUAL(sent_count, 0);
 }
 
 static void buffers_come_back_or_stay_with_a_dead_driver(void)
@@ -784,6 +859,9 @@ int main(void)
 	RUN(packets_wait_for_the_driver);
 	RUN(a_guest_has_its_turn);
 	RUN(what_there_is_too_little_of_goes_round);
+	RUN(half_a_packet_takes_nobodys_place);
+	RUN(the_rest_of_a_packet_is_not_missed);
+	RUN(half_a_packet_is_not_looked_at_for_ever);
 	RUN(buffers_come_back_or_stay_with_a_dead_driver);
 	RUN(guests_reach_one_another);
 	RUN(a_broadcast_reaches_all_but_its_sender);

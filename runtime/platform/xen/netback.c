@@ -191,32 +191,38 @@ static const struct netif_tx_request *entries_at(const struct vif *vif, uint32_t
 	return entries;
 }
 
+enum taking {
+	TAKING_DONE,
+	TAKING_HALF,		/* the rest of the packet is not there, or nothing can be */
+	TAKING_NO_BUFFER,
+};
+
 /* The next packet of the ring into *taken, at entry `at`. */
-static bool take_packet(struct vif *vif, uint32_t at, uint32_t produced, struct taken *taken)
+static enum taking take_packet(struct vif *vif, uint32_t at, uint32_t produced, struct taken *taken)
 {
 	uint32_t count;
 	const struct netif_tx_request *entries = entries_at(vif, at, produced - at, &count);
 
 	if (!entries)
-		return false;
+		return TAKING_HALF;
 	switch (netif_parse(entries, count, &taken->packet)) {
 	case NETIF_PACKET:
 		break;
 	case NETIF_INCOMPLETE:
-		return false;
+		return TAKING_HALF;
 	case NETIF_EXTRA:
 		xen_vif_break(vif, "an extra entry that was not offered");
-		return false;
+		return TAKING_HALF;
 	case NETIF_MALFORMED:
 		xen_vif_break(vif, "a malformed packet");
-		return false;
+		return TAKING_HALF;
 	}
 	taken->buffer = XEN_NO_BUFFER;
 	if (taken->packet.size <= HOT_HEADER || taken->packet.size > LARGEST)
-		return true;
+		return TAKING_DONE;
 	taken->buffer = xen_buffer_get((taken->packet.size - HOT_HEADER + NETIF_GRANT_SIZE - 1) /
 				       NETIF_GRANT_SIZE);
-	return taken->buffer != XEN_NO_BUFFER;
+	return taken->buffer == XEN_NO_BUFFER ? TAKING_NO_BUFFER : TAKING_DONE;
 }
 
 static bool describe(struct vif *vif, struct taken *taken, struct xen_packet *packet)
@@ -314,18 +320,27 @@ static bool send(struct vif *vif, uint32_t count)
 	return alive && !waits;
 }
 
+enum served {
+	SERVED_SOME,		/* there may be more */
+	SERVED_HALF,		/* the guest has put half a packet there, and nothing before it */
+	SERVED_WAITS,		/* for the driver, or a buffer */
+};
+
 /*
  * One batch: packets are taken until there is no more, or one is not for the card: that
  * one is answered after those before it.
  */
-static bool serve_batch(struct vif *vif, uint32_t produced)
+static enum served serve_batch(struct vif *vif, uint32_t produced)
 {
 	enum fate fate = FATE_SEND;
+	enum taking taking = TAKING_DONE;
 	uint32_t count = 0, at = vif->transmit.taken;
 
 	copied_count = 0;	/* another guest's, or another time's */
-	while (fate == FATE_SEND && count < XEN_TRANSMIT_BATCH && at != produced &&
-	       take_packet(vif, at, produced, &batch[count])) {
+	while (fate == FATE_SEND && count < XEN_TRANSMIT_BATCH && at != produced) {
+		taking = take_packet(vif, at, produced, &batch[count]);
+		if (taking != TAKING_DONE)
+			break;
 		at += batch[count].packet.entries;
 		if (!describe(vif, &batch[count], &packets[count]))
 			fate = FATE_REFUSED;
@@ -337,7 +352,7 @@ static bool serve_batch(struct vif *vif, uint32_t produced)
 	if (!send(vif, count)) {
 		if (fate != FATE_SEND)
 			release(&batch[count]);
-		return false;
+		return SERVED_WAITS;
 	}
 	if (fate == FATE_LOCAL)
 		switch_out(vif, &batch[count], &packets[count]);
@@ -345,7 +360,21 @@ static bool serve_batch(struct vif *vif, uint32_t produced)
 		release(&batch[count]);
 		finish(vif, &batch[count], fate == FATE_LOCAL);
 	}
-	return count || fate != FATE_SEND;
+	if (count || fate != FATE_SEND)
+		return SERVED_SOME;
+	return taking == TAKING_NO_BUFFER ? SERVED_WAITS : SERVED_HALF;
+}
+
+/* Ask for an event at that request; *produced is what is there after that. False: the ring is not
+ * there. */
+static bool ask_for_event(struct vif *vif, uint32_t event, uint32_t *produced)
+{
+	const uint64_t ring = vif->transmit.at;
+
+	if (!xen_dom0_write(ring + NETIF_REQUEST_EVENT, &event, sizeof(event)))
+		return false;
+	__asm__ volatile("mfence" ::: "memory");
+	return xen_ring_load(ring, NETIF_REQUEST_PRODUCE, produced);
 }
 
 /*
@@ -357,26 +386,33 @@ static bool serve_batch(struct vif *vif, uint32_t produced)
 static bool has_requests(struct vif *vif, bool over, uint32_t *produced)
 {
 	struct vif_ring *ring = &vif->transmit;
-	uint32_t ahead, event;
+	uint32_t ahead;
 
 	if (!xen_ring_load(ring->at, NETIF_REQUEST_PRODUCE, produced))
 		return false;
 	if (*produced != ring->taken)
 		return true;
 	ahead = xen_pace_ahead(vif, over);
-	event = ring->taken + ahead;
-	if (!xen_dom0_write(ring->at + NETIF_REQUEST_EVENT, &event, sizeof(event)))
-		return false;
-	__asm__ volatile("mfence" ::: "memory");
-	return xen_ring_load(ring->at, NETIF_REQUEST_PRODUCE, produced) &&
+	return ask_for_event(vif, ring->taken + ahead, produced) &&
 	       *produced - ring->taken >= ahead;
 }
 
-/* Whether all is done. If not, its packets wait for the driver, or for their turn: a guest
- * that goes on filling its ring does not keep the processor. */
-static bool serve(struct vif *vif, bool over)
+/* Half a packet is there: an event is asked for at its next entry. Whether that came meanwhile. */
+static bool goes_on_by_now(struct vif *vif, uint32_t produced)
+{
+	uint32_t now;
+
+	return ask_for_event(vif, produced + 1, &now) && now != produced;
+}
+
+enum rest { REST_NONE, REST_ITS_TURN, REST_WAITS };
+
+/* What is left: its packets wait for the driver, or for their turn. A guest that goes on filling
+ * its ring does not keep the processor. */
+static enum rest serve(struct vif *vif, bool over)
 {
 	uint32_t produced, batches;
+	enum served served;
 
 	for (batches = 0; !vif->broken && has_requests(vif, over, &produced); batches++) {
 		if (produced - vif->transmit.taken > NETIF_RING) {
@@ -385,12 +421,15 @@ static bool serve(struct vif *vif, bool over)
 		}
 		if (batches == TURN) {
 			xen_service_request();
-			return false;
+			return REST_ITS_TURN;
 		}
-		if (!serve_batch(vif, produced))
-			return vif->broken;
+		served = serve_batch(vif, produced);
+		if (served == SERVED_WAITS)
+			return vif->broken ? REST_NONE : REST_WAITS;
+		if (served == SERVED_HALF && !goes_on_by_now(vif, produced))
+			break;
 	}
-	return true;
+	return REST_NONE;
 }
 
 /* ---- Events -------------------------------------------------------------------------- */
@@ -400,18 +439,16 @@ static bool attend(struct vif *vif, bool over)
 {
 	const bool kicked = __atomic_exchange_n(&vif->kicked, 0, __ATOMIC_ACQ_REL);
 	const uint32_t taken = vif->transmit.taken;
-	bool waits = false;
+	const enum rest rest = kicked || (over && vif->paced) ? serve(vif, over) : REST_NONE;
 
-	if ((kicked || (over && vif->paced)) && !serve(vif, over)) {
+	if (rest != REST_NONE)
 		__atomic_store_n(&vif->kicked, 1, __ATOMIC_RELEASE);
-		waits = vif->transmit.taken == taken;
-	}
 	/* Packets that wait for the driver, or for a restart, are not waited for by time. */
 	if (over && !vif->window)
 		vif->paced = false;
 	if (over)
 		vif->window = 0;
-	return waits;
+	return rest == REST_WAITS && vif->transmit.taken == taken;
 }
 
 /*
