@@ -26,6 +26,10 @@ static uint32_t scheduled, entered, ended, to_dom0, served;
 /* Polls that find more, and frames that wait for guests. */
 static uint32_t polls_left, frames;
 static bool locked, waits;
+static int64_t now, cost;	/* of an entry */
+static bool timer_set;
+static int64_t timer_time;
+static void (*timer_function)(void *);
 /* What another processor does when the lock is asked for, and when the tasklet is killed. */
 static void (*meanwhile)(void);
 
@@ -64,6 +68,7 @@ int xen_run(const void *function, uint64_t a0, uint64_t a1, uint64_t a2, uint64_
 	CHECK(locked);
 	CHECK(xen_attached());
 	entered++;
+	now += cost;
 	*result = 0;
 	if (function == twin_function_hot_poll && polls_left) {
 		polls_left--;
@@ -121,6 +126,34 @@ void tasklet_kill(struct xen_tasklet *made)
 	(void)made;
 }
 
+void init_timer(struct xen_timer *timer, void (*function)(void *), void *data, unsigned int processor)
+{
+	(void)timer;
+	(void)data;
+	(void)processor;
+	timer_function = function;
+	timer_set = false;
+}
+
+void set_timer(struct xen_timer *timer, int64_t time)
+{
+	(void)timer;
+	timer_set = true;
+	timer_time = time;
+}
+
+void kill_timer(struct xen_timer *timer)
+{
+	(void)timer;
+	timer_set = false;
+}
+
+/* Time goes on while somebody looks at the clock. */
+int64_t get_s_time(void)
+{
+	return now += 10;
+}
+
 void pirq_guest_eoi(struct pirq *pirq)
 {
 	CHECK(pirq == (struct pirq *)&card);
@@ -146,6 +179,8 @@ static void begin(void)
 	scheduled = entered = ended = to_dom0 = served = polls_left = frames = 0;
 	locked = waits = false;
 	meanwhile = NULL;
+	cost = 1000;
+	now = 1000000000;
 	xen_interrupt_start(0);
 	xen_device.given.pirq = PIRQ;
 	xen_device.attached = 1;
@@ -164,6 +199,120 @@ static void an_interrupt_is_handled_polled_and_ended(void)
 	CHECK_EQUAL(to_dom0, 0);
 	CHECK(!locked);
 	CHECK(xen_interrupt_idle());
+}
+
+/* Until then the tasklet has nothing to do. */
+static void let_time_pass(void)
+{
+	CHECK(timer_set);
+	timer_set = false;
+	if (now < timer_time)
+		now = timer_time;
+	scheduled = 0;
+	timer_function(NULL);
+	CHECK_EQUAL(scheduled, 1);
+}
+
+/*
+ * A driver that always has more to poll. Xen's __do_softirq() goes on while anything is pending: a
+ * tasklet that schedules itself leaves nothing to the processor's guests.
+ */
+static void a_driver_without_end_has_half_a_processor(void)
+{
+	const int64_t first = 1000000000;
+	int64_t before, busy = 0;
+	uint32_t i;
+
+	begin();
+	polls_left = UINT32_MAX;
+	raise_it();
+	for (i = 0; i < 1000; i++) {
+		cost = i % 2 ? 100 : 1000000;
+		scheduled = 0;
+		before = now;
+		serve(NULL);
+		busy += now - before;
+		CHECK_EQUAL(scheduled, 0);
+		CHECK(timer_set);
+		CHECK(timer_time - now >= 50000 - 100);
+		/* Somebody has work for it meanwhile. */
+		before = now;
+		if (i % 3 == 0)
+			serve(NULL);
+		busy += now - before;
+		/* Half of the time, and what it has not used before. */
+		CHECK(busy <= (now - first) / 2 + 5000000 + 10000000);
+		let_time_pass();
+	}
+	CHECK(busy >= (now - first) * 2 / 5);
+}
+
+/* One that is there as soon as the last is ended. */
+static void a_flood_of_interrupts_has_half_a_processor(void)
+{
+	int64_t first, busy = 0, before;
+	uint32_t i;
+
+	begin();
+	first = now;
+	for (i = 0; i < 20000; i++) {
+		raise_it();
+		before = now;
+		serve(NULL);
+		busy += now - before;
+		if (timer_set)
+			let_time_pass();
+	}
+	CHECK(ended >= 8000);
+	CHECK(busy <= (now - first) / 2 + 10000000);
+	CHECK(busy >= 10000000);
+}
+
+/* An interrupt that comes alone is served at once. */
+static void an_interrupt_later_on_does_not_wait(void)
+{
+	uint32_t i;
+
+	begin();
+	for (i = 1; i < 10; i++) {
+		raise_it();
+		serve(NULL);
+		CHECK_EQUAL(ended, i);
+		CHECK(!timer_set);
+		now += 5000;
+	}
+}
+
+/* Whoever has the lock has it for longer than is waited for. */
+static void a_lock_that_is_taken_is_not_asked_for_all_the_time(void)
+{
+	int64_t before;
+
+	begin();
+	raise_it();
+	locked = true;
+	scheduled = 0;
+	before = now;
+	serve(NULL);
+	CHECK(now - before < 100000);
+	CHECK_EQUAL(scheduled, 0);
+	CHECK_EQUAL(entered, 0);
+	locked = false;
+	let_time_pass();
+	serve(NULL);
+	CHECK_EQUAL(ended, 1);
+}
+
+static void no_timer_outlives_a_detachment(void)
+{
+	begin();
+	polls_left = UINT32_MAX;
+	raise_it();
+	serve(NULL);
+	CHECK(timer_set);
+	xen_device.attached = 0;
+	xen_interrupt_stop();
+	CHECK(!timer_set);
 }
 
 /* Each call gives as many frames as it may: a poll that leaves one of the budget, and another. */
@@ -239,6 +388,11 @@ int main(void)
 {
 	RUN(an_interrupt_is_handled_polled_and_ended);
 	RUN(frames_do_not_wait_for_the_next_poll);
+	RUN(a_driver_without_end_has_half_a_processor);
+	RUN(a_flood_of_interrupts_has_half_a_processor);
+	RUN(an_interrupt_later_on_does_not_wait);
+	RUN(a_lock_that_is_taken_is_not_asked_for_all_the_time);
+	RUN(no_timer_outlives_a_detachment);
 	RUN(no_driver_runs_after_a_detachment);
 	RUN(an_interrupt_that_came_too_late_is_ended);
 	RUN(a_handler_that_ended_badly_leaves_the_interrupt);

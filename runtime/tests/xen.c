@@ -224,6 +224,24 @@ static void half_a_packet_takes_nobodys_place(void)
 	CHECK_EQUAL(vif_status(0).sent, 1);
 }
 
+/* Each is answered, and a turn has as many of them as of others. */
+static void refused_packets_do_not_cut_a_turn_short(void)
+{
+	uint32_t i;
+
+	start();
+	requested = 0;
+	for (i = 0; i < 130; i++)
+		put_tx(0, (struct netif_tx_request){ .reference = GRANTS, .size = 60, .id = i });
+	kick(0);
+	CHECK_EQUAL(vif_status(0).refused, 64);
+	CHECK_EQUAL(requested, 1);
+	xen_vif_service();
+	xen_vif_service();
+	CHECK_EQUAL(vif_status(0).refused, 130);
+	CHECK_EQUAL(requested, 2);
+}
+
 static uint32_t looked;
 
 /* The rest comes between the look at the ring and the request for an event. */
@@ -860,6 +878,7 @@ int main(void)
 	RUN(a_guest_has_its_turn);
 	RUN(what_there_is_too_little_of_goes_round);
 	RUN(half_a_packet_takes_nobodys_place);
+	RUN(refused_packets_do_not_cut_a_turn_short);
 	RUN(the_rest_of_a_packet_is_not_missed);
 	RUN(half_a_packet_is_not_looked_at_for_ever);
 	RUN(buffers_come_back_or_stay_with_a_dead_driver);

@@ -10,15 +10,26 @@
  * on, and only that processor polls its list. So the tasklet always runs on one, its home,
  * which is the one that attached. It comes again by itself while the list is not empty:
  * the card's interrupts are masked until a poll has found nothing more.
+ *
+ * Xen runs softirqs before a processor goes back to its guest, and goes on while any is pending
+ * (softirq.c, __do_softirq). So the tasklet never schedules itself: a driver, a guest or who sends
+ * to this machine could have the processor for ever. What is left to do by itself it does PAUSE
+ * later at the earliest. Whoever asks for it, it has half of the time, and BURST more if it had less
+ * before; then it rests until it has no more than that. An interrupt now and then is served at once.
  */
 #include "platform.h"
 
 #define BUDGET 16u	/* packets while interrupts are off */
 #define SLICES 4u	/* before other work of Xen's has its turn */
+#define PAUSE 50000ll	/* ns, as late as a timer of Xen's may be (timer_slop) */
+/* ns: what a virtual processor waits for another one, too (credit2.c, CSCHED2_MAX_TIMER). */
+#define BURST 10000000ll
 
 void tasklet_schedule_on_cpu(struct xen_tasklet *tasklet, unsigned int processor);
 
 static struct xen_tasklet tasklet;
+static struct xen_timer again;		/* the tasklet's; it has paused, or rested */
+static int64_t half_at;			/* what it has run is half of the time then; its own */
 static uint32_t home;
 static uint32_t pending;		/* an interrupt that the handler has not seen */
 static struct pirq *raised;		/* to be ended; dom0's, which keeps it bound */
@@ -116,32 +127,71 @@ static bool slice(void)
 	return more;
 }
 
-static void serve(void *unused)
+/* Whoever has the lock may be about to give it up, and to take it again. */
+static bool lock_within(int64_t began)
 {
-	(void)unused;
-	if (!xen_attached())
-		return;
-	if (!xen_trylock()) {
-		xen_service_request();
-		return;
+	while (!xen_trylock()) {
+		if (get_s_time() - began >= PAUSE)
+			return false;
+		__asm__ volatile("pause" ::: "memory");
 	}
+	return true;
+}
+
+/* Whether there is more to do. */
+static bool serve_once(int64_t began)
+{
+	if (!lock_within(began))
+		return true;
 	/* Who had the lock before may have detached it: driver code's faults would be Xen's. */
 	if (!xen_attached()) {
 		xen_unlock();
-		return;
+		return false;
 	}
 	listed = slice();
 	/* The driver waits: this goes on when it has its answer. Frames that it gave do not. */
 	if (xen_upcall_waits()) {
 		xen_vif_publish();
-		return;
+		return false;
 	}
+	if (listed)
+		xen_count(&xen_counts.rescheduled);
 	xen_vif_service();
 	xen_unlock();
-	if (listed) {
-		xen_count(&xen_counts.rescheduled);
-		xen_service_request();
-	}
+	return listed;
+}
+
+static int64_t later_of(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+static void note_run(int64_t began, bool more)
+{
+	const int64_t now = get_s_time();
+
+	half_at = later_of(half_at, began) + 2 * (now - began);
+	if (more)
+		set_timer(&again, later_of(now + PAUSE, half_at - BURST));
+}
+
+static void serve(void *unused)
+{
+	const int64_t now = get_s_time();
+
+	(void)unused;
+	if (!xen_attached())
+		return;
+	if (half_at - BURST > now)
+		set_timer(&again, half_at - BURST);
+	else
+		note_run(now, serve_once(now));
+}
+
+static void come_again(void *unused)
+{
+	(void)unused;
+	xen_service_request();
 }
 
 void xen_interrupt_start(uint32_t processor)
@@ -150,7 +200,9 @@ void xen_interrupt_start(uint32_t processor)
 	pending = 0;
 	raised = NULL;
 	listed = false;
+	half_at = 0;
 	softirq_tasklet_init(&tasklet, serve, NULL);
+	init_timer(&again, come_again, NULL, home);
 }
 
 bool xen_interrupt_idle(void)
@@ -161,6 +213,7 @@ bool xen_interrupt_idle(void)
 void xen_interrupt_stop(void)
 {
 	tasklet_kill(&tasklet);
+	kill_timer(&again);
 }
 
 /* A processor that had seen the device attached may have noted an interrupt after the tasklet

@@ -29,8 +29,8 @@ _Static_assert((LARGEST - HOT_HEADER + NETIF_GRANT_SIZE - 1) / NETIF_GRANT_SIZE 
 	       "the driver takes as many");
 _Static_assert(NETIF_SMALLEST_SEGMENT == HOT_MIN_GSO_SIZE && NETIF_GSO_TCPV4 == HOT_GSO_TCPV4,
 	       "large packets are the same to guests and hot routines");
-/* Batches of a guest's before others have their turn. */
-#define TURN 4u
+/* Packets of a guest's before others have their turn. */
+#define TURN 64u
 
 /* A packet that was taken from a ring and is on its way. */
 struct taken {
@@ -411,15 +411,16 @@ enum rest { REST_NONE, REST_ITS_TURN, REST_WAITS };
  * its ring does not keep the processor. */
 static enum rest serve(struct vif *vif, bool over)
 {
-	uint32_t produced, batches;
+	const uint32_t before = vif->window;
+	uint32_t produced, halves = 0;
 	enum served served;
 
-	for (batches = 0; !vif->broken && has_requests(vif, over, &produced); batches++) {
+	while (!vif->broken && has_requests(vif, over, &produced)) {
 		if (produced - vif->transmit.taken > NETIF_RING) {
 			xen_vif_break(vif, "its transmit ring is nonsense");
 			break;
 		}
-		if (batches == TURN) {
+		if (vif->window - before + halves >= TURN) {
 			xen_service_request();
 			return REST_ITS_TURN;
 		}
@@ -428,6 +429,7 @@ static enum rest serve(struct vif *vif, bool over)
 			return vif->broken ? REST_NONE : REST_WAITS;
 		if (served == SERVED_HALF && !goes_on_by_now(vif, produced))
 			break;
+		halves += served == SERVED_HALF;
 	}
 	return REST_NONE;
 }
