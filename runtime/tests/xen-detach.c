@@ -118,6 +118,13 @@ void xen_interrupt_give_back(void)
 {
 }
 
+static uint32_t forsaken;
+
+void xen_upcall_forsake(void)
+{
+	forsaken++;
+}
+
 void xen_upcall_stop(void)
 {
 	ends++;
@@ -134,7 +141,7 @@ static void begin(void)
 {
 	start();
 	fill_frame(60);
-	in_flight = ends = 0;
+	in_flight = ends = forsaken = 0;
 	kept = true;
 	windows = 1;
 	is_idle = true;
@@ -221,8 +228,11 @@ static void a_stopped_card_is_not_waited_for(void)
 	in_flight = 3;
 	is_idle = false;
 	is_refused();
+	CHECK_EQUAL(forsaken, 0);
+	/* The lock is a driver's that waits for dom0: it is not waited for, either. */
 	CHECK(xen_trylock());
 	CHECK_EQUAL(xen_detach_begin(true), -XEN_EAGAIN);
+	CHECK_EQUAL(forsaken, 1);
 	xen_unlock();
 	is_detached(true);
 }

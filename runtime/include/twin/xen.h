@@ -128,8 +128,8 @@ struct twin_xen_vif {
 /*
  * A call of dom0's kernel by driver code, which waits for it. After TWIN_XEN_VIRQ dom0 asks
  * for it (-ENOENT: there is none), calls the function with these arguments as softirqs do,
- * and answers. A driver whose call is not answered within thirty seconds is aborted, and the
- * answer is -ENOENT then.
+ * and answers. A driver whose invocation waits for more than thirty seconds, for more than 64
+ * calls, or when dom0 says that it has stopped the device, is aborted; an answer is -ENOENT then.
  */
 struct twin_xen_upcall {
 	struct twin_xen_header header;

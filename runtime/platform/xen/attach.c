@@ -200,6 +200,9 @@ long xen_detach_begin(bool stopped)
 
 	if (!xen_attached())
 		return half ? 0 : -XEN_ENOENT;
+	/* A driver that waits for dom0 has the lock. */
+	if (stopped)
+		xen_upcall_forsake();
 	if (!xen_lock_patiently())
 		return -XEN_EAGAIN;
 	quiet = is_quiet(stopped);

@@ -235,6 +235,8 @@ int xen_run_patiently(const void *function, uint64_t a0, uint64_t a1, uint64_t a
 		      uint64_t *result);
 /* Whether the driver waits for dom0. [any] */
 bool xen_upcall_waits(void);
+/* If it does, it is aborted soon: dom0 has stopped the device, and wants it back. [dom0] */
+void xen_upcall_forsake(void);
 long xen_upcall_fetch(struct twin_xen_upcall *call);			/* [dom0] */
 long xen_upcall_answer(const struct twin_xen_answer *answer);		/* [dom0] */
 

@@ -25,11 +25,16 @@
  *   - driver code holds any lock that it has noted (twin_note_lock): dom0 would spin for it
  *   - an argument in a register points to the driver's stack, where dom0 has nothing
  *
+ * One invocation has LIMIT for all its calls together, and MOST of them: a driver that calls again
+ * and again has the lock for no longer than one whose dom0 is deaf, and each time that it goes on it
+ * is a new turn for the clock. Where dom0 has stopped the device and wants it back, the time is over.
+ *
  * dom0 gets six arguments. A routine with more of them, or printf's, finds zeroes there.
  */
 #include "platform.h"
 
 #define LIMIT 30000000000ll	/* ns */
+#define MOST 64u
 
 void send_guest_global_virq(struct domain *domain, uint32_t virq);
 void tasklet_schedule_on_cpu(struct xen_tasklet *tasklet, unsigned int processor);
@@ -39,6 +44,8 @@ enum state { NONE, ASKED, ANSWERED };
 static struct {
 	uint32_t state;		/* ASKED to another by whoever changes it first */
 	bool allowed;		/* the tasklet runs the driver; under xen_lock */
+	uint32_t count;		/* of the invocation; the same */
+	int64_t until;		/* ... which may wait until then; 0: it has not waited yet */
 	uint32_t processor;
 	struct twin_xen_upcall call;
 	uint64_t rax;
@@ -69,6 +76,13 @@ static bool take(enum state next)
 
 /* ---- Asking -------------------------------------------------------------------- */
 
+static bool has_time(void)
+{
+	const int64_t until = __atomic_load_n(&upcall.until, __ATOMIC_RELAXED);
+
+	return upcall.count < MOST && (!until || get_s_time() < until);
+}
+
 static bool is_on_stack(uint64_t address)
 {
 	return address - (XEN_BLOCK(0) + XEN_STACK_VIEW) < TWIN_XEN_CPUS * TWIN_STACK_BLOCK;
@@ -76,7 +90,7 @@ static bool is_on_stack(uint64_t address)
 
 static bool may_wait(const struct twin_cpu *cpu, const struct twin_call_frame *frame)
 {
-	return upcall.allowed && !cpu->locks && frame->target < twin_payload_imports_count &&
+	return upcall.allowed && has_time() && !cpu->locks && frame->target < twin_payload_imports_count &&
 	       !(is_on_stack(frame->rdi) || is_on_stack(frame->rsi) || is_on_stack(frame->rdx) ||
 		 is_on_stack(frame->rcx) || is_on_stack(frame->r8) || is_on_stack(frame->r9));
 }
@@ -120,8 +134,10 @@ static void ask(void)
 	hide_blocks();
 	upcall.processor = xen_processor();
 	xen_count(&xen_counts.upcalls);
+	if (!upcall.count++)
+		__atomic_store_n(&upcall.until, get_s_time() + LIMIT, __ATOMIC_RELAXED);
 	__atomic_store_n(&upcall.state, ASKED, __ATOMIC_RELEASE);
-	set_timer(&limit, get_s_time() + LIMIT);
+	set_timer(&limit, __atomic_load_n(&upcall.until, __ATOMIC_RELAXED));
 	send_guest_global_virq(hardware_domain, TWIN_XEN_VIRQ);
 }
 
@@ -129,6 +145,8 @@ int xen_run_patiently(const void *function, uint64_t a0, uint64_t a1, uint64_t a
 {
 	int status;
 
+	upcall.count = 0;
+	__atomic_store_n(&upcall.until, 0, __ATOMIC_RELAXED);
 	upcall.allowed = true;
 	status = xen_run(function, a0, a1, a2, result);
 	upcall.allowed = false;
@@ -194,13 +212,26 @@ static void go_on(void *unused)
 	xen_vif_publish();
 }
 
-/* dom0 hangs, or its module is gone. The same processor's timer. */
+/* Whoever waits now has waited long enough, and so has the invocation if it goes on before that:
+ * its next call is refused. */
+void xen_upcall_forsake(void)
+{
+	const int64_t now = get_s_time();
+
+	if (!xen_upcall_waits())
+		return;
+	__atomic_store_n(&upcall.until, now, __ATOMIC_RELAXED);
+	set_timer(&limit, now);
+}
+
+/* dom0 hangs, or its module is gone, or the driver has asked for too long. The same processor's
+ * timer. */
 static void give_up(void *unused)
 {
 	(void)unused;
 	if (!take(ANSWERED))
 		return;
-	printk(XEN_WARNING "twin: dom0 has not answered for 30 s\n");
+	printk(XEN_WARNING "twin: a call of dom0's is not waited for any longer\n");
 	show_blocks();
 	xen_forsake();
 	finish(TWIN_ABORTED);
