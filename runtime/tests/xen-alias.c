@@ -77,9 +77,17 @@ void put_page_type(struct page_info *page)
 	CHECK_EQUAL((uint64_t)page, held[--held_count]);
 }
 
+/* Somebody else stops them, so often. */
+static uint32_t busy, stops;
+
 int stop_machine_run(int (*function)(void *), void *data, unsigned int processor)
 {
 	(void)processor;
+	stops++;
+	if (busy) {
+		busy--;
+		return -XEN_EBUSY;
+	}
 	return function(data);
 }
 
@@ -186,7 +194,7 @@ static void all_are_held(void)
 		CHECK(is_held(memory[XEN_ENTRY_MIRROR + i]));
 }
 
-static void show(void (*between)(void))
+static void set_up(void)
 {
 	uint32_t i;
 
@@ -198,15 +206,51 @@ static void show(void (*between)(void))
 	enter(l3, l2);
 	held_count = references = 0;
 	meanwhile = NULL;
+	busy = stops = 0;
 	CHECK_EQUAL(xen_alias_plan(&given), 0);
-	meanwhile = between;
-	CHECK_EQUAL(xen_alias_install(), 0);
-	all_are_held();
-	xen_alias_remove();
+}
+
+static void nothing_is_left(void)
+{
+	uint32_t i;
+
 	CHECK_EQUAL(held_count, 0);
 	CHECK_EQUAL(references, 0);
 	for (i = XEN_SLOT_WINDOW; i <= XEN_SLOT_AFTER; i++)
 		CHECK_EQUAL(idle_pg_table[i], 0);
+	for (i = 0; i < 2; i++)
+		CHECK_EQUAL(memory[XEN_ENTRY_MIRROR + i], 0);
+}
+
+static void show(void (*between)(void))
+{
+	set_up();
+	meanwhile = between;
+	CHECK_EQUAL(xen_alias_install(), 0);
+	all_are_held();
+	CHECK(xen_alias_remove());
+	nothing_is_left();
+}
+
+/* Whoever stops the processors meanwhile needs this one: it is asked once, and never waited for. */
+static void processors_that_cannot_be_stopped(void)
+{
+	set_up();
+	busy = UINT32_MAX;
+	CHECK_EQUAL(xen_alias_install(), -XEN_EBUSY);
+	CHECK_EQUAL(stops, 1);
+	nothing_is_left();
+
+	set_up();
+	CHECK_EQUAL(xen_alias_install(), 0);
+	busy = 2;
+	CHECK(!xen_alias_remove());
+	CHECK(!xen_alias_remove());
+	CHECK_EQUAL(stops, 3);
+	/* The tables that it leads to stay dom0's page tables as long as it does. */
+	CHECK_EQUAL(held_count, 6);
+	CHECK(xen_alias_remove());
+	nothing_is_left();
 }
 
 static void the_window_shows_what_is_held(void)
@@ -292,6 +336,7 @@ static void on_stack(void)
 {
 	RUN(the_window_shows_what_is_held);
 	RUN(dom0_changes_its_tables_meanwhile);
+	RUN(processors_that_cannot_be_stopped);
 	RUN(processors_leave_the_mask_when_the_window_goes);
 	RUN(a_processor_of_dom0s_stays_in_the_mask);
 }

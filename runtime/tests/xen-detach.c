@@ -50,6 +50,7 @@ int xen_alias_plan(const struct twin_xen_attach *attach)
 }
 
 static bool kept, one_goes, no_window;
+static uint32_t busy;	/* so often the processors cannot be stopped */
 static uint32_t windows;
 
 bool xen_processors_keep(void)
@@ -104,9 +105,14 @@ void xen_transmit_destroy(void)
 {
 }
 
-void xen_alias_remove(void)
+bool xen_alias_remove(void)
 {
+	if (busy) {
+		busy--;
+		return false;
+	}
 	windows--;
+	return true;
 }
 
 void xen_interrupt_stop(void)
@@ -172,6 +178,11 @@ static void is_detached(bool stopped)
 	CHECK_EQUAL(ends, 3);
 	CHECK_EQUAL(xen_attach_begin(&device), -XEN_EBUSY);
 	CHECK(kept);
+	busy = 2;
+	CHECK_EQUAL(xen_detach_finish(), XEN_LATER);
+	CHECK_EQUAL(xen_detach_finish(), XEN_LATER);
+	CHECK(kept);
+	CHECK(xen_occupied());
 	CHECK_EQUAL(xen_detach_finish(), 0);
 	CHECK(!kept);
 	CHECK(!xen_occupied());
@@ -380,9 +391,30 @@ static void an_attachment_that_fails_keeps_no_processor(void)
 	fails(&no_packets, -XEN_ENOMEM);
 }
 
+/* It is undone, and its reason stays. */
+static void an_attachment_that_cannot_be_undone_at_once(void)
+{
+	begin();
+	is_detached(false);
+	xen_device.given.interrupt = 1;
+	no_packets = true;
+	busy = 2;
+	CHECK_EQUAL(xen_attach_finish(), XEN_LATER);
+	CHECK(xen_occupied());
+	no_packets = false;
+	CHECK_EQUAL(xen_attach_finish(), XEN_LATER);
+	CHECK(kept);
+	CHECK_EQUAL(xen_attach_finish(), -XEN_ENOMEM);
+	CHECK(!xen_occupied());
+	CHECK(!kept);
+	CHECK_EQUAL(windows, 0);
+	CHECK(!xen_attached());
+}
+
 static void on_stack(void)
 {
 	RUN(an_attachment_that_fails_keeps_no_processor);
+	RUN(an_attachment_that_cannot_be_undone_at_once);
 }
 
 int main(void)

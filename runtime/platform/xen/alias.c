@@ -173,6 +173,9 @@ static int write_all(void *unused)
 	return 0;
 }
 
+/* 0, or nothing was done: somebody else stops the processors, or one goes or comes. Whoever that is
+ * may need this one's idle virtual processor, so it is not waited for (stop_machine.c: "must not
+ * spin here"). */
 static int write_everywhere(void)
 {
 	return stop_machine_run(write_all, NULL, xen_processor());
@@ -308,6 +311,23 @@ static int refuse(int error, const char *text)
 	return xen_refuse(error, text);
 }
 
+/* What top tables share, and what they are to have from now on. */
+static void forget_entries(void)
+{
+	memset(alias.entries, 0, sizeof(alias.entries));
+	mirror()[0] = 0;
+	mirror()[1] = 0;
+}
+
+/* No top table leads to the window. */
+static void let_go(void)
+{
+	xen_blocks_unmap();
+	flush_area_mask(cpu_online_map, NULL, XEN_FLUSH_TLB_ALL);
+	xen_blocks_free();
+	drop_all();
+}
+
 int xen_alias_install(void)
 {
 	uint64_t pair[2];
@@ -325,21 +345,18 @@ int xen_alias_install(void)
 	status = write_everywhere();
 	if (!status)
 		return 0;
-	xen_alias_remove();
+	forget_entries();
+	let_go();
 	return xen_refuse(status, "the processors could not be stopped: try again");
 }
 
-void xen_alias_remove(void)
+bool xen_alias_remove(void)
 {
-	memset(alias.entries, 0, sizeof(alias.entries));
-	mirror()[0] = 0;
-	mirror()[1] = 0;
-	while (write_everywhere())
-		__asm__ volatile("pause");
-	xen_blocks_unmap();
-	flush_area_mask(cpu_online_map, NULL, XEN_FLUSH_TLB_ALL);
-	xen_blocks_free();
-	drop_all();
+	forget_entries();
+	if (write_everywhere())
+		return false;
+	let_go();
+	return true;
 }
 
 /* ---- Before a use -------------------------------------------------------------- */

@@ -25,8 +25,10 @@
 struct xen_device xen_device;
 struct twin_xen_status xen_counts;
 /* The first half of a detachment is done, the second not: Xen had no memory to go on where it may
- * stop processors. Written by commands of dom0's, of which there is one at a time. */
+ * stop processors, or could not stop them yet. So it is of an attachment that is undone. Written by
+ * commands of dom0's, of which there is one at a time. */
 static bool half;
+static long undone;	/* why that attachment failed */
 
 char xen_reason[TWIN_XEN_REASON];
 
@@ -144,24 +146,37 @@ static int prepare(void)
 		status = xen_refuse(-XEN_EBUSY, "a processor went offline: try again");
 	else
 		status = xen_alias_install();
-	if (!status) {
-		status = prepare_driver();
-		if (!status)
-			status = prepare_packets();
-		if (status)
-			xen_alias_remove();
-	}
-	if (status)
+	if (status) {
 		xen_processors_release();
+		return status;
+	}
+	status = prepare_driver();
+	if (!status)
+		status = prepare_packets();
+	half = status;
 	return status;
+}
+
+/* Steps 5 to 1, whatever there is of them. Whether it is done. */
+static bool give_back(void)
+{
+	xen_transmit_destroy();
+	if (!xen_alias_remove())
+		return false;
+	xen_interrupt_give_back();
+	xen_processors_release();
+	half = false;
+	return true;
 }
 
 long xen_attach_finish(void)
 {
-	const int status = prepare();
-
-	if (status)
-		return status;
+	if (!half)
+		undone = prepare();
+	if (half && !give_back())
+		return XEN_LATER;
+	if (undone)
+		return undone;
 	xen_interrupt_start(xen_processor());
 	xen_pace_start(xen_processor());
 	xen_upcall_start(xen_processor());
@@ -228,11 +243,8 @@ long xen_detach_begin(bool stopped)
 /* Those that had seen it attached, and then taken the lock, saw no more that it is. */
 long xen_detach_finish(void)
 {
-	xen_transmit_destroy();
-	xen_alias_remove();
-	xen_interrupt_give_back();
-	xen_processors_release();
-	half = false;
+	if (!give_back())
+		return XEN_LATER;
 	printk(XEN_INFO "twin: detached\n");
 	return 0;
 }

@@ -8,7 +8,8 @@
  *
  * Attach and detach write page tables that all processors use, and stop them for it. Only
  * an idle virtual processor may do that: Xen lets a hypercall go on there, with the caller
- * paused and the result for it.
+ * paused and the result for it. Where that is not possible at once it goes on there again, behind
+ * what else there is to do: whoever stops the processors now needs this one.
  */
 #include "platform.h"
 
@@ -31,22 +32,31 @@ static void end(void)
 
 /* ---- The second half ---------------------------------------------------------- */
 
-static long finish_attach(void *unused)
+/* `again` is the function that Xen calls, which is this one's caller. */
+static long finish(long (*half)(void), long (*again)(void *))
 {
-	const long result = xen_attach_finish();
+	long result = half();
 
-	(void)unused;
+	if (result == XEN_LATER) {
+		result = continue_hypercall_on_cpu(xen_processor(), again, NULL);
+		/* The caller's result is what that gives. */
+		if (!result)
+			return 0;
+	}
 	end();
 	return result;
 }
 
+static long finish_attach(void *unused)
+{
+	(void)unused;
+	return finish(xen_attach_finish, finish_attach);
+}
+
 static long finish_detach(void *unused)
 {
-	const long result = xen_detach_finish();
-
 	(void)unused;
-	end();
-	return result;
+	return finish(xen_detach_finish, finish_detach);
 }
 
 /* Its result is the hypercall's. The processor that attaches is the driver's home

@@ -99,12 +99,13 @@ void xen_unlock(void);
 
 /*
  * Look at dom0's page table, then show its memory in the window of every page table. 0, or
- * -errno with a reason. The window is empty again after removal. Plan [dom0]; the others
- * [idle]. No driver code runs meanwhile.
+ * -errno with a reason. The window is empty again after removal; false: the processors could not
+ * be stopped, and it is to be tried again later. Plan [dom0]; the others [idle]. No driver code
+ * runs meanwhile.
  */
 int xen_alias_plan(const struct twin_xen_attach *given);
 int xen_alias_install(void);
-void xen_alias_remove(void);
+bool xen_alias_remove(void);
 /* dom0's slot in each of the window's, 0 for none. */
 const uint32_t *xen_alias_slots(void);
 /* What is known of a processor, so that nothing is looked for twice. The last two are
@@ -348,8 +349,11 @@ void xen_processors_release(void);					/* [idle] */
 void xen_report(const struct twin_abort_report *report);
 /*
  * Attach and its reverse, each in two halves: the first [dom0] has everything that may
- * refuse because of what dom0 said, the second goes on [idle] if the first gave 0.
+ * refuse because of what dom0 said, the second goes on [idle] if the first gave 0. XEN_LATER: the
+ * second could not stop the processors. It is to be called again when others had their turn on
+ * this one, and until it gives something else the device is occupied.
  */
+#define XEN_LATER 1
 long xen_attach_begin(const struct twin_xen_attach *given);
 long xen_attach_finish(void);
 /* stopped: the device reads no buffer any more. */
