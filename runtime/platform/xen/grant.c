@@ -21,10 +21,14 @@ struct page {
 	uint8_t *bytes;
 };
 
-static void give_back(const struct page *page)
+/* In the order of Xen's own copies (grant_table.c, gnttab_copy_release_buf): the grant, whose release
+ * may mark the page as written to, while the page is still what it was granted as. */
+static void give_back(const struct page *page, bool typed)
 {
-	put_page(page->info);
 	release_grant_for_copy(page->guest, page->reference, page->readonly);
+	if (typed)
+		put_page_type(page->info);
+	put_page(page->info);
 }
 
 /* For each packet: part of its two callers, which know what `readonly` is. */
@@ -45,7 +49,7 @@ INLINE bool take(struct page *page, struct domain *guest, uint32_t reference, bo
 	/* Part of a page only, or a page that is a table. */
 	if (offset || length < end ||
 	    (!readonly && !get_page_type(page->info, XEN_TYPE_WRITABLE << XEN_TYPE_SHIFT))) {
-		give_back(page);
+		give_back(page, false);
 		return false;
 	}
 	/* All memory of a machine without any above 4 GiB is there (attach.c). */
@@ -55,9 +59,7 @@ INLINE bool take(struct page *page, struct domain *guest, uint32_t reference, bo
 
 INLINE void release(const struct page *page)
 {
-	if (!page->readonly)
-		put_page_type(page->info);
-	give_back(page);
+	give_back(page, !page->readonly);
 }
 
 /* Where parts that begin at `offset` end, or more than a page has. */
