@@ -30,6 +30,11 @@ static void end(void)
 	__atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
 }
 
+bool xen_commanded(void)
+{
+	return __atomic_load_n(&busy, __ATOMIC_ACQUIRE);
+}
+
 /* ---- The second half ---------------------------------------------------------- */
 
 /* `again` is the function that Xen calls, which is this one's caller. */

@@ -245,7 +245,8 @@ int snprintf(char *text, unsigned long size, const char *format, ...)
 
 struct livepatch_payload;
 
-/* A hook that may refuse: preapply and prerevert, called in dom0's hypercall. */
+/* A hook that may refuse: preapply and prerevert, called in dom0's hypercall, and revert, called in
+ * place of Xen's own function with all processors stopped. */
 #define XEN_HOOK(kind, function)							\
 	static int (*const hook_##kind)(struct livepatch_payload *)			\
 		__attribute__((used, section(".livepatch.hooks." #kind))) = function

@@ -7,8 +7,12 @@
  *   apply     functions are replaced, with all processors stopped
  *   ...       dom0 attaches and detaches (attach.c)
  *   prerevert refused while a device is attached
- *   revert    functions are Xen's again
+ *   revert    the same, asked with all processors stopped; then functions are Xen's again
  *   unload    the payload's memory is free
+ *
+ * Between prerevert and revert all processors go on, and another virtual processor of dom0's may
+ * attach a device. When they are stopped none is inside the payload (livepatch.c,
+ * livepatch_do_action), but a command may have a half that Xen is still to call.
  */
 #include "platform.h"
 
@@ -22,14 +26,25 @@ static int before_apply(struct livepatch_payload *payload)
 	return status;
 }
 
+/* What Xen does where there is no such hook. */
+int revert_payload(struct livepatch_payload *payload);
+
 static int before_revert(struct livepatch_payload *payload)
 {
 	(void)payload;
-	if (!xen_occupied())
+	if (!xen_occupied() && !xen_commanded())
 		return 0;
 	printk(XEN_WARNING "twin: not reverted: a device is attached\n");
 	return -XEN_EBUSY;
 }
 
+static int revert(struct livepatch_payload *payload)
+{
+	const int status = before_revert(payload);
+
+	return status ? status : revert_payload(payload);
+}
+
 XEN_HOOK(preapply, before_apply);
 XEN_HOOK(prerevert, before_revert);
+XEN_HOOK(revert, revert);

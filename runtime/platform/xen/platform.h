@@ -361,6 +361,8 @@ long xen_detach_begin(bool stopped);
 long xen_detach_finish(void);
 /* Whether a device is attached, or was detached by half: the window is there. [dom0] */
 bool xen_occupied(void);
+/* Whether a command of dom0's is not done yet. [any] */
+bool xen_commanded(void);
 /* Why the last attach failed; "" if it did not. xen_refuse notes it and gives error. */
 extern char xen_reason[TWIN_XEN_REASON];
 int xen_refuse(int error, const char *text);
