@@ -97,7 +97,10 @@ static void begin(void)
 
 static void turn(uint32_t processor)
 {
-	xen_clock_turn(&xen_seen[processor]);
+	if (xen_seen[processor].turn % 2)
+		xen_clock_leave(&xen_seen[processor]);
+	else
+		CHECK(xen_clock_try(&xen_seen[processor]));
 }
 
 /* A processor's timer comes when it is due. */

@@ -26,13 +26,15 @@ use image::Image;
 use symbols::Symbols;
 
 /// Functions that a runtime may replace.
-const REPLACEABLE: [&str; 6] = [
+const REPLACEABLE: [&str; 8] = [
     "search_exception_table",
     "do_double_fault",
     "send_guest_pirq",
     "evtchn_send",
     "do_hypfs_op",
     "cpu_down",
+    "flush_area_mask",
+    "on_selected_cpus",
 ];
 
 fn main() -> ExitCode {

@@ -98,6 +98,16 @@ cpu_down:
         push    %rbx
         sub     $16, %rsp
         ret
+flush_area_mask:
+        push    %r14
+        push    %r13
+        mov     %rsi, %r13
+        ret
+on_selected_cpus:
+        push    %r15
+        mov     %rsi, %r15
+        push    %r14
+        ret
 __init_begin:
         ud2
 __init_end:
@@ -230,7 +240,9 @@ head do_double_fault f30f1efa4154bd60e00000
 head send_guest_pirq 4889fa4885f6
 head evtchn_send 8b87dc000000
 head do_hypfs_op 415741564155
-head cpu_down f30f1efa415455534883ec10";
+head cpu_down f30f1efa415455534883ec10
+head flush_area_mask 415641554989f5
+head on_selected_cpus 41574989f7";
     let lines: Vec<&str> = lines
         .into_iter()
         .filter(|line| !line.starts_with("init"))

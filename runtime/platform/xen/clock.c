@@ -12,7 +12,8 @@
  *
  * Interrupts are off while driver code runs, so no timer of its own processor comes by. Another
  * processor's timer is late, or early by a tick, but a turn that was not over for
- * XEN_WATCH_LIMIT ticks of one processor is not over.
+ * XEN_WATCH_LIMIT ticks of one processor is not over. Processors that are about to wait for this
+ * one, where no timer comes by, look at its turn themselves (await.c).
  *
  * With Xen's option `watchdog` each processor has an NMI a second, whatever others do. They serve
  * as well: where there is one processor, and where all others wait for this one.
@@ -30,8 +31,6 @@
 #include "clock.h"
 #include "platform.h"
 
-#define TICK 100000000ll	/* ns */
-#define LIMIT (TICK * XEN_WATCH_LIMIT)
 #define FLIGHT 1000000ll	/* ns, in which an NMI that was sent has come */
 #define DELIVER_NMI 0x400	/* APIC_DM_NMI (SDM vol. 3, 11.6.1) */
 
@@ -63,8 +62,7 @@ static xen_nmi_callback *before;
 
 /* ---- The other processors ------------------------------------------------------ */
 
-/* again: this one has asked before, long enough ago for an NMI to come. */
-static void ask(uint32_t processor, uint64_t turn, bool again)
+void xen_clock_ask(uint32_t processor, uint64_t turn, bool again)
 {
 	if (__atomic_exchange_n(&asked[processor], turn, __ATOMIC_SEQ_CST) != turn || again)
 		send_IPI_mask(masks[processor], DELIVER_NMI);
@@ -79,9 +77,9 @@ static void tick(void *data)
 		const uint64_t turn = __atomic_load_n(&xen_seen[i].turn, __ATOMIC_ACQUIRE);
 
 		if (i != here && watching >> i & 1 && xen_watch(&watches[here][i], turn))
-			ask(i, turn, watches[here][i].ticks > XEN_WATCH_LIMIT);
+			xen_clock_ask(i, turn, watches[here][i].ticks > XEN_WATCH_LIMIT);
 	}
-	set_timer(&timers[here], get_s_time() + TICK);
+	set_timer(&timers[here], get_s_time() + XEN_CLOCK_TICK);
 }
 
 /* ---- The one that is asked ------------------------------------------------------- */
@@ -93,7 +91,7 @@ static bool is_old(uint32_t processor, uint64_t turn)
 	const int64_t now = get_s_time();
 
 	if (met[processor].turn == turn)
-		return now - met[processor].since >= LIMIT;
+		return now - met[processor].since >= XEN_CLOCK_LIMIT;
 	met[processor].turn = turn;
 	met[processor].since = now;
 	return false;
@@ -140,7 +138,7 @@ void xen_clock_start(void)
 	for (i = 0; i < TWIN_XEN_CPUS; i++)
 		if (watching >> i & 1) {
 			init_timer(&timers[i], tick, (void *)i, (uint32_t)i);
-			set_timer(&timers[i], get_s_time() + TICK);
+			set_timer(&timers[i], get_s_time() + XEN_CLOCK_TICK);
 		}
 }
 

@@ -173,6 +173,7 @@ _Static_assert(offsetof(struct xen_seen, root) == XEN_SEEN_ROOT &&
 	       offsetof(struct xen_seen, cpu) == XEN_SEEN_CPU &&
 	       offsetof(struct xen_seen, turn) == XEN_SEEN_TURN &&
 	       offsetof(struct xen_seen, entries) == XEN_SEEN_ENTRIES &&
+	       offsetof(struct xen_seen, awaited) == XEN_SEEN_AWAITED &&
 	       sizeof(struct xen_seen) == 1 << XEN_SEEN_SHIFT && TWIN_XEN_CPUS == XEN_SEEN_COUNT,
 	       "run.S");
 
@@ -188,12 +189,12 @@ int xen_run_slowly(const void *function, uint64_t a0, uint64_t a1, uint64_t a2, 
 	if (processor < TWIN_XEN_CPUS && seen->cpu) {
 		if (__builtin_expect(flags & UNWANTED_FLAGS, 0))
 			xen_interrupts_restore(flags & ~(UNWANTED_FLAGS | XEN_FLAGS_IF));
+		xen_clock_enter(seen);
 		xen_alias_ready(processor);
-		xen_clock_turn(seen);
 		enter_gs(seen->cpu, by_instruction);
 		status = twin_enter_quick(seen->cpu, (uint64_t)function, a0, a1, a2, result);
 		leave_gs(seen->cpu, by_instruction);
-		xen_clock_turn(seen);
+		xen_clock_leave(seen);
 		if (status == TWIN_OK || status == TWIN_ABORTED || status == TWIN_FROZEN)
 			seen->entries++;
 	}
@@ -219,12 +220,12 @@ int xen_resume(uint64_t rax)
 	uint64_t result;
 	int status;
 
+	xen_clock_enter(seen);
 	xen_alias_ready(processor);
-	xen_clock_turn(seen);
 	enter_gs(seen->cpu, by_instruction);
 	status = twin_resume(seen->cpu, &xen_instance, rax, &result);
 	leave_gs(seen->cpu, by_instruction);
-	xen_clock_turn(seen);
+	xen_clock_leave(seen);
 	xen_interrupts_restore(flags);
 	if (status == TWIN_ABORTED)
 		xen_report(twin_instance_report(&xen_instance));

@@ -268,5 +268,8 @@ void twin_original_do_double_fault(struct xen_registers *registers);
 void twin_original_send_guest_pirq(struct domain *domain, struct pirq *pirq);
 int twin_original_evtchn_send(struct domain *domain, unsigned int port);
 int twin_original_cpu_down(unsigned int processor);
+/* Masks of processors begin with a word for the first 64. */
+void twin_original_flush_area_mask(const void *mask, const void *address, unsigned int flags);
+void twin_original_on_selected_cpus(const void *mask, void (*function)(void *), void *data, int wait);
 
 #endif /* TWIN_XEN_HYPERVISOR_H */

@@ -41,6 +41,7 @@
 #define XEN_SEEN_CPU		8
 #define XEN_SEEN_TURN		16
 #define XEN_SEEN_ENTRIES	24
+#define XEN_SEEN_AWAITED	32
 #define XEN_SEEN_SHIFT		6	/* log2 of its bytes */
 #define XEN_SEEN_COUNT		4	/* TWIN_XEN_CPUS */
 

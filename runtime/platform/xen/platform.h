@@ -115,7 +115,8 @@ struct xen_seen {
 	struct twin_cpu *cpu;	/* of its block, or NULL: it was offline at attach */
 	uint64_t turn;		/* odd while driver code runs (clock.c) */
 	uint64_t entries;	/* into driver code, as the core counts them, since attach */
-	uint64_t unused[4];	/* a cache line each */
+	uint64_t awaited;	/* processors that wait for this one, or are going to (await.c) */
+	uint64_t unused[3];	/* a cache line each */
 };
 extern struct xen_seen xen_seen[TWIN_XEN_CPUS];
 /* The first word of dom0's dirty mask. */
@@ -190,7 +191,8 @@ uint64_t xen_copy_unsafe(void *to, const void *from, uint64_t bytes);
 int xen_instance_create(void);
 /*
  * Run a function of the payload's driver or hot routines. TWIN_OK, or as twin_enter; an
- * abort has then been reported on the console. Served; interrupts are off meanwhile.
+ * abort has then been reported on the console. Served; interrupts may be on for a moment first,
+ * and are off meanwhile. The window is there when it returns, as before.
  */
 int xen_run(const void *function, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t *result);
 /* Parts of it, for run.S alone. */
@@ -205,11 +207,32 @@ extern struct twin_instance xen_instance;
 
 void xen_clock_start(void);	/* [idle] */
 void xen_clock_stop(void);	/* [dom0], not served; no driver code runs any more */
-/* Before driver code and after it. [off], on that processor. One instruction, and so one
- * store, which other processors see in the order of the program (SDM vol. 3, 9.2.2). */
-static inline void xen_clock_turn(struct xen_seen *seen)
+/* After driver code. [off], on that processor. One instruction, and so one store, which other
+ * processors see in the order of the program (SDM vol. 3, 9.2.2). */
+static inline void xen_clock_leave(struct xen_seen *seen)
 {
 	__asm__ volatile("incq %0" : "+m"(seen->turn)::"cc", "memory");
+}
+
+/* A turn begins, before it is asked whether anybody waits for this processor: the instruction is
+ * locked. False: somebody does, and this is not to run driver code. [off] */
+static inline bool xen_clock_try(struct xen_seen *seen)
+{
+	__asm__ volatile("lock incq %0" : "+m"(seen->turn)::"cc", "memory");
+	return __builtin_expect(!__atomic_load_n(&seen->awaited, __ATOMIC_RELAXED), 1);
+}
+
+/* ---- await.c --------------------------------------------------------------------- */
+
+/* The end of a try, and others until one is no failure. Interrupts are on meanwhile. */
+void xen_give_way(struct xen_seen *seen);
+
+/* Before driver code. [off], on that processor; interrupts may be on for a moment, so that what they
+ * could change is looked at afterwards. */
+static inline void xen_clock_enter(struct xen_seen *seen)
+{
+	if (!xen_clock_try(seen))
+		xen_give_way(seen);
 }
 
 /* ---- import.c --------------------------------------------------------------------- */

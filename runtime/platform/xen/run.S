@@ -5,7 +5,8 @@
  * xen_run_slowly (gate.c) says what it does, step by step, and does it where anything is not
  * as usual. Here is the usual case, in as few instructions as it takes: the processor has a
  * block, the top table in CR3 has the window, and the processor is in dom0's dirty mask; AC
- * and NT are clear; nothing is in the way of a quick entry (core/quick.h).
+ * and NT are clear; nobody waits for this processor; nothing is in the way of a quick entry
+ * (core/quick.h).
  *
  *   r11 struct xen_seen of this processor, r10 its struct twin_cpu
  */
@@ -57,7 +58,6 @@
 
 /* Admitted: with the driver, and out. Two words keep the stack as a call wants it. */
 .macro RUN way
-	incq	XEN_SEEN_TURN(%r11)
 	pushq	%r11
 	pushq	%r11
 	movq	%rdi, %r11
@@ -114,16 +114,22 @@ xen_run:
 	movq	XEN_SEEN_CPU(%r11), %r10
 	testq	%r10, %r10
 	je	.Lslowly
+	/* xen_clock_try() */
+	lock incq XEN_SEEN_TURN(%r11)
+	cmpq	$0, XEN_SEEN_AWAITED(%r11)
+	jne	.Lleave
 	subq	twin_value_cpu_info_cr4(%rip), %rax
 	testl	$FSGSBASE, 1(%rax)
 	leaq	xen_instance(%rip), %rax
 	jne	.Lby_instruction
-	ADMIT_QUICK r10, rax, rdi, r9, .Lslowly
+	ADMIT_QUICK r10, rax, rdi, r9, .Lleave
 	RUN	BY_MSR
 .Lby_instruction:
-	ADMIT_QUICK r10, rax, rdi, r9, .Lslowly
+	ADMIT_QUICK r10, rax, rdi, r9, .Lleave
 	RUN	BY_INSTRUCTION
 
+.Lleave:
+	incq	XEN_SEEN_TURN(%r11)
 	/* With interrupts as they were. */
 .Lslowly:
 	popfq

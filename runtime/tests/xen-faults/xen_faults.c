@@ -2,15 +2,16 @@
 /*
  * dom0's side of the test: writes to the parameter `run` are hypercalls.
  *
- *   echo "NUMBER ADDRESS" >/sys/module/xen_faults/parameters/run
+ *   echo "NUMBER ADDRESS [on PROCESSOR]" >/sys/module/xen_faults/parameters/run
  *
  * runs function NUMBER of driver.S with ADDRESS (hexadecimal), or with the address of an
- * entry of dom0's own top-level page table for `table`. Reading it gives the result: 0
+ * entry of dom0's own top-level page table for `table`; on that processor of the machine. Reading it gives the result: 0
  * returned, 1 aborted. Or it is a hash of Xen's text, for `hash`.
  */
 #include <linux/module.h>
 #include <linux/sched.h>
 #include <asm/xen/hypercall.h>
+#include <xen/interface/sched.h>
 #include <twin/xen.h>
 
 #include "retype.h"
@@ -20,10 +21,20 @@
 
 static long result;
 
+/* Where this virtual processor runs; -1: where it did before. */
+static int pin(int processor)
+{
+	struct sched_pin_override there = { .pcpu = processor };
+
+	return HYPERVISOR_sched_op(SCHEDOP_pin_override, &there);
+}
+
 static int run(const char *text, const struct kernel_param *parameter)
 {
+	const char *where = strstr(text, "on ");
 	unsigned long address = 0;
 	unsigned int number;
+	int processor;
 
 	if (strstr(text, "hash")) {
 		result = xen_single_call(TWIN_XEN_HYPERCALL, XEN_TEST_TEXT, 0, 0, 0, 0);
@@ -33,7 +44,11 @@ static int run(const char *text, const struct kernel_param *parameter)
 		return -EINVAL;
 	if (strstr(text, "table"))
 		address = (unsigned long)(current->active_mm->pgd + ENTRY);
+	if (where && (sscanf(where, "on %d", &processor) != 1 || pin(processor)))
+		return -EINVAL;
 	result = xen_single_call(TWIN_XEN_HYPERCALL, FIRST + number, address, 0, 0, 0);
+	if (where)
+		pin(-1);
 	return 0;
 }
 
