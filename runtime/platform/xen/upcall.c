@@ -22,8 +22,11 @@
  *
  *   - the driver was not entered by the tasklet: in a guest's hypercall it has the transmit
  *     queue's lock, which dom0 may want while it answers
- *   - driver code holds any lock that it has noted (twin_note_lock): dom0 would spin for it
  *   - an argument in a register points to the driver's stack, where dom0 has nothing
+ *
+ * Which other locks driver code holds is not known here. It takes them in dom0's memory, and nothing
+ * notes that: stubs of twin_note_lock are the testbed's. A routine of dom0's that wants one of them
+ * spins for it while the driver waits, and goes on spinning when the driver was aborted.
  *
  * One invocation has LIMIT for all its calls together, and MOST of them: a driver that calls again
  * and again has the lock for no longer than one whose dom0 is deaf, and each time that it goes on it
@@ -88,9 +91,9 @@ static bool is_on_stack(uint64_t address)
 	return address - (XEN_BLOCK(0) + XEN_STACK_VIEW) < TWIN_XEN_CPUS * TWIN_STACK_BLOCK;
 }
 
-static bool may_wait(const struct twin_cpu *cpu, const struct twin_call_frame *frame)
+static bool may_wait(const struct twin_call_frame *frame)
 {
-	return upcall.allowed && has_time() && !cpu->locks && frame->target < twin_payload_imports_count &&
+	return upcall.allowed && has_time() && frame->target < twin_payload_imports_count &&
 	       !(is_on_stack(frame->rdi) || is_on_stack(frame->rsi) || is_on_stack(frame->rdx) ||
 		 is_on_stack(frame->rcx) || is_on_stack(frame->r8) || is_on_stack(frame->r9));
 }
@@ -102,7 +105,7 @@ int xen_import(struct twin_instance *instance, struct twin_call_frame *frame)
 	};
 
 	(void)instance;
-	if (!may_wait(xen_seen[xen_processor()].cpu, frame))
+	if (!may_wait(frame))
 		return TWIN_ABORTED;
 	upcall.call.number++;
 	upcall.call.function = twin_payload_imports[frame->target].vm;
