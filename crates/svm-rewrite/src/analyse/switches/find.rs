@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use elf_loader::consts::{R_X86_64_64, SHF_ALLOC};
 use elf_loader::special::SpecialKind;
-use elf_loader::{Place, Section, SectionId, special};
+use elf_loader::{Place, Relocation, Section, SectionId, special};
 use foldhash::{HashMap, HashSet};
 use iced_x86::{
     Code, FlowControl, Instruction, InstructionInfoFactory, OpAccess, OpKind, Register,
@@ -287,30 +287,47 @@ impl<'l, 'a> Finder<'l, 'a> {
         if !is_table(contents) {
             return None;
         }
-        let whole = self.whole(jump);
+        let first = contents.relocations.partition_point(|r| r.offset < start);
+        let (before, rest) = contents.relocations.split_at(first);
         let mut words = Vec::new();
         let mut at = start;
-        let first = contents.relocations.partition_point(|r| r.offset < start);
-        let mut rest = contents.relocations[first..].iter();
-        while let Some(r) = rest.next().filter(|r| r.offset == at) {
-            let Some((code, offset)) = self.lifted.code_place(r.symbol, r.addend) else {
+        for r in rest {
+            if r.offset != at || self.lifted.code_place(r.symbol, r.addend).is_none() {
                 break;
-            };
-            let to = self.lifted.inst_at(code, offset)?;
-            let f = self.lifted.function_of(to);
-            let entry = self.lifted.function(f).insts.start == to.0 && self.lifted.is_entered(f);
-            if r.kind != R_X86_64_64 || entry || self.whole(to) != whole {
+            }
+            let Some(to) = self.label(jump, r) else {
                 // Another function's table may follow, if something refers to it.
                 if self.is_referred_to(section, at) {
                     break;
                 }
                 return None;
-            }
-            let case = Case { to, number: 0 };
-            words.push((section, at, case));
+            };
+            words.push((section, at, Case { to, number: 0 }));
             at += 8;
         }
-        (!words.is_empty()).then_some(words)
+        if words.is_empty() {
+            return None;
+        }
+        at = start;
+        for r in before.iter().rev() {
+            let here = at.checked_sub(8).filter(|&here| here == r.offset);
+            let Some((here, to)) = here.zip(self.label(jump, r)) else {
+                break;
+            };
+            words.push((section, here, Case { to, number: 0 }));
+            at = here;
+        }
+        Some(words)
+    }
+
+    /// The label of the jump's function that a word of a table holds.
+    fn label(&self, jump: InstIdx, r: &Relocation) -> Option<InstIdx> {
+        let (code, offset) = self.lifted.code_place(r.symbol, r.addend)?;
+        let to = self.lifted.inst_at(code, offset)?;
+        let f = self.lifted.function_of(to);
+        let entry = self.lifted.function(f).insts.start == to.0 && self.lifted.is_entered(f);
+        let holds = r.kind == R_X86_64_64 && !entry && self.whole(to) == self.whole(jump);
+        holds.then_some(to)
     }
 
     fn is_referred_to(&self, section: SectionId, at: u64) -> bool {

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! An object has no bounds of a table, but it has relocations. The table is the run of
-//! words from `T` on that are relocated to labels of the jump's own function. It counts
-//! if
+//! words around `T` that are relocated to labels of the jump's own function: an index may be
+//! negative, and then `T` is not where the table begins. It counts if
 //!
 //! * the section is loaded, is not writable, and is not one of the kernel's tables;
 //! * the run ends where the relocations to code end, or where something else is referred
