@@ -7,7 +7,8 @@ mod line;
 
 use foldhash::HashMap;
 use iced_x86::{
-    ConstantOffsets, Decoder, DecoderOptions, GasFormatter, Instruction, Mnemonic, OpKind, Register,
+    ConstantOffsets, Decoder, DecoderOptions, EncodingKind, GasFormatter, Instruction, Mnemonic,
+    OpKind, Register,
 };
 
 use super::number::push_signed;
@@ -52,7 +53,8 @@ impl Number {
     fn of(instruction: &Instruction, fields: &ConstantOffsets) -> Option<Number> {
         let plain = instruction.memory_base().is_gpr64()
             // How much it moves `rsp` is known by its bytes.
-            && instruction.op0_register() != Register::RSP;
+            && instruction.op0_register() != Register::RSP
+            && !is_scaled(instruction);
         let at = fields.displacement_offset() as u8;
         match fields.displacement_size() {
             1 if plain => Some(Number::Byte(at)),
@@ -78,6 +80,15 @@ impl Number {
             }
         }
     }
+}
+
+/// Whether a displacement of one byte counts in units of the operand's size (SDM volume 2,
+/// 2.7.5).
+fn is_scaled(instruction: &Instruction) -> bool {
+    matches!(
+        instruction.code().encoding(),
+        EncodingKind::EVEX | EncodingKind::MVEX
+    )
 }
 
 /// No line was asked for.
@@ -311,6 +322,9 @@ mod tests {
             &[0x4f, 0x8d],
             &[0x67, 0x89],
             &[0xf0, 0x01],
+            // vmovdqu64 of 64 and of 16 bytes
+            &[0x62, 0xf1, 0xfe, 0x48, 0x6f],
+            &[0x62, 0xf1, 0xfe, 0x08, 0x6f],
         ] {
             for (modrm, sib) in (0..=255).flat_map(|m| [0x04, 0x24, 0x65, 0xe5].map(|s| (m, s))) {
                 for displacement in displacements {
