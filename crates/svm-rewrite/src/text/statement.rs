@@ -3,9 +3,9 @@
 //!
 //! The lexical rules are those of GNU as for x86 ELF (as.info, "Syntax" and
 //! "x86-Chars"): `#` to the end of the line and `/* */` are comments, `/` too as
-//! the first character of a line, `;` and newlines separate statements, strings
-//! and character constants may hold any of these. `# 5 "x.c"`, `#APP` and
-//! `#NO_APP` are comments by these rules.
+//! the first character of a statement, `;` and newlines separate statements, strings
+//! and character constants may hold any of these. A newline in a comment ends a
+//! statement, too. `# 5 "x.c"`, `#APP` and `#NO_APP` are comments by these rules.
 
 use foldhash::HashSet;
 
@@ -129,7 +129,6 @@ pub fn split_to_end(text: &[u8]) -> (Vec<Statement>, Option<u32>) {
         text,
         at: 0,
         line: 1,
-        line_start: true,
         // As compilers write them.
         statements: Vec::with_capacity(text.len() / 16),
         macros: HashSet::default(),
@@ -145,8 +144,6 @@ struct Splitter<'t> {
     text: &'t [u8],
     at: usize,
     line: u32,
-    /// Nothing but blanks stands before `at` in its line.
-    line_start: bool,
     statements: Vec<Statement>,
     /// Names of macros, in lower case: so `as` compares them.
     macros: HashSet<Vec<u8>>,
@@ -179,16 +176,13 @@ impl<'t> Splitter<'t> {
             b'\n' => {
                 self.at += 1;
                 self.line += 1;
-                self.line_start = true;
-                return true;
             }
             b';' => self.at += 1,
             b'#' => self.skip_line(),
             b'/' if self.peek(1) == b'*' => self.skip_block_comment(),
-            b'/' if self.line_start => self.skip_line(),
+            b'/' => self.skip_line(),
             _ => self.statement(),
         }
-        self.line_start = false;
         true
     }
 
@@ -286,7 +280,11 @@ impl<'t> Splitter<'t> {
             match self.peek(0) {
                 b'\n' | b';' | b'#' => break,
                 b'/' if self.peek(1) == b'*' => {
+                    let line = self.line;
                     self.skip_block_comment();
+                    if self.line != line {
+                        break;
+                    }
                     continue;
                 }
                 b'"' => self.skip_string(),
@@ -390,6 +388,10 @@ mod tests {
         assert_eq!(
             texts("/ whole line\n nop /* a\n;b */ ; ret"),
             ["nop", "ret"]
+        );
+        assert_eq!(
+            texts("nop;/ c\nnop; / d; ret\na:/ e\n nop /* f\n */ ret /* g */ # h"),
+            ["nop", "nop", "a:", "nop", "ret"]
         );
         assert_eq!(texts("#APP\n# 5 \"a.c\" 1\n\tnop\n#NO_APP\n"), ["nop"]);
     }
