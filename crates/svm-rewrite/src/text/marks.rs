@@ -175,7 +175,7 @@ struct Marker<'t> {
     copied: usize,
     marks: Marks,
     state: State,
-    sections: Sections,
+    sections: Sections<'t>,
     /// The last statement of the run is a prefix.
     prefixed: bool,
     /// How many repetitions are open.
