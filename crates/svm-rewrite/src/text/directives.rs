@@ -67,6 +67,11 @@ pub fn is_data(name: &[u8]) -> bool {
     )
 }
 
+/// Directives that give a symbol a value.
+pub fn is_assignment(name: &[u8]) -> bool {
+    matches!(name, b".set" | b".equ" | b".equiv" | b".eqv")
+}
+
 /// Whether the operands of a `.byte` are prefixes of instructions (SDM volume 2, 2.1 and 2.2.1).
 pub fn are_prefixes(operands: &[u8]) -> bool {
     operands.split(|b| *b == b',').all(|field| {

@@ -5,6 +5,9 @@
 //! jumped to. Labels neither move nor lengthen anything. A directive that makes bytes in
 //! code is a run of its own; so are a use of a macro and a repetition.
 //!
+//! Each label of code has a mark at its address, for its own may be no symbol (`.L5`, `1`).
+//! So has each symbol that is given the place where it stands, `x = .`.
+//!
 //! A label at the start of each branch of `.if` shows whether the branch was assembled.
 //! One that was not is text without a meaning.
 
@@ -12,8 +15,9 @@ use elf_loader::{Object, Place, SectionId};
 use foldhash::HashSet;
 use iced_x86::{Decoder, DecoderOptions};
 
-use super::directives::{Conditional, is_end, is_repetition, makes_bytes};
+use super::directives::{Conditional, is_assignment, is_end, is_repetition, makes_bytes, switches};
 use super::number::{digits, push_number};
+use super::places::tokens;
 use super::sections::Sections;
 use super::statement::{Statement, StatementKind};
 
@@ -56,6 +60,10 @@ pub struct Run {
 pub struct Marks {
     /// In the order of their statements.
     pub runs: Vec<Run>,
+    /// Statements of labels, each with the number of the mark at its address.
+    pub labels: Vec<(u32, u32)>,
+    /// Those between the prefix of an instruction and the rest, which may be several.
+    pub inside: Vec<u32>,
     branches: Vec<Branch>,
     count: u32,
 }
@@ -142,10 +150,14 @@ pub fn mark(text: &[u8], statements: &[Statement]) -> (Vec<u8>, Marks) {
         copied: 0,
         marks: Marks {
             runs: Vec::with_capacity(statements.len() / 8),
+            labels: Vec::new(),
+            inside: Vec::new(),
             branches: Vec::new(),
             count: 0,
         },
         state: State::Outside,
+        unplaced: Vec::new(),
+        hidden: false,
         sections: Sections::default(),
         prefixed: false,
         repetitions: 0,
@@ -175,6 +187,10 @@ struct Marker<'t> {
     copied: usize,
     marks: Marks,
     state: State,
+    /// Labels that have no mark yet: nothing that makes bytes came behind them.
+    unplaced: Vec<u32>,
+    /// Macros or repetitions may switch sections.
+    hidden: bool,
     sections: Sections<'t>,
     /// The last statement of the run is a prefix.
     prefixed: bool,
@@ -186,6 +202,9 @@ struct Marker<'t> {
 
 impl Marker<'_> {
     fn statement(&mut self, k: u32, statement: &Statement) {
+        if defines_a_place(self.text, statement) {
+            self.unplaced.push(k);
+        }
         match statement.kind {
             // Data, of which nothing has to be known.
             StatementKind::Prefix
@@ -203,9 +222,15 @@ impl Marker<'_> {
             StatementKind::Directive
                 if makes_nothing(statement.name(self.text)) && !self.prefixed => {}
             StatementKind::Directive => self.directive(k, statement),
-            StatementKind::Opaque => self.opaque(k, statement),
+            StatementKind::Opaque => {
+                self.hidden |= switches(statement.name(self.text));
+                self.opaque(k, statement);
+            }
             // `as` takes a label in the line of `.macro` for the macro's name.
-            StatementKind::Definition => self.leave_run(statement, true),
+            StatementKind::Definition => {
+                self.hidden |= switches(statement.name(self.text));
+                self.leave_run(statement, true);
+            }
             StatementKind::Assignment => self.leave_run(statement, false),
         }
     }
@@ -216,10 +241,12 @@ impl Marker<'_> {
             self.leave_run(statement, true);
             return self.conditional(k, statement, conditional);
         }
+        // Labels before it are of the section that is left.
+        let in_code = self.sections.is_code();
         self.sections.directive(name, statement.rest(self.text));
-        match makes_bytes(name) && self.sections.is_code() {
+        match makes_bytes(name) && in_code {
             true => self.alone(k, statement, Form::Bytes),
-            false => self.leave_run(statement, false),
+            false => self.leave_code(statement, false, in_code),
         }
     }
 
@@ -245,9 +272,19 @@ impl Marker<'_> {
     /// Ends the run before a statement; `alone` gives the label a line of its own. In a branch
     /// that is not assembled, `as` looks for `.endif` at the start of a line.
     fn leave_run(&mut self, statement: &Statement, alone: bool) {
-        if self.state != State::Outside {
+        self.leave_code(statement, alone, self.sections.is_code());
+    }
+
+    /// The same; labels of data get no mark.
+    fn leave_code(&mut self, statement: &Statement, alone: bool, in_code: bool) {
+        if !in_code && !self.hidden {
+            self.unplaced.clear();
+        }
+        if self.state != State::Outside || !self.unplaced.is_empty() {
             let mark = self.label(statement.start as usize);
-            self.end_run(mark);
+            if self.state != State::Outside {
+                self.end_run(mark);
+            }
             if alone {
                 self.out.push(b'\n');
             }
@@ -283,6 +320,7 @@ impl Marker<'_> {
         let one = u32::from(statement.kind == StatementKind::Instruction);
         self.prefixed = statement.kind == StatementKind::Prefix;
         if self.state == State::Inside {
+            self.place_inside(statement);
             let run = self.marks.runs.last_mut().expect("the run it is in");
             run.end = k + 1;
             if let Form::Instructions(made) = &mut run.form {
@@ -292,6 +330,14 @@ impl Marker<'_> {
         }
         self.enter_run(k, statement, Form::Instructions(one));
         self.state = State::Inside;
+    }
+
+    /// Marks labels between the prefix of an instruction and the rest, in a run.
+    fn place_inside(&mut self, statement: &Statement) {
+        if !self.unplaced.is_empty() {
+            self.marks.inside.extend(&self.unplaced);
+            self.label(statement.start as usize);
+        }
     }
 
     /// Begins a run, where the one before ends.
@@ -316,6 +362,8 @@ impl Marker<'_> {
     fn label(&mut self, at: usize) -> u32 {
         let mark = self.marks.count;
         self.marks.count += 1;
+        let placed = self.unplaced.drain(..).map(|k| (k, mark));
+        self.marks.labels.extend(placed);
         self.out.extend_from_slice(&self.text[self.copied..at]);
         self.copied = at;
         self.out.extend_from_slice(PREFIX.as_bytes());
@@ -325,9 +373,11 @@ impl Marker<'_> {
     }
 
     fn finish(mut self) -> (Vec<u8>, Marks) {
-        if self.state != State::Outside {
+        if self.state != State::Outside || !self.unplaced.is_empty() {
             let mark = self.label(self.text.len());
-            self.end_run(mark);
+            if self.state != State::Outside {
+                self.end_run(mark);
+            }
             // The last line may lack its end.
             let label = self.out.len() - PREFIX.len() - digits(mark) - 1;
             self.out.insert(label, b'\n');
@@ -336,6 +386,23 @@ impl Marker<'_> {
         self.out.push(b'\n');
         (self.out, self.marks)
     }
+}
+
+/// Whether a statement is a label, or gives a symbol the place where it stands.
+fn defines_a_place(text: &[u8], statement: &Statement) -> bool {
+    match statement.kind {
+        StatementKind::Label => true,
+        StatementKind::Assignment => names_its_place(statement.rest(text)),
+        StatementKind::Directive => {
+            is_assignment(statement.name(text)) && names_its_place(statement.rest(text))
+        }
+        _ => false,
+    }
+}
+
+/// Whether an expression has `.` for a symbol.
+fn names_its_place(expression: &[u8]) -> bool {
+    tokens(expression).any(|token| token == b".")
 }
 
 /// Directives between two instructions that leave them adjacent and define no place to

@@ -175,6 +175,7 @@ impl<'t> Source<'t> {
         self.none(&moved::find(
             self.text, &statements, &tie, &lifted, written_out,
         ))?;
+        self.none(&taken::inside(self.text, &statements, &tie, &lifted))?;
         let mut reached = taken::find(self.text, &statements, &tie, &lifted, target.is_replaceable);
         if target.refuses_jump_tables {
             // As for objects: what jumps may reach is what their tables hold.
@@ -191,7 +192,7 @@ impl<'t> Source<'t> {
         let switches = &decided.analysis.switches;
         let cases = switches.iter().flat_map(|(_, switch)| &switch.cases);
         let named = cases.map(|case| case.to.0).collect();
-        let words = tables::find(self.text, &statements, &tie, switches);
+        let words = tables::find(self.text, &statements, &tie, &lifted, switches);
         let words = words.map_err(|at| {
             let reason = "a jump table of its object is not found in the text: its words are not \
                           names of labels";

@@ -67,10 +67,15 @@ fn runs_into(lifted: &Lifted<'_>, i: InstIdx) -> bool {
 
 /// The place in code that an operand reads or writes.
 fn read_place(lifted: &Lifted<'_>, inst: &Inst) -> Option<(CodeIdx, u64)> {
-    let iced = &inst.iced;
-    if iced.mnemonic() == Mnemonic::Lea {
-        return None;
+    match inst.iced.mnemonic() {
+        Mnemonic::Lea => None,
+        _ => displaced_place(lifted, inst),
     }
+}
+
+/// The place in code that the displacement of an operand leads to.
+pub fn displaced_place(lifted: &Lifted<'_>, inst: &Inst) -> Option<(CodeIdx, u64)> {
+    let iced = &inst.iced;
     match inst.displacement {
         Some(value) => {
             let value = lifted.value(value);

@@ -12,7 +12,7 @@ use super::sections::Sections;
 use super::statement::{Statement, StatementKind};
 use super::tie::{self, Tie};
 use crate::analyse::switches::Switches;
-use crate::lift::InstIdx;
+use crate::lift::{InstIdx, Lifted};
 
 /// The directives of tables, each with the numbers of its words.
 pub type Words = HashMap<u32, Vec<u32>>;
@@ -26,6 +26,7 @@ pub fn find(
     text: &[u8],
     statements: &[Statement],
     tie: &Tie,
+    lifted: &Lifted<'_>,
     switches: &Switches,
 ) -> Result<Words, StatementIdx> {
     let expected = switches.words().count();
@@ -33,7 +34,7 @@ pub fn find(
     if expected == 0 {
         return Ok(found);
     }
-    let names = names(text, statements, tie, switches);
+    let names = names(text, statements, tie, lifted, switches);
     let (mut sections, mut count) = (Sections::default(), 0);
     for (k, statement) in statements.iter().enumerate() {
         if statement.kind != StatementKind::Directive {
@@ -67,12 +68,13 @@ fn names<'t>(
     text: &'t [u8],
     statements: &[Statement],
     tie: &Tie,
+    lifted: &Lifted<'_>,
     switches: &Switches,
 ) -> HashMap<&'t [u8], u32> {
     let all = switches.iter().flat_map(|(_, switch)| &switch.cases);
     let cases: HashMap<InstIdx, u32> = all.map(|case| (case.to, case.number)).collect();
     let (mut names, mut twice) = (HashMap::default(), HashSet::default());
-    tie::labels(text, statements, tie, |_, name, i| {
+    tie::labels(text, statements, tie, lifted, |_, name, i| {
         // A numeric label may be there many times.
         if let (Some(number), true) = (cases.get(&i), twice.insert(name)) {
             names.insert(name, *number);

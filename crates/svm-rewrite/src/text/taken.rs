@@ -5,17 +5,26 @@
 //! names where objects have differences of numbers. An indirect jump is assumed to reach
 //! every label of its function that is named in this way, whatever the label is called:
 //! people write `case0` and `1`.
+//!
+//! A name may be one that macros make, or that an assignment gives. So every address of code
+//! counts, too, that loaded data of the assembled object has, or an operand. Where macros
+//! make names, every label counts.
 
-use elf_loader::consts::{STB_LOCAL, STT_SECTION};
-use elf_loader::{Place, Symbol};
+use elf_loader::consts::{SHF_ALLOC, STB_LOCAL, STT_SECTION};
+use elf_loader::reloc::relocation_type;
+use elf_loader::{Place, Relocation, Symbol};
 use foldhash::{HashMap, HashSet};
 
 use super::directives::is_data;
+use super::marks::StatementIdx;
+use super::print::Obstacle;
+use super::reached::displaced_place;
 use super::sections::{Section, Sections};
 use super::statement::{Statement, StatementKind};
-use super::tie::{self, Tie};
+use super::tie::{self, Label, Tie};
 use crate::analyse::flow::Hints;
-use crate::lift::{InstIdx, Lifted};
+use crate::lift::{CodeIdx, InstIdx, Lifted};
+use crate::refusal::RefusalCode;
 
 /// Finds where indirect jumps and unwinding may go, by the labels that the text takes
 /// the address of, and where other objects may enter.
@@ -27,7 +36,9 @@ pub fn find(
     is_replaceable: fn(&Symbol<'_>) -> bool,
 ) -> Hints {
     let names = Names::find(text, statements);
+    let addressed = addressed(lifted).filter_map(|(code, offset)| lifted.inst_at(code, offset));
     let mut reached = Hints {
+        by_jumps: addressed.filter(|i| !begins_function(lifted, *i)).collect(),
         replaceable: replaceable(lifted, is_replaceable),
         entered: entered(lifted),
         ..Hints::default()
@@ -35,10 +46,15 @@ pub fn find(
     if names.is_empty() {
         return reached;
     }
+    if names.made {
+        let all = tie.untied().flat_map(|insts| insts.start..=insts.end);
+        let all = all.filter(|i| (*i as usize) < lifted.insts.len());
+        reached.by_jumps.extend(all.map(InstIdx));
+    }
     let numeric = names.numeric_labels(text, statements);
-    tie::labels(text, statements, tie, |k, name, i| {
+    tie::labels(text, statements, tie, lifted, |k, name, i| {
         let name = unquoted(name);
-        let jumped = names.jumped.contains(name) || numeric.contains(&k);
+        let jumped = names.made || names.jumped.contains(name) || numeric.contains(&k);
         // A function's address is that of its calls.
         if jumped && (name.starts_with(b".L") || !begins_function(lifted, i)) {
             reached.by_jumps.push(i);
@@ -47,7 +63,64 @@ pub fn find(
             reached.by_unwinding.push(i);
         }
     });
+    reached.by_jumps.sort_unstable();
+    reached.by_jumps.dedup();
     reached
+}
+
+/// Labels between the prefix of an instruction and the rest that something jumps to, perhaps:
+/// `.byte 0xf3; x: movsb` is two instructions then, and taken for one.
+pub fn inside(
+    text: &[u8],
+    statements: &[Statement],
+    tie: &Tie,
+    lifted: &Lifted<'_>,
+) -> Vec<Obstacle> {
+    let mut labels = tie.labels().iter().filter(|l| l.is_inside).peekable();
+    if labels.peek().is_none() {
+        return Vec::new();
+    }
+    let names = Names::find(text, statements);
+    let numeric = names.numeric_labels(text, statements);
+    let addressed: HashSet<(CodeIdx, u64)> = addressed(lifted).collect();
+    let symbols = lifted.object.symbols();
+    let global: HashSet<(CodeIdx, u64)> = symbols
+        .filter(|(_, symbol)| symbol.binding != STB_LOCAL)
+        .filter_map(|(id, _)| lifted.code_place(id, 0))
+        .collect();
+    let is_taken = |label: &&Label| {
+        let name = unquoted(tie::defined(text, &statements[label.at as usize]));
+        // clang's labels for debuggers are there, and no macro makes their names.
+        names.made && !name.starts_with(b".Ltmp")
+            || names.jumped.contains(name)
+            || numeric.contains(&label.at)
+            || addressed.contains(&label.place)
+            || global.contains(&label.place)
+    };
+    let obstacle = |label: &Label| Obstacle {
+        at: StatementIdx(label.at),
+        code: RefusalCode::Statement,
+        reason: "a label inside an instruction, whose address is taken; put it before the prefix"
+            .to_owned(),
+    };
+    labels.filter(is_taken).map(obstacle).collect()
+}
+
+/// Places in code whose addresses loaded data has, or the operand of an instruction that is
+/// no direct branch. Unwinders' tables name functions.
+fn addressed(lifted: &Lifted<'_>) -> impl Iterator<Item = (CodeIdx, u64)> {
+    let sections = lifted.object.sections.iter();
+    let loaded = sections.filter(|s| s.flags & SHF_ALLOC != 0 && s.name != ".eh_frame");
+    let words = loaded.flat_map(|s| &s.relocations).filter(is_address);
+    let words = words.filter_map(|r| lifted.code_place(r.symbol, r.addend));
+    let insts = lifted.insts.iter().filter(|inst| inst.target.is_none());
+    words.chain(insts.filter_map(|inst| displaced_place(lifted, inst)))
+}
+
+/// Whether a relocation makes an address: of a distance it is not known from where.
+fn is_address(relocation: &&Relocation) -> bool {
+    let made = relocation_type(relocation.kind);
+    made.is_some_and(|made| made.width >= 4 && !made.pc_relative)
 }
 
 /// Instructions inside functions that symbols name to other objects: hand-written code has
@@ -101,6 +174,8 @@ struct Names<'t> {
     jumped: HashSet<&'t [u8]>,
     numeric: Vec<Numeric<'t>>,
     unwound: HashSet<&'t [u8]>,
+    /// There may be others, which macros or repetitions make, or labels of such names.
+    made: bool,
 }
 
 impl<'t> Names<'t> {
@@ -129,6 +204,7 @@ impl<'t> Names<'t> {
                 StatementKind::Label | StatementKind::Prefix => continue,
             }
             let rest = statement.rest(text);
+            names.made |= may_make_names(text, statement);
             match sections.current {
                 Section::Debug => {}
                 Section::Unwinding => names.unwound.extend(symbols(rest)),
@@ -151,7 +227,7 @@ impl<'t> Names<'t> {
                 Some((direction @ (b'b' | b'f'), number)) if is_number(number) => {
                     self.numeric.push(Numeric {
                         at,
-                        number,
+                        number: without_zeros(number),
                         forward: *direction == b'f',
                         anywhere,
                     });
@@ -163,7 +239,7 @@ impl<'t> Names<'t> {
     }
 
     fn is_empty(&self) -> bool {
-        self.jumped.is_empty() && self.numeric.is_empty() && self.unwound.is_empty()
+        self.jumped.is_empty() && self.numeric.is_empty() && self.unwound.is_empty() && !self.made
     }
 
     /// The numeric labels that are referred to, by their statements.
@@ -176,7 +252,7 @@ impl<'t> Names<'t> {
         for (k, statement) in (0..).zip(statements) {
             let name = statement.name(text);
             if statement.kind == StatementKind::Label && is_number(name) {
-                labels.entry(name).or_default().push(k);
+                labels.entry(without_zeros(name)).or_default().push(k);
             }
         }
         for reference in &self.numeric {
@@ -198,31 +274,76 @@ fn is_number(name: &[u8]) -> bool {
     !name.is_empty() && name.iter().all(u8::is_ascii_digit)
 }
 
+/// `01` and `1` are the same label.
+fn without_zeros(number: &[u8]) -> &[u8] {
+    let zeros = number.iter().take_while(|digit| **digit == b'0').count();
+    &number[zeros.min(number.len() - 1)..]
+}
+
+/// Whether a statement in a macro or a repetition may name, or be, a label that is not in the
+/// text: `.quad .Lcase\\n`.
+fn may_make_names(text: &[u8], statement: &Statement) -> bool {
+    let inside = matches!(
+        statement.kind,
+        StatementKind::Opaque | StatementKind::Definition
+    );
+    inside
+        && (statement.text(text).contains(&b'\\') && !is_direct_branch(text, statement)
+            || statement.text(text).contains(&b':'))
+}
+
 /// The names and numbers in an expression or in operands, registers left out. A name may be
 /// in quotes.
 fn symbols(expression: &[u8]) -> impl Iterator<Item = &[u8]> {
     let symbol = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'$') || b >= 128;
     let mut rest = expression;
+    let mut immediate: &[u8] = &[];
     std::iter::from_fn(move || {
+        // `$x` is an immediate, or the name of a label.
+        if let Some((b'$', name)) = std::mem::take(&mut immediate).split_first() {
+            return Some(name);
+        }
         loop {
             let start = rest
                 .iter()
-                .position(|b| symbol(*b) || matches!(b, b'%' | b'"'))?;
+                .position(|b| symbol(*b) || matches!(b, b'%' | b'"' | b'/'))?;
             let first = rest[start];
             rest = &rest[start + usize::from(!symbol(first))..];
             let end = match first {
-                b'"' => rest.iter().position(|b| *b == b'"'),
+                b'"' => end_of_string(rest),
+                b'/' => Some(length_of_comment(rest)),
                 _ => rest.iter().position(|b| !symbol(*b)),
             };
             let (name, after) = rest.split_at(end.unwrap_or(rest.len()));
-            rest = after.strip_prefix(b"\"").unwrap_or(after);
-            // `$x` is an immediate.
-            let name = name.strip_prefix(b"$").unwrap_or(name);
-            if first != b'%' && !name.is_empty() {
+            rest = after;
+            if first == b'"' {
+                rest = after.strip_prefix(b"\"").unwrap_or(after);
+            }
+            if !matches!(first, b'%' | b'/') && !name.is_empty() && name != b"$" {
+                immediate = if first == b'$' { name } else { b"" };
                 return Some(name);
             }
         }
     })
+}
+
+/// Where a string ends that has begun; a quote in it follows a backslash.
+fn end_of_string(text: &[u8]) -> Option<usize> {
+    let mut escaped = false;
+    text.iter().position(|b| {
+        let ends = *b == b'"' && !escaped;
+        escaped = *b == b'\\' && !escaped;
+        ends
+    })
+}
+
+/// Length of a comment behind its first `/`; none if it is a division.
+fn length_of_comment(text: &[u8]) -> usize {
+    if !text.starts_with(b"*") {
+        return 0;
+    }
+    let close = text[1..].windows(2).position(|two| two == b"*/");
+    close.map_or(text.len(), |close| 1 + close + 2)
 }
 
 /// A label's name without quotes.
@@ -281,8 +402,9 @@ mod tests {
                 .map(|name| std::str::from_utf8(name).expect("ASCII"))
                 .collect()
         };
-        assert_eq!(all("$case0+4, 8(%rdi,%rax)"), ["case0", "4", "8"]);
-        assert_eq!(all("1f-\"a b\"(,%r8)"), ["1f", "a b"]);
+        assert_eq!(all("$case0+4, 8(%rdi,%rax)"), ["$case0", "case0", "4", "8"]);
+        assert_eq!(all("a, /* \" */ b/2 /* c */"), ["a", "b", "2"]);
+        assert_eq!(all("1f-\"a\\\" b\"(,%r8)"), ["1f", "a\\\" b"]);
         assert!(all("%st(1), %gs:(%rax)").contains(&"1"));
     }
 

@@ -13,7 +13,6 @@ use elf_loader::SectionId;
 use foldhash::{HashMap, HashSet};
 use iced_x86::{Decoder, DecoderOptions};
 
-use super::directives::switches;
 use super::marks::{Form, Marks, Run, StatementIdx};
 use super::reached::Reached;
 use super::statement::{Statement, StatementKind};
@@ -31,6 +30,21 @@ pub struct Tie {
     untied: Vec<(Range<u32>, Range<u32>)>,
     /// Instructions that a directive makes and that may be data.
     data: HashSet<u32>,
+    /// Labels of code, in the order of their statements.
+    labels: Vec<Label>,
+    /// Where the rest of an instruction begins whose prefixes are from a directive.
+    rests: HashSet<(CodeIdx, u64)>,
+}
+
+/// A label of code, or a symbol that is given its place.
+#[derive(Clone, Copy, Debug)]
+pub struct Label {
+    /// Its statement.
+    pub at: u32,
+    /// Its address.
+    pub place: (CodeIdx, u64),
+    /// It is between the prefix of an instruction and the rest.
+    pub is_inside: bool,
 }
 
 const NONE: u32 = u32::MAX;
@@ -71,15 +85,6 @@ impl Tie {
         })
     }
 
-    /// The first instruction of code that begins with a statement, also if it was not tied.
-    pub fn begins(&self, k: StatementIdx) -> Option<InstIdx> {
-        let untied = || {
-            let n = self.untied.binary_search_by_key(&k.0, |(_, run)| run.start);
-            Some(InstIdx(self.untied[n.ok()?].0.start))
-        };
-        self.inst(k).or_else(untied)
-    }
-
     /// Ties the statements to the code of the assembled marked text.
     pub fn find(text: &[u8], statements: &[Statement], lifted: &Lifted<'_>, marks: &Marks) -> Tie {
         let places = marks.places(lifted.object);
@@ -94,6 +99,8 @@ impl Tie {
             inst_of: vec![NONE; statements.len()],
             untied: Vec::new(),
             data: HashSet::default(),
+            labels: Vec::new(),
+            rests: HashSet::default(),
         };
         let mut reached = None;
         for run in &marks.runs {
@@ -118,7 +125,31 @@ impl Tie {
                 (*code, from, to),
             );
         }
+        for (k, mark) in &marks.labels {
+            let Some((id, offset)) = places[*mark as usize] else {
+                continue;
+            };
+            let Some(code) = codes.get(&id) else {
+                continue;
+            };
+            let place = (*code, offset);
+            tie.labels.push(Label {
+                at: *k,
+                place,
+                is_inside: marks.inside.contains(k) || tie.rests.contains(&place),
+            });
+        }
         tie
+    }
+
+    /// The labels of the code.
+    pub fn labels(&self) -> &[Label] {
+        &self.labels
+    }
+
+    /// Instructions of which no statement is known.
+    pub fn untied(&self) -> impl Iterator<Item = Range<u32>> {
+        self.untied.iter().map(|(insts, _)| insts.clone())
     }
 
     fn run(
@@ -141,6 +172,9 @@ impl Tie {
         let end = lifted.inst_at(code, to).map_or_else(|| after(to), |i| i.0);
         let prefixed = self::prefixed(lifted, first.checked_sub(1), from);
         let first = first - u32::from(prefixed);
+        if prefixed {
+            self.rests.insert((code, from));
+        }
         let whole = prefixed || lifted.inst_at(code, from).is_some();
         let exact = match run.form {
             Form::Instructions(made) => whole && made == end.saturating_sub(first),
@@ -198,25 +232,28 @@ fn prefixed(lifted: &Lifted<'_>, i: Option<u32>, from: u64) -> bool {
         && alone.position() == rest.len()
 }
 
-/// Each label of the code: its statement, its name, and the instruction that it is at.
+/// Each label of the code that is at an instruction: its statement, its name, and the
+/// instruction.
 pub fn labels<'t>(
     text: &'t [u8],
     statements: &[Statement],
     tie: &Tie,
+    lifted: &Lifted<'_>,
     mut each: impl FnMut(u32, &'t [u8], InstIdx),
 ) {
-    let mut waiting = Vec::new();
-    for (k, statement) in statements.iter().enumerate() {
-        match statement.kind {
-            StatementKind::Label => waiting.push((k as u32, statement.name(text))),
-            StatementKind::Definition => {}
-            _ if waiting.is_empty() => {}
-            StatementKind::Directive if switches(statement.name(text)) => waiting.clear(),
-            _ => {
-                if let Some(i) = tie.begins(StatementIdx(k as u32)) {
-                    waiting.drain(..).for_each(|(k, name)| each(k, name, i));
-                }
-            }
+    for label in tie.labels() {
+        let (code, offset) = label.place;
+        if let Some(i) = lifted.inst_at(code, offset) {
+            each(label.at, defined(text, &statements[label.at as usize]), i);
         }
     }
+}
+
+/// The symbol that a label or an assignment defines.
+pub fn defined<'t>(text: &'t [u8], statement: &Statement) -> &'t [u8] {
+    if statement.kind != StatementKind::Directive {
+        return statement.name(text);
+    }
+    let symbol = statement.rest(text).split(|b| *b == b',').next();
+    symbol.unwrap_or_default().trim_ascii()
 }

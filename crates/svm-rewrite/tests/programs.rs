@@ -1,0 +1,198 @@
+//! Programs in assembly whose meaning is easily missed: rewritten, each prints what it prints
+//! natively, or it is refused for the reason that its test names.
+
+use std::path::Path;
+use std::process::Command;
+
+use filetests::assemble;
+use svm_rewrite::text::Source;
+use svm_rewrite::{Options, Scheme, Target};
+
+/// The table and the slow paths, part of each text.
+const RUNTIME: &str = include_str!("../../../runtime/platform/process/process.s");
+
+/// Calls `f` for both cases of a table.
+const TWO_CASES: &str = r#"
+#include <stdio.h>
+int f(long, int *, long, int);
+int main(void) {
+    int a[4] = {1, 20, 300, 4};
+    printf("%d %d\n", f(0, a, 0, 7), f(1, a, 0, 7));
+}
+"#;
+
+/// The text rewritten for a program, or why it is refused.
+fn rewrite(text: &str) -> Result<String, String> {
+    let (source, marked) = Source::new(text.as_bytes());
+    let said = |refusals: Vec<svm_rewrite::Refusal>| {
+        let lines: Vec<String> = refusals.iter().map(ToString::to_string).collect();
+        lines.join("\n")
+    };
+    source.check().map_err(said)?;
+    let bytes = assemble(&marked, &[]);
+    let object = elf_loader::read(&bytes).expect("an object");
+    let options = Options::of(Target::Process, Scheme::Stlb);
+    let printed = source.rewrite(&object, options).map_err(said)?;
+    let printed = String::from_utf8(printed.text).expect("the texts are ASCII");
+    Ok(format!("{printed}\n\t.att_syntax\n{RUNTIME}"))
+}
+
+/// What the program of a text and of C prints.
+fn run(directory: &Path, name: &str, text: &str, main: &str) -> String {
+    let at = |extension: &str| directory.join(name).with_extension(extension);
+    std::fs::write(at("s"), text).expect("writable");
+    std::fs::write(at("c"), main).expect("writable");
+    let build = Command::new("gcc")
+        .args(["-w", "-O1", "-o"])
+        .arg(at("run"))
+        .args([at("s"), at("c")])
+        .output()
+        .expect("`gcc` is installed");
+    let errors = String::from_utf8_lossy(&build.stderr);
+    assert!(build.status.success(), "{errors}{text}");
+    let output = Command::new(at("run")).output().expect("it was built");
+    format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        output.status
+    )
+}
+
+/// Rewritten, it prints the same.
+fn is_the_same(text: &str, main: &str) {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let native = run(directory.path(), "native", text, main);
+    let rewritten = rewrite(text).unwrap_or_else(|refused| panic!("{refused}\n{text}"));
+    let twin = run(directory.path(), "twin", &rewritten, main);
+    assert_eq!(native, twin, "{text}");
+}
+
+/// It is refused with these words.
+fn is_refused(text: &str, words: &str) {
+    match rewrite(text) {
+        Ok(_) => panic!("it is not refused:\n{text}"),
+        Err(refused) => assert!(refused.contains(words), "{refused}\n{text}"),
+    }
+}
+
+/// A function that jumps by a table: its second case, `second`, comes after an access by the
+/// same register in the first, which a translation could serve.
+fn cases(second: &str, table: &str) -> String {
+    format!(
+        "\t.text\n\t.globl f\n\t.type f,@function\nf:\n\tlea tbl(%rip),%rax\n\
+         \tmov (%rax,%rdi,8),%rax\n\tjmp *%rax\n.Lc0:\n\tmov (%rsi),%ecx\n{second}\n\
+         \tmov 4(%rsi),%edx\n\tmov 8(%rsi),%r8d\n\txor %r9d,%r9d\n\txor %r10d,%r10d\n\
+         \txor %r11d,%r11d\n\tlea (%rcx,%rdx),%eax\n\tadd %r8d,%eax\n\tret\n\
+         \t.size f,.-f\n\t.section .data.rel.ro,\"aw\"\n{table}\n\
+         \t.section .note.GNU-stack,\"\",@progbits\n"
+    )
+}
+
+#[test]
+fn a_label_before_a_section_switch_is_still_reached() {
+    for second in [
+        ".Lc1:\n\t.pushsection .foo,\"a\"\n\t.long 0\n\t.popsection",
+        ".Lc1:\n\t.section .foo,\"a\"\n\t.long 0\n\t.text",
+    ] {
+        is_the_same(&cases(second, "tbl: .quad .Lc0,.Lc1"), TWO_CASES);
+    }
+}
+
+#[test]
+fn tables_in_sections_with_names_of_information_are_read() {
+    for section in [".note.tbl", ".eh_frame_tbl", ".debug_tbl"] {
+        let table = format!("\t.section {section},\"aw\"\ntbl: .quad .Lc0,.Lc1");
+        is_the_same(&cases(".Lc1:", &table), TWO_CASES);
+    }
+}
+
+#[test]
+fn labels_are_reached_whose_names_are_made() {
+    for (second, table) in [
+        (".Lc1:", "tbl:\n\t.irp n,0,1\n\t.quad .Lc\\n\n\t.endr"),
+        (
+            ".Lc1:",
+            "tbl:\n\t.macro E n\n\t.quad .Lc\\n\n\t.endm\n\tE 0\n\tE 1",
+        ),
+        (
+            "\t.macro LAB n\n.Lc\\n:\n\t.endm\n\tLAB 1",
+            "tbl: .quad .Lc0,.Lc1",
+        ),
+    ] {
+        is_the_same(&cases(second, table), TWO_CASES);
+    }
+}
+
+/// The table has distances: no relocation shows where they lead.
+#[test]
+fn labels_of_distances_are_reached_whatever_their_names() {
+    let jump = "\tlea tbl(%rip),%rax\n\tmovslq (%rax,%rdi,4),%rdx\n\tadd %rdx,%rax\n\tjmp *%rax";
+    let absolute = "\tlea tbl(%rip),%rax\n\tmov (%rax,%rdi,8),%rax\n\tjmp *%rax";
+    for (second, table) in [
+        (".Lc1:", "tbl:\n\t.irp n,0,1\n\t.long .Lc\\n-tbl\n\t.endr"),
+        (
+            "\t.macro LAB n\n.Lc\\n:\n\t.endm\n\tLAB 1",
+            "tbl: .long .Lc0-tbl,.Lc1-tbl",
+        ),
+        ("c1 = .", "tbl: .long .Lc0-tbl,c1-tbl"),
+        ("\t.set c1, .", "tbl: .long .Lc0-tbl,c1-tbl"),
+        ("$c1:", "tbl: .long .Lc0-tbl,$c1-tbl"),
+        ("01:", "tbl: .long .Lc0-tbl,1b-tbl"),
+        ("1:", "tbl: .long .Lc0-tbl,01b-tbl"),
+        (".Lc1:", "tbl: .long .Lc0-tbl, /* \" */ .Lc1-tbl /* \" */"),
+        ("\"c\\\"x\":", "tbl: .long .Lc0-tbl,\"c\\\"x\"-tbl"),
+        ("\t.globl zz /* x\n\t*/ c1:", "tbl: .long .Lc0-tbl,c1-tbl"),
+    ] {
+        is_the_same(&cases(second, table).replace(absolute, jump), TWO_CASES);
+    }
+}
+
+#[test]
+fn labels_are_reached_by_other_names() {
+    for (second, table) in [
+        (".Lc1:", "tbl: .quad .Lc0,al\n\t.weakref al, .Lc1"),
+        (".Lc1:", "tbl: .quad .Lc0,al\n\t.set al, .Lc1"),
+        ("c1 = .", "tbl: .quad .Lc0,c1"),
+    ] {
+        is_the_same(&cases(second, table), TWO_CASES);
+    }
+}
+
+#[test]
+fn comments_between_statements_make_none() {
+    let main = "#include <stdio.h>\nlong f(long *);\n\
+                int main(void) { long a = 7; printf(\"%ld\\n\", f(&a)); }\n";
+    for line in [
+        "\tfstcw -8(%rsp); mov (%rdi),%rdi;/ comment",
+        "\tincl %eax /* a\n */ nop; mov (%rdi),%rdi;/ comment",
+    ] {
+        let text = format!(
+            "\t.text\n\t.globl f\n\t.type f,@function\nf:{line}\n\tmov %rdi,%rax\n\tret\n\
+             \t.size f,.-f\n\t.section .note.GNU-stack,\"\",@progbits\n"
+        );
+        is_refused_or_the_same(&text, main);
+    }
+}
+
+/// What makes two instructions of one line may be refused.
+fn is_refused_or_the_same(text: &str, main: &str) {
+    match rewrite(text) {
+        Ok(_) => is_the_same(text, main),
+        Err(refused) => assert!(refused.contains("[statement]"), "{refused}\n{text}"),
+    }
+}
+
+#[test]
+fn a_label_behind_a_prefix_is_refused_if_its_address_is_taken() {
+    let text = |table: &str| {
+        format!(
+            "\t.text\n\t.globl f\n\t.type f,@function\nf:\tlea tbl(%rip),%rax\n\
+             \tmov 8(%rax),%rax\n\tmov $3,%ecx\n\tlea 16(%rdi),%rsi\n\tlea 40(%rdi),%rdi\n\
+             \tjmp *%rax\nbytes:\t.byte 0xf3\n.Lc1:\tmovsb\n\tmov %rcx,%rax\n\tret\n\
+             \t.size f,.-f\n\t.data\ntbl:\t{table}\n"
+        )
+    };
+    is_refused(&text(".quad bytes,.Lc1"), "a label inside an instruction");
+    is_refused(&text(".set x, .Lc1"), "a label inside an instruction");
+    assert!(rewrite(&text(".quad bytes,bytes")).is_ok());
+}
