@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use filetests::assemble;
-use svm_rewrite::text::Source;
+use svm_rewrite::text::{Source, expand};
 use svm_rewrite::{Options, Scheme, Target};
 
 /// The table and the slow paths, part of each text.
@@ -21,9 +21,20 @@ int main(void) {
 }
 "#;
 
-/// The text rewritten for a program, or why it is refused.
+/// The text rewritten for a program, or why it is refused. What is refused is taken with its
+/// macros written out, as the command does.
 fn rewrite(text: &str) -> Result<String, String> {
-    let (source, marked) = Source::new(text.as_bytes());
+    let refused = match rewrite_source(Source::new(text.as_bytes())) {
+        Ok(printed) => return Ok(printed),
+        Err(refused) => refused,
+    };
+    match expand(text.as_bytes()) {
+        Some(expansion) => rewrite_source(Source::expanded(&expansion)),
+        None => Err(refused),
+    }
+}
+
+fn rewrite_source((source, marked): (Source<'_>, Vec<u8>)) -> Result<String, String> {
     let said = |refusals: Vec<svm_rewrite::Refusal>| {
         let lines: Vec<String> = refusals.iter().map(ToString::to_string).collect();
         lines.join("\n")
@@ -195,4 +206,46 @@ fn a_label_behind_a_prefix_is_refused_if_its_address_is_taken() {
     is_refused(&text(".quad bytes,.Lc1"), "a label inside an instruction");
     is_refused(&text(".set x, .Lc1"), "a label inside an instruction");
     assert!(rewrite(&text(".quad bytes,bytes")).is_ok());
+}
+
+/// A function, and what names a place in it.
+fn with_place(data: &str) -> String {
+    format!(
+        "\t.text\n\t.globl f\n\t.type f,@function\nf:\tmov (%rdi),%rax\n\tmov $7,%ecx\n\
+         \tmov $9,%edx\n\tret\n\t.size f,.-f\n{data}\n"
+    )
+}
+
+#[test]
+fn places_by_distances_are_refused_whoever_makes_them() {
+    for data in [
+        "\t.set three,3\n\t.data\n\t.quad f+three",
+        "three = 3\n\t.data\n\t.quad three+f",
+        "\t.data\n\t.macro M a,b\n\t.quad \\a+\\b\n\t.endm\n\tM f,3",
+        "\t.data\n\t.irp n,3\n\t.quad f+\\n\n\t.endr",
+        "\t.section .note.q,\"aw\"\n\t.quad f+3",
+        "\t.globl al\n\t.set al, f\n\t.data\n\t.quad al+3",
+        "\t.altmacro\n\t.macro M a\n\t.quad f+a\n\t.endm\n\t.data\n\tM 3",
+        "\t.data\n\t.quad f+(2*2-1)",
+        "\t.globl x\n\t.irp n,3\n\t.set x, f+\\n\n\t.endr",
+    ] {
+        is_refused(&with_place(data), "[statement]");
+    }
+    for data in [
+        "\t.data\n\t.irp n,f,.Lend\n\t.quad \\n\n\t.endr\n\t.text\n.Lend:",
+        "\t.set len, .-f\n\t.data\n\t.quad f+len",
+        "\t.globl al\n\t.set al, f\n\t.data\n\t.quad al",
+    ] {
+        assert!(rewrite(&with_place(data)).is_ok(), "{data}");
+    }
+}
+
+#[test]
+fn lengths_by_other_names_are_refused() {
+    let text = "\t.text\n\t.set b0, g\n\t.set b1, ge\nf:\tmovl $(b1-b0),(%rdi)\n\tret\n\
+                g:\tmov (%rdi),%rax\n\tret\nge:\tnop\n";
+    is_refused(text, "a length of code");
+    let text = "\t.section code,\"ax\"\nf:\tmovl $(ge-g),(%rdi)\n\tret\n\t.data\n\
+                \t.section code\ng:\tmov (%rdi),%rax\n\tret\nge:\tnop\n";
+    is_refused(text, "a length of code");
 }

@@ -12,7 +12,7 @@
 use foldhash::{HashMap, HashSet};
 
 use super::operand;
-use super::places::{labels_of_code, tokens};
+use super::places::{CodeLabels, tokens};
 use super::print::Obstacle;
 use super::statement::{Statement, StatementKind};
 use super::tie::Tie;
@@ -62,7 +62,7 @@ fn names(expression: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// What is a length of code in a text.
 struct Lengths<'t> {
-    labels: HashSet<&'t [u8]>,
+    labels: CodeLabels<'t>,
     /// Symbols that have one for a value.
     symbols: HashSet<&'t [u8]>,
 }
@@ -70,7 +70,7 @@ struct Lengths<'t> {
 impl<'t> Lengths<'t> {
     fn find(text: &'t [u8], statements: &[Statement]) -> Lengths<'t> {
         let mut lengths = Lengths {
-            labels: labels_of_code(text, statements),
+            labels: CodeLabels::find(text, statements),
             symbols: HashSet::default(),
         };
         // A symbol may be assigned before those that its value names.
@@ -103,14 +103,9 @@ impl<'t> Lengths<'t> {
     /// Whether an expression is a difference with a label of code, or names such a length.
     fn are_in(&self, expression: &[u8]) -> bool {
         let expression = &*operand::without_comments(expression);
-        let is_label = |name: &[u8]| match name.split_last() {
-            Some((b'.', [])) => true,
-            Some((b'b' | b'f', number)) if number.iter().all(u8::is_ascii_digit) => {
-                self.labels.contains(number) || self.labels.contains(name)
-            }
-            _ => self.labels.contains(name),
-        };
-        let labels = names(expression).filter(|name| is_label(name)).count();
+        let labels = names(expression)
+            .filter(|name| self.labels.have(name, true))
+            .count();
         names(expression).any(|name| self.symbols.contains(name))
             || labels >= 2 && expression.contains(&b'-')
     }

@@ -26,7 +26,7 @@ use super::statement::{Statement, StatementKind};
 pub struct StatementIdx(pub u32);
 
 /// No C identifier and no compiler's label begins with this.
-const PREFIX: &str = ".twin.";
+pub const PREFIX: &str = ".twin.";
 
 /// What the statements of a run are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -175,6 +175,8 @@ impl<'t> Source<'t> {
         self.none(&moved::find(
             self.text, &statements, &tie, &lifted, written_out,
         ))?;
+        // What has a line of its own was refused by it.
+        self.none(&places::find_assembled(&tie, &lifted))?;
         self.none(&taken::inside(self.text, &statements, &tie, &lifted))?;
         let mut reached = taken::find(self.text, &statements, &tie, &lifted, target.is_replaceable);
         if target.refuses_jump_tables {

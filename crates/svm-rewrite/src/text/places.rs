@@ -8,21 +8,29 @@
 //! ```
 //!
 //! Differences of labels are numbers, and stay right: `len = . - f`.
+//!
+//! Macros may make such a place out of sight. So each address of code that loaded data or a
+//! symbol of the assembled object has must be that of a label.
 
+use elf_loader::consts::STT_SECTION;
 use foldhash::HashSet;
 
-use super::directives::is_data;
-use super::marks::StatementIdx;
+use super::directives::{is_assignment, is_data};
+use super::marks::{self, StatementIdx};
 use super::operand;
 use super::print::Obstacle;
 use super::sections::{Section, Sections};
 use super::statement::{Statement, StatementKind};
+use super::taken;
+use super::tie::Tie;
+use crate::lift::{CodeIdx, InstIdx, Lifted};
 use crate::refusal::RefusalCode;
 
 /// Finds such places. `statements` are those that were assembled.
 pub fn find(text: &[u8], statements: &[Statement]) -> Vec<Obstacle> {
     let mut sections = Sections::default();
-    let mut code: Option<HashSet<&[u8]>> = None;
+    let constants = constants(text, statements);
+    let mut code: Option<CodeLabels<'_>> = None;
     let mut found = Vec::new();
     for (k, statement) in (0..).zip(statements) {
         let (name, rest) = (statement.name(text), statement.rest(text));
@@ -42,42 +50,113 @@ pub fn find(text: &[u8], statements: &[Statement]) -> Vec<Obstacle> {
             | StatementKind::Definition => continue,
         };
         // Few have a number beside a name.
-        if !has_number(values) || !matches!(sections.current, Section::Code | Section::Data) {
+        if !has_number(values, &constants)
+            || !matches!(sections.current, Section::Code | Section::Data)
+        {
             continue;
         }
-        let code = code.get_or_insert_with(|| labels_of_code(text, statements));
+        let code = code.get_or_insert_with(|| CodeLabels::find(text, statements));
         let values = operand::without_comments(values);
         let here = sections.is_code();
-        let is_code = |symbol: &[u8]| match symbol.split_last() {
-            Some((b'.', [])) => here,
-            Some((b'b' | b'f', number)) if number.iter().all(u8::is_ascii_digit) => {
-                code.contains(number) || code.contains(symbol)
-            }
-            _ => code.contains(symbol),
-        };
+        let is_code = |symbol: &[u8]| code.have(symbol, here);
         if values
             .split(|b| *b == b',')
-            .any(|value| is_by_distance(value, is_code))
+            .any(|value| is_by_distance(value, &constants, is_code))
         {
-            found.push(Obstacle {
-                at: StatementIdx(k),
-                code: RefusalCode::Statement,
-                reason: "a place in code by a distance, which changes with the code in between; \
-                         put a label there and name it"
-                    .to_owned(),
-            });
+            found.push(obstacle(
+                k,
+                "a place in code by a distance, which changes with the code in between; put a \
+                 label there and name it",
+            ));
         }
     }
     found
 }
 
+/// Finds such places in the assembled object. Each is shown by the line of the code there.
+pub fn find_assembled(tie: &Tie, lifted: &Lifted<'_>) -> Vec<Obstacle> {
+    let own = |name: &str| name.starts_with(marks::PREFIX);
+    let symbols = lifted.object.symbols();
+    let symbols = symbols.filter(|(_, s)| s.kind != STT_SECTION && !own(&s.name));
+    let symbols = symbols.filter_map(|(id, _)| lifted.code_place(id, 0));
+    let labels: HashSet<(CodeIdx, u64)> = tie.labels().iter().map(|l| l.place).collect();
+    let places = symbols.chain(taken::words(lifted));
+    let found = places.filter(|place| !labels.contains(place));
+    let found = found.filter_map(|(code, offset)| {
+        let at = tie.near(inst_around(lifted, code, offset)?)?;
+        Some(obstacle(
+            at.0,
+            "data or a symbol has the address of a place here by a distance, which changes with \
+             the code in between; put a label there and name it",
+        ))
+    });
+    found.collect()
+}
+
+/// The instruction that has the byte at an offset. None is behind the section's end.
+fn inst_around(lifted: &Lifted<'_>, code: CodeIdx, offset: u64) -> Option<InstIdx> {
+    let section = &lifted.sections[usize::from(code.0)];
+    let insts = &lifted.insts[section.insts.start as usize..section.insts.end as usize];
+    let n = insts.partition_point(|inst| inst.offset() <= offset);
+    let inst = insts.get(n.checked_sub(1)?)?;
+    let is_inside = offset < inst.iced.next_ip();
+    is_inside.then(|| InstIdx(section.insts.start + n as u32 - 1))
+}
+
+fn obstacle(k: u32, reason: &str) -> Obstacle {
+    Obstacle {
+        at: StatementIdx(k),
+        code: RefusalCode::Statement,
+        reason: reason.to_owned(),
+    }
+}
+
+/// Symbols that are given numbers.
+fn constants<'t>(text: &'t [u8], statements: &[Statement]) -> HashSet<&'t [u8]> {
+    let mut constants: HashSet<&[u8]> = HashSet::default();
+    for (symbol, value, _) in assignments(text, statements) {
+        if tokens(value).all(|token| number(token).is_some() || constants.contains(token)) {
+            constants.insert(symbol);
+        }
+    }
+    constants
+}
+
+/// Each symbol that is given a value, the value, and whether that is in a section of code.
+fn assignments<'t>(
+    text: &'t [u8],
+    statements: &[Statement],
+) -> impl Iterator<Item = (&'t [u8], &'t [u8], bool)> {
+    let mut sections = Sections::default();
+    statements.iter().filter_map(move |statement| {
+        let (name, rest) = (statement.name(text), statement.rest(text));
+        let (symbol, value) = match statement.kind {
+            StatementKind::Assignment => (name, rest),
+            StatementKind::Directive if is_assignment(name) => {
+                let comma = rest.iter().position(|b| *b == b',')?;
+                (rest[..comma].trim_ascii(), &rest[comma + 1..])
+            }
+            StatementKind::Directive => {
+                sections.directive(name, rest);
+                return None;
+            }
+            _ => return None,
+        };
+        Some((symbol, value, sections.is_code()))
+    })
+}
+
 /// Whether there is a number that is not a numeric label, zero, or a part of a name.
-fn has_number(values: &[u8]) -> bool {
-    tokens(values).any(|token| number(token) == Some(true))
+fn has_number(values: &[u8], constants: &HashSet<&[u8]>) -> bool {
+    tokens(values).any(|token| number(token) == Some(true) || constants.contains(token))
 }
 
 /// Whether an expression is a label of code and numbers, with no other symbol.
-fn is_by_distance(value: &[u8], is_code: impl Fn(&[u8]) -> bool) -> bool {
+fn is_by_distance(
+    value: &[u8],
+    constants: &HashSet<&[u8]>,
+    is_code: impl Fn(&[u8]) -> bool,
+) -> bool {
     // The place that the linker makes for a symbol, not the symbol's own.
     if value.windows(4).any(|four| four == b"@GOT") {
         return false;
@@ -86,6 +165,7 @@ fn is_by_distance(value: &[u8], is_code: impl Fn(&[u8]) -> bool) -> bool {
     for token in tokens(value) {
         match number(token) {
             Some(counts) => numbers |= counts,
+            None if constants.contains(token) => numbers = true,
             None => symbols.push(token),
         }
     }
@@ -116,19 +196,50 @@ pub(super) fn tokens(expression: &[u8]) -> impl Iterator<Item = &[u8]> {
         .filter(|name| !name.is_empty())
 }
 
-/// Labels in sections of code, and references to numeric ones, which may be.
-pub(super) fn labels_of_code<'t>(text: &'t [u8], statements: &[Statement]) -> HashSet<&'t [u8]> {
-    let mut sections = Sections::default();
-    let mut labels = HashSet::default();
-    for statement in statements {
-        let name = statement.name(text);
-        match statement.kind {
-            StatementKind::Directive => sections.directive(name, statement.rest(text)),
-            StatementKind::Label if sections.is_code() => _ = labels.insert(name),
-            _ => {}
+/// Labels in sections of code, and symbols that are given the place of one.
+pub(super) struct CodeLabels<'t>(HashSet<&'t [u8]>);
+
+impl<'t> CodeLabels<'t> {
+    pub(super) fn find(text: &'t [u8], statements: &[Statement]) -> CodeLabels<'t> {
+        let mut sections = Sections::default();
+        let mut labels = CodeLabels(HashSet::default());
+        for statement in statements {
+            let name = statement.name(text);
+            match statement.kind {
+                StatementKind::Directive => sections.directive(name, statement.rest(text)),
+                StatementKind::Label if sections.is_code() => _ = labels.0.insert(name),
+                _ => {}
+            }
+        }
+        // One may be given the place of another that comes later.
+        let assigned: Vec<_> = assignments(text, statements).collect();
+        loop {
+            let before = labels.0.len();
+            for (symbol, value, here) in &assigned {
+                let mut names = tokens(value).filter(|token| number(token).is_none());
+                if let (Some(name), None) = (names.next(), names.next())
+                    && labels.have(name, *here)
+                {
+                    labels.0.insert(symbol);
+                }
+            }
+            if labels.0.len() == before {
+                return labels;
+            }
         }
     }
-    labels
+
+    /// Whether a name is one of them, as a reference to a numeric one may be. `here` says that
+    /// `.` is in code.
+    pub(super) fn have(&self, name: &[u8], here: bool) -> bool {
+        match name.split_last() {
+            Some((b'.', [])) => here,
+            Some((b'b' | b'f', number)) if number.iter().all(u8::is_ascii_digit) => {
+                self.0.contains(number) || self.0.contains(name)
+            }
+            _ => self.0.contains(name),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -151,6 +262,10 @@ mod tests {
             ".quad f@PLT+4",
             ".text\n1: nop\n.data\n.quad 1b+4",
             ".rept 1\n.quad f+4\n.endr",
+            ".set three, 3\n.quad f+three",
+            "three = 3\n.quad three+f",
+            ".set al, f\n.quad al+3",
+            ".section .note.q,\"a\"\n.quad f+3",
         ] {
             assert_eq!(count(bad), 1, "{bad}");
         }
@@ -161,6 +276,9 @@ mod tests {
             "x = d+4",
             "x = .+6",
             ".quad other+8",
+            ".set len, g-f\n.quad f+len",
+            ".set al, d\n.quad al+3",
+            ".section .note.q\n.quad f+3",
             ".long f@GOTPCREL+4",
             ".section .debug_loc\n.quad f-1",
         ] {

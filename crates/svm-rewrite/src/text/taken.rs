@@ -106,15 +106,18 @@ pub fn inside(
     labels.filter(is_taken).map(obstacle).collect()
 }
 
-/// Places in code whose addresses loaded data has, or the operand of an instruction that is
-/// no direct branch. Unwinders' tables name functions.
-fn addressed(lifted: &Lifted<'_>) -> impl Iterator<Item = (CodeIdx, u64)> {
+/// Places in code whose addresses loaded data has. Unwinders' tables name functions.
+pub fn words(lifted: &Lifted<'_>) -> impl Iterator<Item = (CodeIdx, u64)> {
     let sections = lifted.object.sections.iter();
     let loaded = sections.filter(|s| s.flags & SHF_ALLOC != 0 && s.name != ".eh_frame");
     let words = loaded.flat_map(|s| &s.relocations).filter(is_address);
-    let words = words.filter_map(|r| lifted.code_place(r.symbol, r.addend));
+    words.filter_map(|r| lifted.code_place(r.symbol, r.addend))
+}
+
+/// The same, and the places of operands of instructions that are no direct branches.
+fn addressed(lifted: &Lifted<'_>) -> impl Iterator<Item = (CodeIdx, u64)> {
     let insts = lifted.insts.iter().filter(|inst| inst.target.is_none());
-    words.chain(insts.filter_map(|inst| displaced_place(lifted, inst)))
+    words(lifted).chain(insts.filter_map(|inst| displaced_place(lifted, inst)))
 }
 
 /// Whether a relocation makes an address: of a distance it is not known from where.
