@@ -249,3 +249,17 @@ fn lengths_by_other_names_are_refused() {
                 \t.section code\ng:\tmov (%rdi),%rax\n\tret\nge:\tnop\n";
     is_refused(text, "a length of code");
 }
+
+#[test]
+fn bodies_that_are_not_seen_are_refused() {
+    let body = "\t.MACRO zero\n\t.ENDM\n\t.MACRO two\n\tnop\n\tnop\n\t.ENDM\n";
+    let text = format!(
+        "\t.text\n\t.rept 1\n{body}\t.endr\n\t.globl f\nf:\tzero; mov (%rdi),%rdi; two\n\
+         \tmov %rdi,%rax\n\tret\n"
+    );
+    is_refused(&text, "lower case");
+    is_refused(
+        "\t.text\n\t.rept 1\n\t.include \"/dev/null\"\n\t.endr\nf:\tret\n",
+        "what is in the file is not seen here",
+    );
+}

@@ -261,7 +261,7 @@ fn condition(name: &[u8], rest: &[u8]) -> Option<bool> {
 fn body<'t>(text: &'t [u8], statements: &[Statement], k: usize) -> Option<(usize, &'t [u8])> {
     let mut open = 0_u32;
     for (n, statement) in statements.iter().enumerate().skip(k) {
-        let name = statement.name(text);
+        let name = &*statement.name(text).to_ascii_lowercase();
         open += u32::from(is_repetition(name) || name == b".macro");
         open -= u32::from(is_end(name));
         if open == 0 {

@@ -15,6 +15,7 @@ use std::cell::OnceCell;
 use elf_loader::Place;
 use foldhash::HashSet;
 
+use super::directives::{is_end, is_repetition, switches};
 use super::distances::is_label;
 use super::marks::StatementIdx;
 use super::operand;
@@ -40,6 +41,9 @@ pub fn misread(text: &[u8], statements: &[Statement]) -> Vec<Obstacle> {
             StatementKind::Directive if name.iter().any(u8::is_ascii_uppercase) => {
                 "directives are known here in lower case"
             }
+            StatementKind::Opaque | StatementKind::Definition if hides_a_body(name) => {
+                "directives are known here in lower case"
+            }
             StatementKind::Directive if name == b".end" && k + 1 < statements.len() => {
                 "what follows is not assembled; leave it out"
             }
@@ -51,6 +55,20 @@ pub fn misread(text: &[u8], statements: &[Statement]) -> Vec<Obstacle> {
         Some(obstacle(k, reason))
     });
     found.collect()
+}
+
+/// Whether a name, which `as` takes in lower case, would begin or end what is read
+/// differently.
+fn hides_a_body(name: &[u8]) -> bool {
+    if !name.iter().any(u8::is_ascii_uppercase) {
+        return false;
+    }
+    let name = name.to_ascii_lowercase();
+    name == b".macro"
+        || name == b".include"
+        || is_repetition(&name)
+        || is_end(&name)
+        || switches(&name)
 }
 
 /// Whether a directive goes to a section with a name that twin gives.
@@ -121,7 +139,10 @@ fn obstacle(k: usize, reason: &str) -> Obstacle {
 fn directive(text: &[u8], statement: &Statement, written_out: bool) -> Option<&'static str> {
     let (name, rest) = (statement.name(text), statement.rest(text));
     match (statement.kind, name) {
-        (StatementKind::Directive, b".include") => Some(
+        (
+            StatementKind::Directive | StatementKind::Opaque | StatementKind::Definition,
+            b".include",
+        ) => Some(
             "what is in the file is not seen here, and it may define macros; put its lines \
              in the place of this one",
         ),
