@@ -263,3 +263,36 @@ fn bodies_that_are_not_seen_are_refused() {
         "what is in the file is not seen here",
     );
 }
+
+/// A function that jumps by a table of bytes to its cases, of so many loads.
+fn short_cases(loads: usize, read: &str, table: &str) -> String {
+    let case = "\tadd (%rsi),%eax\n\tmov %rsi,%rcx\n".repeat(loads);
+    format!(
+        "\t.text\n\t.globl f\n\t.type f,@function\nf:\tlea base(%rip),%rax\n\
+         \tlea tbl(%rip),%rdx\n\t{read} (%rdx,%rdi),%rdx\n\tadd %rdx,%rax\n\tjmp *%rax\n\
+         base:\nc0:\tmov (%rsi),%eax\n{case}\tret\nc1:\tmov $22,%eax\n\tret\n\
+         \t.size f,.-f\n\t.section .rodata\n{table}\n\t.section .note.GNU-stack,\"\",@progbits\n"
+    )
+}
+
+#[test]
+fn lengths_in_a_byte_are_refused_if_they_may_pass_its_limit() {
+    is_the_same(
+        &short_cases(1, "movsbq", "tbl: .byte c0-base, c1-base"),
+        TWO_CASES,
+    );
+    for (loads, table) in [
+        (20, "tbl: .byte c0-base, c1-base"),
+        (20, "\t.set d, c1-base\ntbl: .byte 0, d"),
+        (20, "tbl: .byte 0, (c1-base)"),
+        (
+            20,
+            "\t.macro E to, from\n\t.byte \\to-\\from\n\t.endm\ntbl:\tE c0, base\n\tE c1, base",
+        ),
+    ] {
+        is_refused(
+            &short_cases(loads, "movsbq", table),
+            "a length of code in one byte",
+        );
+    }
+}

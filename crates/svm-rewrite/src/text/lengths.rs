@@ -61,14 +61,14 @@ fn names(expression: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// What is a length of code in a text.
-struct Lengths<'t> {
+pub(super) struct Lengths<'t> {
     labels: CodeLabels<'t>,
     /// Symbols that have one for a value.
     symbols: HashSet<&'t [u8]>,
 }
 
 impl<'t> Lengths<'t> {
-    fn find(text: &'t [u8], statements: &[Statement]) -> Lengths<'t> {
+    pub(super) fn find(text: &'t [u8], statements: &[Statement]) -> Lengths<'t> {
         let mut lengths = Lengths {
             labels: CodeLabels::find(text, statements),
             symbols: HashSet::default(),
@@ -101,7 +101,7 @@ impl<'t> Lengths<'t> {
     }
 
     /// Whether an expression is a difference with a label of code, or names such a length.
-    fn are_in(&self, expression: &[u8]) -> bool {
+    pub(super) fn are_in(&self, expression: &[u8]) -> bool {
         let expression = &*operand::without_comments(expression);
         let labels = names(expression)
             .filter(|name| self.labels.have(name, true))

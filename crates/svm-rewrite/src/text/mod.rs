@@ -24,6 +24,7 @@ mod format;
 mod lengths;
 mod marks;
 mod moved;
+mod narrow;
 mod number;
 mod operand;
 mod places;
@@ -213,6 +214,10 @@ impl<'t> Source<'t> {
         });
         let replaced = sites.map(|site| site.inst).chain(repeated);
         self.none(&lengths::find(self.text, &statements, &tie, replaced))?;
+        // A module's tables of jumps were found, and kernels know lengths of their own.
+        if !target.refuses_jump_tables {
+            self.none(&narrow::find(self.text, &statements, &tie, &lifted, &code))?;
+        }
         let input = print::Input {
             text: self.text,
             statements: &statements,

@@ -350,7 +350,7 @@ fn length_of_comment(text: &[u8]) -> usize {
 }
 
 /// A label's name without quotes.
-fn unquoted(name: &[u8]) -> &[u8] {
+pub fn unquoted(name: &[u8]) -> &[u8] {
     let inner = name.strip_prefix(b"\"");
     inner
         .and_then(|name| name.strip_suffix(b"\""))

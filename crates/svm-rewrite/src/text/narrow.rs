@@ -1,0 +1,213 @@
+//! Lengths of code in one or two bytes, as tables of jumps have them:
+//!
+//! ```text
+//!     movsbq (%rdx,%rdi), %rdx; add %rdx, %rax; jmp *%rax
+//!     .byte c0-base, c1-base        127 at most, for who reads it with its sign
+//! ```
+//!
+//! A length that passes this limit, or that of the field, when the code becomes longer means
+//! something else. The assembler does not say so. How much longer code becomes is estimated
+//! from above.
+
+use std::ops::Range;
+
+use foldhash::HashMap;
+
+use super::directives::width;
+use super::distances::is_label;
+use super::lengths::Lengths;
+use super::marks::StatementIdx;
+use super::operand;
+use super::print::Obstacle;
+use super::sections::{Section, Sections};
+use super::statement::{Statement, StatementKind};
+use super::taken::unquoted;
+use super::tie::{self, Label, Tie};
+use crate::asm::Piece;
+use crate::encode::sites::{SiteCode, SiteSequence};
+use crate::lift::{CodeIdx, Lifted};
+use crate::refusal::RefusalCode;
+
+/// By how many bytes a branch that stays may become longer.
+const BRANCH: u64 = 4;
+/// Most bytes of a branch of a sequence.
+const LONG_BRANCH: u64 = 10;
+/// Most bytes of padding that are expected of a directive.
+const PADDING: u64 = 63;
+
+/// Finds lengths that may pass their limits.
+pub fn find(
+    text: &[u8],
+    statements: &[Statement],
+    tie: &Tie,
+    lifted: &Lifted<'_>,
+    code: &SiteCode,
+) -> Vec<Obstacle> {
+    if code.functions.iter().all(|f| f.sites.is_empty()) {
+        return Vec::new();
+    }
+    let fields = fields(text, statements);
+    if fields.is_empty() {
+        return Vec::new();
+    }
+    let lengths = Lengths::find(text, statements);
+    let growth = Growth {
+        text,
+        statements,
+        lifted,
+        code,
+        labels: Labels::of(text, statements, tie),
+    };
+    let passes = |(k, width): &(u32, usize)| {
+        let statement = &statements[*k as usize];
+        let values = operand::without_comments(statement.rest(text));
+        let hidden = statement.kind != StatementKind::Directive && values.contains(&b'\\');
+        let mut values = values.split(|b| *b == b',');
+        values.any(|value| {
+            let value = value.trim_ascii();
+            let is_length = hidden && value.contains(&b'-') || lengths.are_in(value);
+            is_length && !growth.stays_within(*k, value, *width)
+        })
+    };
+    let found = fields.iter().filter(|field| passes(field));
+    let obstacle = |(k, width): &(u32, usize)| Obstacle {
+        at: StatementIdx(*k),
+        code: RefusalCode::Statement,
+        reason: format!(
+            "a length of code in {}, which may become too long for it; use `.long`",
+            if *width == 1 { "one byte" } else { "two bytes" }
+        ),
+    };
+    found.map(obstacle).collect()
+}
+
+/// Directives of such fields that are loaded, with the fields' widths.
+fn fields(text: &[u8], statements: &[Statement]) -> Vec<(u32, usize)> {
+    let mut sections = Sections::default();
+    let mut fields = Vec::new();
+    for (k, statement) in (0..).zip(statements) {
+        let name = statement.name(text);
+        match statement.kind {
+            StatementKind::Directive => sections.directive(name, statement.rest(text)),
+            StatementKind::Opaque | StatementKind::Definition => {}
+            _ => continue,
+        }
+        let loaded = matches!(sections.current, Section::Code | Section::Data);
+        if let Some(width @ (1 | 2)) = width(name)
+            && loaded
+            && !statement.is_constant(text)
+        {
+            fields.push((k, width));
+        }
+    }
+    fields
+}
+
+/// Labels of code by their names; numeric ones are there many times.
+struct Labels<'t>(HashMap<&'t [u8], Vec<Label>>);
+
+impl<'t> Labels<'t> {
+    fn of(text: &'t [u8], statements: &[Statement], tie: &Tie) -> Labels<'t> {
+        let mut labels: HashMap<&[u8], Vec<Label>> = HashMap::default();
+        for label in tie.labels() {
+            let name = unquoted(tie::defined(text, &statements[label.at as usize]));
+            labels.entry(name).or_default().push(*label);
+        }
+        Labels(labels)
+    }
+
+    /// The label that statement `k` names.
+    fn get(&self, k: u32, name: &[u8]) -> Option<Label> {
+        if let [label] = self.0.get(unquoted(name)).map_or(&[][..], Vec::as_slice) {
+            return Some(*label);
+        }
+        let (direction, number) = name.split_last()?;
+        let all = self.0.get(number)?;
+        let later = all.partition_point(|label| label.at < k);
+        match direction {
+            b'f' => all.get(later).copied(),
+            b'b' => all.get(later.checked_sub(1)?).copied(),
+            _ => None,
+        }
+    }
+}
+
+/// How much longer code becomes.
+struct Growth<'t> {
+    text: &'t [u8],
+    statements: &'t [Statement],
+    lifted: &'t Lifted<'t>,
+    code: &'t SiteCode,
+    labels: Labels<'t>,
+}
+
+impl Growth<'_> {
+    /// Whether a length stays within what its field has, read with its sign if it can be now.
+    fn stays_within(&self, k: u32, value: &[u8], width: usize) -> bool {
+        let Some((to, from)) = self.ends(k, value) else {
+            return false;
+        };
+        if to.place.0 != from.place.0 {
+            return false;
+        }
+        let (low, high) = (from.place.1.min(to.place.1), from.place.1.max(to.place.1));
+        let Some(grown) = self.between(from.place.0, low..high) else {
+            return false;
+        };
+        let between = from.at.min(to.at) as usize..from.at.max(to.at) as usize;
+        let aligns = self.statements[between].iter().filter(|s| {
+            let name = s.name(self.text);
+            name.ends_with(b"align") || name == b".org"
+        });
+        let length = high - low;
+        let half = 1 << (8 * width - 1);
+        let limit = match (to.place.1 < from.place.1, length < half) {
+            (true, _) => half,
+            (false, true) => half - 1,
+            (false, false) => 2 * half - 1,
+        };
+        length + grown + PADDING * aligns.count() as u64 <= limit
+    }
+
+    /// The labels of a plain difference.
+    fn ends(&self, k: u32, value: &[u8]) -> Option<(Label, Label)> {
+        let mut parts = value.split(|b| *b == b'-').map(<[u8]>::trim_ascii);
+        let (to, from) = (parts.next()?, parts.next()?);
+        let plain = parts.next().is_none() && is_label(to) && is_label(from);
+        plain.then_some(())?;
+        self.labels.get(k, to).zip(self.labels.get(k, from))
+    }
+
+    /// How many bytes come in at most between two offsets of one function.
+    fn between(&self, code: CodeIdx, range: Range<u64>) -> Option<u64> {
+        let section = &self.lifted.sections[usize::from(code.0)].insts;
+        let insts = &self.lifted.insts[section.start as usize..section.end as usize];
+        let index = |offset: u64| {
+            section.start + insts.partition_point(|inst| inst.offset() < offset) as u32
+        };
+        let inside = index(range.start)..index(range.end);
+        // Behind each function come its out-of-line parts.
+        let mut functions = self.lifted.functions.iter();
+        functions.find(|f| {
+            f.section == code && f.insts.start <= inside.start && inside.end <= f.insts.end
+        })?;
+        let sites = self.code.functions.iter().flat_map(|f| &f.sites);
+        let sites = sites.filter(|s| inside.contains(&s.inst.0));
+        let sequences: u64 = sites.map(|site| self.longest(site)).sum();
+        let inside = inside.start as usize..inside.end as usize;
+        let branches = self.lifted.insts[inside].iter();
+        let branches = branches.filter(|inst| inst.target.is_some()).count();
+        Some(sequences + BRANCH * branches as u64)
+    }
+
+    /// Most bytes of a sequence.
+    fn longest(&self, site: &SiteSequence) -> u64 {
+        let pieces = self.code.assemblers[usize::from(site.section)].pieces(site.from, site.to);
+        let bytes = pieces.map(|piece| match piece {
+            Piece::Code(_, bytes) => u64::from(bytes),
+            Piece::Branch(..) => LONG_BRANCH,
+            Piece::Align(to) => u64::from(to),
+        });
+        bytes.sum()
+    }
+}
