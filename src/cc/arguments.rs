@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 
 use super::long;
 use super::options::{
-    NO_CODE, WITH_VALUE, has_auxiliary, is_assemblers_help, is_cpp, is_dependency,
-    is_for_assembler, is_for_linker, is_no_output, is_refused, is_rewritten, takes_back,
+    WITH_VALUE, has_auxiliary, is_assemblers_help, is_cpp, is_dependency, is_for_assembler,
+    is_for_linker, is_halfway, is_no_output, is_refused, is_rewritten, makes_no_code, may_include,
+    takes_back,
 };
 use super::response::expand;
 
@@ -82,6 +83,8 @@ pub struct CommandLine {
     pub cpp: bool,
     /// Whether the last option lacks its value.
     pub lacks_value: bool,
+    /// An input that a compiler has compiled halfway.
+    pub halfway: Option<OsString>,
     /// An option with which nothing can be rewritten, and why.
     pub refused: Option<(String, &'static str)>,
 }
@@ -100,6 +103,7 @@ impl CommandLine {
             output: None,
             cpp: false,
             lacks_value: false,
+            halfway: None,
             refused: None,
         };
         let mut language: Option<OsString> = None;
@@ -127,6 +131,9 @@ impl CommandLine {
         if text == "-" || !text.starts_with('-') {
             let c = is_rewritten(&argument, language.as_deref());
             self.cpp |= is_cpp(&argument, language.as_deref());
+            if is_halfway(&argument, language.as_deref()) {
+                self.halfway = Some(argument.clone());
+            }
             return self.arguments.push(Argument::Input { path: argument, c });
         }
         let valued = ["-o", "-x"].contains(&&*text) || WITH_VALUE.contains(&&*text);
@@ -182,8 +189,7 @@ impl CommandLine {
 
     /// Records an option that says how far the compiler goes.
     fn note(&mut self, text: &str) {
-        const PREFIXES: [&str; 3] = ["-print-", "--print-", "--help="];
-        if NO_CODE.contains(&text) || PREFIXES.iter().any(|prefix| text.starts_with(prefix)) {
+        if makes_no_code(text) {
             self.stage = Stage::NoCode;
         } else if let Some(why) = is_refused(text) {
             self.refused = Some((text.to_owned(), why));
@@ -238,7 +244,7 @@ impl CommandLine {
     }
 
     /// Whether nothing is assembled, because the assembler is asked for its help.
-    pub fn asks_the_assembler(&self) -> bool {
+    fn asks_the_assembler(&self) -> bool {
         let assembles = matches!(self.stage, Stage::Object | Stage::Link);
         assembles && self.options().any(is_assemblers_help)
     }
@@ -342,6 +348,20 @@ impl CommandLine {
             Argument::Input { path, c: true } => Some(path),
             _ => None,
         })
+    }
+
+    /// Whether code is made of an input. `/dev/null`, which builds compile to learn what a
+    /// compiler knows, has none unless an option brings some along.
+    pub fn compiles(&self) -> bool {
+        let included = || self.options().any(may_include);
+        let mut sources = self.sources();
+        self.halfway.is_some() || sources.any(|path| path != "/dev/null" || included())
+    }
+
+    /// Whether the compiler only prints or checks something.
+    pub fn makes_no_code(&self) -> bool {
+        let taken_back = self.has("-fno-syntax-only");
+        self.stage == Stage::NoCode && !taken_back || self.asks_the_assembler()
     }
 
     /// Arguments for compiling the source with this number to assembly: all but the other

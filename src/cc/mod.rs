@@ -98,12 +98,15 @@ pub struct Job<'j> {
 impl Job<'_> {
     /// Does what the command line asks for.
     pub fn run(&self) -> Result<Vec<Compiled>, Stop> {
-        let compiles = self.line.sources().any(|path| path != "/dev/null");
         let to_nowhere = self.line.output.as_deref() == Some(OsStr::new("/dev/null"));
-        let no_code = self.line.stage == Stage::NoCode || self.line.asks_the_assembler();
-        if !compiles || no_code || to_nowhere {
+        if !self.line.compiles() || self.line.makes_no_code() || to_nowhere {
             self.execute(self.compiler.command().args(self.given))?;
             return Ok(Vec::new());
+        }
+        if let Some(path) = &self.line.halfway {
+            let why = "is compiled halfway, and the rest is not rewritten; compile its source";
+            let path = Path::new(path).display();
+            return Err(Failure::Usage(format!("{path} {why}")).into());
         }
         if let Some((option, why)) = &self.line.refused {
             return Err(Failure::Usage(format!("{option} {why}")).into());

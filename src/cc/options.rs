@@ -68,25 +68,58 @@ pub(super) const WITH_VALUE: [&str; 57] = [
 ];
 
 /// Options that make the compiler print or write something that is no code.
-pub(super) const NO_CODE: [&str; 17] = [
-    "-E",
-    "-M",
-    "-MM",
-    "-fsyntax-only",
-    "-###",
-    "--help",
-    "--version",
-    "-dumpversion",
-    "-dumpfullversion",
-    "-dumpmachine",
-    "-dumpspecs",
-    "-print-search-dirs",
-    "-print-sysroot",
-    "--analyze",
-    "--precompile",
-    "-emit-ast",
-    "-extract-api",
+const NO_CODE: [&str; 14] = [
+    "-E", "-M", "-MM", "-fsyntax-only", "-###", "--help", "--version", "-dumpversion",
+    "-dumpmachine", "-dumpspecs", "--analyze", "--precompile", "-emit-ast", "-extract-api",
 ];
+
+/// What follows `-print-` or `--print-` where a compiler only prints. Others compile all the
+/// same, as `-print-objc-runtime-info` does.
+const PRINTS: [&str; 22] = [
+    "search-dirs",
+    "libgcc-file-name",
+    "file-name",
+    "prog-name",
+    "multiarch",
+    "multi-directory",
+    "multi-lib",
+    "multi-os-directory",
+    "multi-flags-experimental",
+    "sysroot",
+    "sysroot-headers-suffix",
+    "resource-dir",
+    "runtime-dir",
+    "targets",
+    "target-triple",
+    "effective-triple",
+    "supported-cpus",
+    "supported-extensions",
+    "enabled-extensions",
+    "diagnostic-categories",
+    "diagnostic-options",
+    "library-module-manifest-path",
+];
+
+/// Whether under an option the compiler makes no code.
+pub(super) fn makes_no_code(text: &str) -> bool {
+    let printed = text.trim_start_matches('-').strip_prefix("print-");
+    let name = printed.map(|what| what.split('=').next().unwrap_or_default());
+    NO_CODE.contains(&text)
+        || text.starts_with("--help=")
+        || name.is_some_and(|name| PRINTS.contains(&name))
+}
+
+/// Whether an option, with its value, may bring a file with code into any source: by its
+/// name, or by other options, which are in a file.
+pub(super) fn may_include(words: &[OsString]) -> bool {
+    const PARTS: [&str; 3] = ["-include", "-specs", "--config"];
+    let has = |word: &OsString| {
+        PARTS
+            .iter()
+            .any(|part| word.to_string_lossy().contains(part))
+    };
+    words.iter().any(has)
+}
 
 /// Whether an option, with its value, makes the assembler print something and make no object.
 pub(super) fn is_assemblers_help(words: &[OsString]) -> bool {
@@ -110,6 +143,7 @@ pub(super) fn is_refused(text: &str) -> Option<&'static str> {
              leave it out, or add -fno-non-call-exceptions",
         ),
         "-emit-llvm" => Some("makes no code that could be rewritten; leave it out"),
+        "-fno-syntax-only" => Some("takes back -fsyntax-only; leave both out"),
         "-m32" | "-mx32" | "-m16" | "-miamcu" => {
             Some("makes code that is not of the 64-bit ABI; leave it out, or add -m64")
         }
@@ -159,8 +193,15 @@ pub(super) fn is_no_output(text: &str) -> bool {
 /// Languages that are rewritten: what `-x` calls them, and what their files are called.
 const C: (&[&str], &[&str]) = (&["c", "cpp-output"], &["c", "i"]);
 const CPP: (&[&str], &[&str]) = (
-    &["c++", "c++-cpp-output"],
-    &["cc", "cp", "cxx", "cpp", "CPP", "c++", "C", "ii"],
+    &[
+        "c++",
+        "c++-cpp-output",
+        "c++-module",
+        "c++-module-cpp-output",
+    ],
+    &[
+        "cc", "cp", "cxx", "cpp", "CPP", "c++", "C", "ii", "cppm", "ccm", "cxxm", "c++m", "iim",
+    ],
 );
 const FORTRAN: (&[&str], &[&str]) = (
     &["f77", "f77-cpp-input", "f95", "f95-cpp-input"],
@@ -169,6 +210,9 @@ const FORTRAN: (&[&str], &[&str]) = (
         "F95", "F03", "F08",
     ],
 );
+
+/// What clang has compiled halfway, and makes objects of.
+const HALFWAY: (&[&str], &[&str]) = (&["ir", "ast", "pcm"], &["bc", "ll", "ast", "pcm"]);
 
 /// Whether an input is C, C++ or Fortran, by what the last `-x` before it said, or else by
 /// its name.
@@ -179,6 +223,11 @@ pub(super) fn is_rewritten(path: &OsStr, language: Option<&OsStr>) -> bool {
 /// Whether an input that is rewritten is C++ by its name or by `-x`.
 pub(super) fn is_cpp(path: &OsStr, language: Option<&OsStr>) -> bool {
     is(path, language, &CPP)
+}
+
+/// Whether an input is code that no longer is source, and not yet assembly.
+pub(super) fn is_halfway(path: &OsStr, language: Option<&OsStr>) -> bool {
+    is(path, language, &HALFWAY)
 }
 
 fn is(path: &OsStr, language: Option<&OsStr>, (names, files): &(&[&str], &[&str])) -> bool {

@@ -26,8 +26,13 @@ int main(void)
 
 /// Runs `twin cc -- gcc` with arguments separated by blanks.
 fn cc(sandbox: &Sandbox, arguments: &str) -> Output {
+    cc_by(sandbox, "gcc", arguments)
+}
+
+/// Runs `twin cc` with this compiler.
+fn cc_by(sandbox: &Sandbox, compiler: &str, arguments: &str) -> Output {
     Command::new(env!("CARGO_BIN_EXE_twin"))
-        .args(["cc", "--", "gcc"])
+        .args(["cc", "--", compiler])
         .args(arguments.split(' '))
         .current_dir(sandbox.path(""))
         .output()
@@ -483,12 +488,13 @@ fn a_thread_local_variable_by_descriptor() {
 
 /// Command lines, and the files that a compiler leaves when it is asked in this way, beside
 /// its output. `x.c` includes `h.h`; `m.c` is a program; `s.s` is assembly.
-const LEAVES: [&str; 61] = [
+const LEAVES: [&str; 62] = [
     "-c x.c",
     "-c x.c -o d/y.o",
     "-c x.c m.c",
     "-c x.c m.c s.s",
     "-c -x c h.h -o d/y.o",
+    "-include x.c -x c -c /dev/null",
     "@words",
     "m.c x.c -o p",
     "m.c s.s -o p",
@@ -615,6 +621,80 @@ fn options_that_nothing_can_be_rewritten_with_are_named() {
         assert_eq!(output.status.code(), Some(2), "{errors}");
         assert!(errors.contains(option), "{errors}");
         assert_eq!(sandbox.names(), ["program.c"]);
+    }
+}
+
+/// Whether a file has the runtime, which rewritten code brings along.
+fn is_rewritten(sandbox: &Sandbox, name: &str) -> bool {
+    let output = Command::new("nm").arg(sandbox.path(name)).output();
+    let names = output.expect("binutils are installed").stdout;
+    String::from_utf8_lossy(&names).contains("twin_slow_")
+}
+
+/// `/dev/null` has the text of what is included; some options print, and compile all the same.
+#[test]
+fn what_makes_code_is_rewritten_however_it_is_asked_for() {
+    for (arguments, made) in [
+        ("-include program.c -x c /dev/null -o p", "p"),
+        ("-include program.c -x c -c /dev/null", "null.o"),
+        ("-Wp,-include,program.c -x c -c /dev/null -o p.o", "p.o"),
+        ("-print-objc-runtime-info -c program.c -o p.o", "p.o"),
+    ] {
+        let sandbox = with_program();
+        assert!(cc(&sandbox, arguments).status.success(), "{arguments}");
+        assert!(is_rewritten(&sandbox, made), "{arguments}");
+    }
+    let sandbox = with_program();
+    let output = cc(&sandbox, "-fsyntax-only -fno-syntax-only -c program.c");
+    assert_eq!(output.status.code(), Some(2));
+}
+
+/// Builds ask so what a compiler knows; that is no code, whatever the option.
+#[test]
+fn an_empty_source_is_the_compilers_business() {
+    let sandbox = Sandbox::new();
+    done(&cc(&sandbox, "-m16 -c -x c /dev/null -o empty.o"));
+    assert!(!is_rewritten(&sandbox, "empty.o"));
+}
+
+#[test]
+fn modules_are_rewritten_and_what_is_compiled_halfway_is_refused() {
+    let compilers = ["clang++-14", "clang++-19"];
+    for compiler in compilers {
+        if Command::new(compiler).arg("--version").output().is_err() {
+            continue; // Not installed.
+        }
+        let sandbox = Sandbox::new();
+        let text = "export module m;\nexport int f(int *p) { return *p; }\n";
+        sandbox.write("m.cppm", text);
+        sandbox.write("m.txt", text);
+        sandbox.write("s.cpp", "int f(int *p) { return *p; }\n");
+        let run = |arguments: &str| cc_by(&sandbox, compiler, &format!("-std=c++20 {arguments}"));
+        for arguments in ["-c m.cppm", "-x c++-module -c m.txt"] {
+            done(&run(arguments));
+            assert!(is_rewritten(&sandbox, "m.o"), "{arguments}");
+            std::fs::remove_file(sandbox.path("m.o")).expect("it was made");
+        }
+        done(&run("--precompile m.cppm -o m.pcm"));
+        let own = |words: &[&str]| {
+            let mut command = Command::new(compiler);
+            let status = command.args(words).current_dir(sandbox.path("")).status();
+            assert!(status.expect("it runs").success(), "{words:?}");
+        };
+        own(&["-emit-llvm", "-c", "s.cpp"]);
+        own(&["-emit-llvm", "-S", "s.cpp"]);
+        own(&["-emit-ast", "s.cpp"]);
+        std::fs::copy(sandbox.path("s.bc"), sandbox.path("s.txt")).expect("a file");
+        let before = sandbox.names();
+        for arguments in [
+            "-c m.pcm", "m.pcm -o p", "-c s.bc", "-c s.ll", "-c s.ast", "-x ir -c s.txt", "-S s.bc",
+        ] {
+            let output = run(arguments);
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{arguments}: {errors}");
+            assert!(errors.contains("compile its source"), "{errors}");
+        }
+        assert_eq!(sandbox.names(), before);
     }
 }
 
