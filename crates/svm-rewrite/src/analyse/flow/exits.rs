@@ -71,7 +71,7 @@ pub enum Exit {
     TailOut,
     /// Back to the caller.
     Return,
-    /// Nowhere: `ud2` that is a BUG, `int3`.
+    /// Nowhere: `ud2` that is a BUG, `int3`, where no handler goes on behind them.
     Stop,
 }
 
@@ -127,15 +127,11 @@ impl HiddenFlow {
     pub fn exit(&self, lifted: &Lifted<'_>, i: InstIdx, conventions: Conventions) -> Exit {
         match exit_of(lifted, i, &self.extra.warns, conventions) {
             Exit::TailOut if self.goes_by_table(i) => Exit::Table,
-            // A program's handler of SIGTRAP may return, and a debugger does.
-            Exit::Stop if is_breakpoint(lifted, i) && conventions == Conventions::Any => Exit::Next,
+            // A program's handler of SIGTRAP or SIGILL may go on behind it, and a debugger does.
+            Exit::Stop if conventions == Conventions::Any => Exit::Next,
             exit => exit,
         }
     }
-}
-
-fn is_breakpoint(lifted: &Lifted<'_>, i: InstIdx) -> bool {
-    lifted.inst(i).iced.mnemonic() == Mnemonic::Int3
 }
 
 fn exit_of(
