@@ -246,3 +246,36 @@ fn a_text_is_rewritten_once() {
     );
     assert!(!sandbox.path("twice.s").exists());
 }
+
+/// In a program, where operands relative to `rsp` stay: these reach another place beside.
+#[test]
+fn stores_that_no_operand_shows_are_refused() {
+    for line in [
+        "clzero",
+        "xstorerng",
+        "rep xcryptecb",
+        "rep xsha1",
+        "bndstx %bnd0, 3(%rsp,%rax)",
+        "movdir64b -8(%rsp), %rax",
+        "enqcmd -8(%rsp), %rax",
+    ] {
+        let sandbox = Sandbox::new();
+        sandbox.write("f.s", format!("\t.text\nf:\t{line}\n\tret\n"));
+        let outcome = sandbox.run(&["rewrite", "f.s", "-o", "out.s"]);
+        assert_eq!(outcome.status, 1, "{line}: {}", outcome.stderr);
+        assert!(
+            outcome.stderr.contains("[unsupported]"),
+            "{line}: {}",
+            outcome.stderr
+        );
+        assert!(!sandbox.path("out.s").exists());
+    }
+    // What stores to the stack alone, or waits for a store, stays.
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "f.s",
+        "\t.text\nf:\tpushfq\n\tpopfq\n\tenter $16, $0\n\tleave\n\tumonitor %rdi\n\tret\n",
+    );
+    let outcome = sandbox.run(&["rewrite", "f.s", "-o", "out.s"]);
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+}

@@ -55,6 +55,16 @@ pub fn memory_operands(iced: &Instruction) -> MemoryOperands {
     found
 }
 
+/// The refusal of an instruction with an operand that does not show all that it reaches.
+pub const REACHES_MORE: (RefusalCode, &str) =
+    (RefusalCode::Unsupported, "it reaches more than its operand");
+
+/// Whether its destination is an address in a register, beside the operand.
+pub fn stores_by_register(iced: &Instruction) -> bool {
+    use Mnemonic as M;
+    matches!(iced.mnemonic(), M::Movdir64b | M::Enqcmd | M::Enqcmds)
+}
+
 /// The class of an instruction that names one operand in memory.
 ///
 /// # Errors
@@ -102,10 +112,9 @@ pub fn one_memory_operand(inst: &Inst) -> Result<Class, (RefusalCode, &'static s
     ) || matches!(
         iced.mnemonic(),
         M::Ldtilecfg | M::Sttilecfg | M::Tileloadd | M::Tileloaddt1 | M::Tilestored
-            // Their destination is an address in a register.
-            | M::Movdir64b | M::Enqcmd | M::Enqcmds
-    ) {
-        return Err((RefusalCode::Unsupported, "it reaches more than its operand"));
+    ) || stores_by_register(iced)
+    {
+        return Err(REACHES_MORE);
     }
     let space = space(inst)?;
     if is_prefetch(iced.mnemonic()) {

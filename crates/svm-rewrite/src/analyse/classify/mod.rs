@@ -28,7 +28,10 @@ use crate::registers::gpr;
 
 pub use implied::{NO_TRANSLATION, string_op, string_repeat, xlat};
 pub use loads::{only_reads, unless_load};
-pub use memory::{MemoryOperands, is_cache_hint, is_masked, memory_operands, one_memory_operand};
+pub use memory::{
+    MemoryOperands, REACHES_MORE, is_cache_hint, is_masked, memory_operands, one_memory_operand,
+    stores_by_register,
+};
 
 use implied::{port, port_string};
 use memory::space;
@@ -253,6 +256,13 @@ fn straight(inst: &Inst, survey: &Survey, differences: &Differences) -> Result<C
     }
 }
 
+/// The refusal of an instruction that reaches memory by a register that its operands do not
+/// show.
+pub const UNNAMED: Refused = (
+    RefusalCode::Unsupported,
+    "it reaches memory without naming it",
+);
+
 fn no_explicit_memory(iced: &Instruction, survey: &Survey) -> Result<Class, Refused> {
     let plain_stack = matches!(iced.mnemonic(), Mnemonic::Push | Mnemonic::Pop);
     if plain_stack && iced.stack_pointer_increment().abs() == 8 {
@@ -265,8 +275,5 @@ fn no_explicit_memory(iced: &Instruction, survey: &Survey) -> Result<Class, Refu
     if survey.memory == MemoryEffect::Untouched && !iced.is_stack_instruction() {
         return Ok(Class::Plain);
     }
-    Err((
-        RefusalCode::Unsupported,
-        "it reaches memory without naming it",
-    ))
+    Err(UNNAMED)
 }

@@ -1,10 +1,11 @@
 //! The class of an instruction in a program.
 
-use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind};
+use iced_x86::{Code, FlowControl, Instruction, Mnemonic, OpKind};
 use twin_abi::Accesses;
 
 use crate::analyse::class::{Class, SiteClass};
 use crate::analyse::classify::{self, MemoryOperands, Question, Refused, unless_load};
+use crate::analyse::survey::MemoryEffect;
 use crate::asm::Shape;
 use crate::lift::{Inst, R_X86_64_TLSDESC_CALL, is_filler};
 use crate::refusal::RefusalCode;
@@ -49,8 +50,10 @@ fn straight(inst: &Inst, question: &Question<'_>) -> Result<Class, Refused> {
         return Ok(class);
     }
     match classify::memory_operands(iced) {
+        MemoryOperands::None if stores_unnamed(iced, question) => Err(classify::UNNAMED),
         MemoryOperands::None => Ok(Class::Keep(None)),
         MemoryOperands::Implicit => Err(classify::NO_TRANSLATION),
+        MemoryOperands::One if has_other_place(iced) => Err(classify::REACHES_MORE),
         MemoryOperands::One if reaches_nothing(iced) => Ok(Class::Keep(None)),
         MemoryOperands::One => match kept_operand(inst) {
             Some(kind) => Ok(Class::Keep(Some(kind))),
@@ -67,6 +70,29 @@ fn straight(inst: &Inst, question: &Question<'_>) -> Result<Class, Refused> {
 /// Instructions that only compute an address, and hints, which cannot fault.
 fn reaches_nothing(iced: &Instruction) -> bool {
     iced.mnemonic() == Mnemonic::Lea || is_filler(iced) || classify::is_cache_hint(iced)
+}
+
+/// A store that no operand shows, and that is none to the stack, such as `xstore`.
+fn stores_unnamed(iced: &Instruction, question: &Question<'_>) -> bool {
+    // The decoder's tables do not have the line that `clzero` writes.
+    let stores =
+        question.survey.memory == MemoryEffect::Written || iced.mnemonic() == Mnemonic::Clzero;
+    stores && !iced.is_stack_instruction()
+}
+
+/// Whether it reaches another place than that of its operand, which may be one that stays.
+fn has_other_place(iced: &Instruction) -> bool {
+    classify::stores_by_register(iced) || is_bndstx(iced)
+}
+
+/// It stores to a table that a register of the processor has. To the decoder it is the `nop`
+/// that it is without MPX (SDM volume 2, BNDSTX).
+fn is_bndstx(iced: &Instruction) -> bool {
+    let opcode = matches!(
+        iced.code(),
+        Code::Reservednop_rm32_r32_0F1B | Code::Reservednop_rm64_r64_0F1B
+    );
+    opcode && !iced.has_rep_prefix() && !iced.has_repne_prefix()
 }
 
 /// A load of some elements, by a mask or from many places, which has no translation, but
