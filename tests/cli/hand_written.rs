@@ -279,3 +279,21 @@ fn stores_that_no_operand_shows_are_refused() {
     let outcome = sandbox.run(&["rewrite", "f.s", "-o", "out.s"]);
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
 }
+
+/// The runtime asks for a stack that is not executable only where the text does.
+#[test]
+fn a_stack_is_executable_where_the_text_has_it_so() {
+    const NOTE: &str = "\t.section .note.GNU-stack,\"\",@progbits\n";
+    for note in ["", NOTE] {
+        let sandbox = Sandbox::new();
+        sandbox.write(
+            "f.s",
+            format!("\t.text\nf:\tmov (%rdi),%rax\n\tret\n{note}"),
+        );
+        let outcome = sandbox.run(&["rewrite", "f.s", "-o", "out.s"]);
+        assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+        run(&sandbox, "gcc -c out.s");
+        let sections = run(&sandbox, "readelf -SW out.o");
+        assert_eq!(sections.contains(".note.GNU-stack"), !note.is_empty());
+    }
+}

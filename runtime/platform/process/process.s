@@ -82,4 +82,3 @@ twin_slow_\reg:
 	.cfi_endproc
 	.size	twin_slow_\reg, .-twin_slow_\reg
 	.endr
-	.section .note.GNU-stack,"",@progbits
