@@ -297,3 +297,39 @@ fn a_stack_is_executable_where_the_text_has_it_so() {
         assert_eq!(sections.contains(".note.GNU-stack"), !note.is_empty());
     }
 }
+
+/// The table of a program: a free entry has the tag of no page of its index.
+const TABLE: &str = "
+#include <stdio.h>
+#include <sys/mman.h>
+extern volatile unsigned long twin_stlb[8192] __attribute__((visibility(\"hidden\")));
+__attribute__((noinline)) static int load(volatile int *p) { return *p; }
+int main(void)
+{
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
+    int *page = mmap((void *)0x10000000, 4096, PROT_READ | PROT_WRITE, flags, -1, 0);
+    unsigned long tag = twin_stlb[0];
+    // As before all constructors: the entry is left alone.
+    twin_stlb[0] = 0;
+    int first = load(page);
+    unsigned long kept = twin_stlb[0];
+    twin_stlb[0] = tag;
+    int second = load(page);
+    printf(\"%lx %lx %lx %d\\n\", tag, kept, twin_stlb[0], first + second);
+}
+";
+
+/// Another thread may fill the entry between the two instructions that read it.
+#[test]
+fn no_entry_of_the_table_is_that_of_address_zero_before_it_is_filled() {
+    let twin = env!("CARGO_BIN_EXE_twin");
+    for flags in ["-O2", "-O2 -static", "-O2 -no-pie -Wl,--gc-sections"] {
+        let sandbox = Sandbox::new();
+        sandbox.write("table.c", TABLE);
+        run(
+            &sandbox,
+            &format!("{twin} cc -- gcc {flags} table.c -o table"),
+        );
+        assert_eq!(run(&sandbox, "./table"), "1000 0 10000000 0\n", "{flags}");
+    }
+}
