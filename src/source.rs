@@ -21,7 +21,7 @@ use command_line::assembler;
 use command_line::failure::Failure;
 use command_line::options::suit;
 
-use crate::{mark, object};
+use crate::{mark, object, ranges};
 
 /// The table and the slow paths of a program, part of each of its texts, linked
 /// once.
@@ -70,6 +70,7 @@ pub fn rewrite<E: From<Failure>>(
         file: name.to_owned(),
         refusals,
     };
+    ranges::check(text).map_err(|refusal| refused(vec![refusal]))?;
     let job = Text {
         name,
         options,

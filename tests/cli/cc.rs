@@ -624,6 +624,24 @@ fn options_that_nothing_can_be_rewritten_with_are_named() {
     }
 }
 
+/// The option by another way: an access throws, where it is several instructions.
+#[test]
+fn exceptions_that_an_access_throws_are_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "x.cpp",
+        "__attribute__((optimize(\"non-call-exceptions\"))) int f(int *p, int a)\n\
+         { try { return *p + a; } catch (int &) { return a; } }\n",
+    );
+    let output = cc_by(&sandbox, "g++", "-O2 -c x.cpp");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    for part in ["x.cpp", "line ", "non-call-exceptions", "[options]"] {
+        assert!(errors.contains(part), "{part}: {errors}");
+    }
+    assert_eq!(sandbox.names(), ["x.cpp"]);
+}
+
 /// Whether a file has the runtime, which rewritten code brings along.
 fn is_rewritten(sandbox: &Sandbox, name: &str) -> bool {
     let output = Command::new("nm").arg(sandbox.path(name)).output();
