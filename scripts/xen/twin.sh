@@ -105,7 +105,8 @@ mark_counts() {
     interrupts=$(status_of interrupts) transmitted=$(status_of transmitted) received=$(status_of received)
 }
 
-# judge_counts PREFIX: since the mark, packets went through Xen, and dom0 had nothing of them.
+# judge_counts PREFIX: since the mark, packets went through Xen, and dom0 had nothing of them. Those that
+# the driver gave found room.
 judge_counts() {
     cat $twin/status
     [ "$(card_interrupts)" = "$dom0" ]
@@ -116,6 +117,8 @@ judge_counts() {
     step "$1/card-interrupts-in-xen" $? "$(($(status_of interrupts) - interrupts))"
     [ "$(status_of transmitted)" -gt "$transmitted" ] && [ "$(status_of received)" -gt "$received" ]
     step "$1/packets-in-xen" $? "$(($(status_of transmitted) - transmitted)) sent, $(($(status_of received) - received)) received"
+    is overrun 0
+    step "$1/no-overrun" $? "$(status_of overrun)"
     is state 1
     step "$1/alive" $? "state $(status_of state), $(status_of aborts) aborts"
 }
