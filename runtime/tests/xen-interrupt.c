@@ -7,6 +7,7 @@
 
 #include "../platform/xen/platform.h"
 #include "test.h"
+#include "xen-timer.h"
 
 #include "../platform/xen/interrupt.c"
 
@@ -27,9 +28,6 @@ static uint32_t scheduled, entered, ended, to_dom0, served;
 static uint32_t polls_left, frames;
 static bool locked, waits;
 static int64_t now, cost;	/* of an entry */
-static bool timer_set;
-static int64_t timer_time;
-static void (*timer_function)(void *);
 /* What another processor does when the lock is asked for, and when the tasklet is killed. */
 static void (*meanwhile)(void);
 
@@ -124,28 +122,6 @@ void tasklet_schedule_on_cpu(struct xen_tasklet *made, unsigned int processor)
 void tasklet_kill(struct xen_tasklet *made)
 {
 	(void)made;
-}
-
-void init_timer(struct xen_timer *timer, void (*function)(void *), void *data, unsigned int processor)
-{
-	(void)timer;
-	(void)data;
-	(void)processor;
-	timer_function = function;
-	timer_set = false;
-}
-
-void set_timer(struct xen_timer *timer, int64_t time)
-{
-	(void)timer;
-	timer_set = true;
-	timer_time = time;
-}
-
-void kill_timer(struct xen_timer *timer)
-{
-	(void)timer;
-	timer_set = false;
 }
 
 /* Time goes on while somebody looks at the clock. */

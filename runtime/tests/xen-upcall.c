@@ -7,6 +7,7 @@
 
 #include "../platform/xen/platform.h"
 #include "test.h"
+#include "xen-timer.h"
 #include "xen-stack.h"
 
 #include "../platform/xen/upcall.c"
@@ -26,41 +27,13 @@ static struct twin_cpu cpu;
 static int64_t now, cost;	/* of driver code until its next call */
 static uint32_t calls_left;	/* that the driver makes before it returns */
 static uint32_t resumed, forsaken, told, published, scheduled;
-static bool locked, timer_set;
-static int64_t timer_time;
-static void (*timer_function)(void *), (*tasklet_function)(void *);
+static bool locked;
+static void (*tasklet_function)(void *);
 static int ended;		/* status of the last invocation, told to interrupt.c */
 
 int64_t get_s_time(void)
 {
 	return now;
-}
-
-void init_timer(struct xen_timer *timer, void (*function)(void *), void *data, unsigned int processor)
-{
-	(void)timer;
-	(void)data;
-	(void)processor;
-	timer_function = function;
-	timer_set = false;
-}
-
-void set_timer(struct xen_timer *timer, int64_t time)
-{
-	(void)timer;
-	timer_set = true;
-	timer_time = time;
-}
-
-void stop_timer(struct xen_timer *timer)
-{
-	(void)timer;
-	timer_set = false;
-}
-
-void kill_timer(struct xen_timer *timer)
-{
-	stop_timer(timer);
 }
 
 void softirq_tasklet_init(struct xen_tasklet *made, void (*function)(void *), void *data)
