@@ -175,16 +175,18 @@ pub fn stacks(text: &str) -> Vec<Vec<String>> {
 
 /// Whether the outermost frame is one where stacks of the kernel begin: an entry
 /// from user space, a thread's start, an idle CPU's, or an exception's; or where
-/// an exception came inside the kernel's indirect thunk, which pushes its own
-/// return address and has no unwind entry (`UNWIND_HINT_EMPTY`,
-/// arch/x86/lib/retpoline.S of Linux 6.1).
+/// an exception came inside one of the kernel's indirect thunks, one a register,
+/// which push their own return address and have no unwind entry before the new
+/// one is stored (`UNWIND_HINT_EMPTY`, arch/x86/lib/retpoline.S of Linux 6.1; those
+/// against ITS have none at all). The timer finds a processor there sooner or later.
 pub fn is_whole(stack: &[String]) -> bool {
     let Some(outermost) = stack.last() else {
         return false;
     };
     let above = stack.iter().rev().nth(1);
     let is_exception = |frame: &String| frame.starts_with("asm_");
-    if outermost == "__x86_indirect_thunk_array" {
+    const THUNKS: [&str; 2] = ["__x86_indirect_thunk_", "__x86_indirect_its_thunk_"];
+    if THUNKS.iter().any(|begin| outermost.starts_with(begin)) {
         return above.is_some_and(is_exception);
     }
     // By the series: `ret_from_fork_asm` from 6.6 on, `common_startup_64` from 6.10 on.
@@ -199,4 +201,31 @@ pub fn is_whole(stack: &[String]) -> bool {
         "start_secondary",
     ];
     ROOTS.contains(&outermost.as_str()) || is_exception(outermost)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_whole;
+
+    fn whole(frames: &[&str]) -> bool {
+        let stack: Vec<String> = frames.iter().map(|&frame| frame.to_owned()).collect();
+        is_whole(&stack)
+    }
+
+    /// The timer in an interrupt that came inside a thunk, as Linux 6.1 shows it natively.
+    #[test]
+    fn a_stack_may_end_in_any_thunk_that_was_interrupted() {
+        for thunk in ["array", "rcx", "r15"] {
+            let thunk = format!("__x86_indirect_thunk_{thunk}");
+            assert!(whole(&["virtnet_poll", "asm_common_interrupt", &thunk]));
+            assert!(!whole(&["virtnet_poll", &thunk]));
+        }
+    }
+
+    #[test]
+    fn a_stack_that_ends_in_a_driver_is_not_whole() {
+        assert!(!whole(&["asm_common_interrupt", "virtnet_poll"]));
+        assert!(!whole(&[]));
+        assert!(whole(&["virtnet_poll", "ret_from_fork"]));
+    }
 }
