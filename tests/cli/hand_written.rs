@@ -176,6 +176,64 @@ fn registers_are_kept_across_a_breakpoint() {
 }
 
 /// What would mean something else in rewritten text is refused with its line.
+/// A probe: a tool stops at the `nop`, and reads registers that no instruction reads there.
+#[test]
+fn registers_have_their_values_at_a_probe() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "probe.c",
+        "#define _GNU_SOURCE
+        #include <signal.h>
+        #include <sys/mman.h>
+        #include <ucontext.h>
+        extern unsigned char *__start_probes[];
+        static long seen;
+        static void look(int s, siginfo_t *i, void *u)
+        { (void)s; (void)i; seen = ((ucontext_t *)u)->uc_mcontext.gregs[REG_RAX]; }
+        __attribute__((noinline)) long f(long *p)
+        { register long x __asm__(\"rax\") = p[0]; long y = p[1];
+          __asm__ volatile(\"1: nop\\n.pushsection probes,\\\"aw\\\"\\n.8byte 1b\\n.popsection\" :: \"r\"(x), \"r\"(y));
+          return p[2]; }
+        int main(void)
+        { long v[] = { 24, 1, 2 };
+          struct sigaction action = { .sa_sigaction = look, .sa_flags = SA_SIGINFO };
+          mprotect((void *)((long)__start_probes[0] & -4096L), 4096, PROT_READ | PROT_WRITE | PROT_EXEC);
+          sigaction(SIGTRAP, &action, 0); *__start_probes[0] = 0xcc;
+          return f(v) == 2 ? seen : 0; }\n",
+    );
+    let twin = env!("CARGO_BIN_EXE_twin");
+    run(
+        &sandbox,
+        &format!("{twin} cc -- gcc -O2 -w probe.c -o probe"),
+    );
+    let status = Command::new(sandbox.path("probe")).status();
+    assert_eq!(status.expect("it is a program").code(), Some(24));
+}
+
+/// The assembler keeps unwind information for each section and subsection apart, and reads
+/// numbers that begin with 0 as octal.
+#[test]
+fn unwind_information_is_that_of_the_section() {
+    let sandbox = Sandbox::new();
+    let text = "\t.text\n\t.globl f\n\t.type f, @function\nf:\t.cfi_startproc\n\tpush %rbx\n\
+                \t.cfi_def_cfa_offset 020\n\tcmpq $3, (%rdi)\n\tjne 2f\n1:\tpop %rbx\n\
+                \t.cfi_def_cfa_offset 8\n\tret\n\t.section .fixup,\"ax\"\n2:\tmov 8(%rdi), %rax\n\
+                \tjmp 1b\n\t.text\n\t.cfi_endproc\n\t.size f, .-f\n";
+    sandbox.write("f.s", text);
+    let outcome = sandbox.run(&["rewrite", "f.s", "-o", "f.twin.s"]);
+    assert_eq!(outcome.status, 0, "{}", outcome.stderr);
+    run(&sandbox, "as f.twin.s -o f.o");
+    let frames = run(&sandbox, "readelf --debug-dump=frames-interp f.o");
+    // The part out of line is reached with what the code has pushed, 16 bytes with the return
+    // address, and not 20.
+    assert!(frames.contains("rsp+16"), "{frames}");
+    assert!(!frames.contains("rsp+20"), "{frames}");
+    let text = String::from_utf8(sandbox.read("f.twin.s")).expect("text");
+    let (_, apart) = text.split_once(".section .fixup").expect("the section");
+    let (apart, _) = apart.split_once("\t.text\n").expect("back");
+    assert!(!apart.contains(".cfi_"), "{apart}");
+}
+
 #[test]
 fn what_depends_on_the_length_of_code_is_refused() {
     let cases = [

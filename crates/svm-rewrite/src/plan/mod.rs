@@ -68,6 +68,9 @@ pub struct Rules {
     /// Whether a sequence may push where the instruction loads `rsp`: code keeps nothing below
     /// `rsp` that a word could not take the place of there.
     pub loads_rsp: bool,
+    /// Whether callee-saved registers are pushed last: programs reserve such for variables of their
+    /// own, which a signal's handler reads.
+    pub spares_callee_saved: bool,
 }
 
 /// The code of one object, and what is known of each instruction.

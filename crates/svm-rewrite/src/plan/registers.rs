@@ -125,7 +125,11 @@ impl Planner<'_> {
             ));
         }
         let taken = taken.union(self.available.registers());
-        let victims = PREFERENCE.into_iter().rev().filter(|&r| {
+        let mut order = PREFERENCE;
+        if !self.rules.spares_callee_saved {
+            order.reverse();
+        }
+        let victims = order.into_iter().filter(|&r| {
             usable(r) && live.intersects(LocSet::reg(r)) && !taken.intersects(LocSet::reg(r))
         });
         for r in victims.take(missing) {

@@ -6,7 +6,10 @@
 
 use std::rc::Rc;
 
+use foldhash::HashMap;
+
 use super::number::push_signed;
+use super::sections::Spot;
 
 /// A register as directives name it: by its DWARF number, or otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -158,17 +161,38 @@ fn line(out: &mut Vec<u8>, name: &[u8], rest: &[u8]) {
     }
 }
 
+/// A procedure that is open.
+#[derive(Debug, Default)]
+struct Procedure<'t> {
+    here: Option<Here<'t>>,
+    remembered: Vec<Rc<State<'t>>>,
+}
+
 /// Follows the directives of a file.
 #[derive(Debug, Default)]
 pub struct Tracker<'t> {
-    here: Option<Here<'t>>,
-    remembered: Vec<Rc<State<'t>>>,
+    now: Procedure<'t>,
+    /// Where it is; `None` at the beginning.
+    spot: Option<Spot<'t>>,
+    /// The procedures elsewhere: the assembler keeps one for each section and subsection.
+    others: HashMap<Spot<'t>, Procedure<'t>>,
 }
 
 impl<'t> Tracker<'t> {
     /// The state here; `None` outside procedures.
     pub fn here(&self) -> Option<&Here<'t>> {
-        self.here.as_ref()
+        self.now.here.as_ref()
+    }
+
+    /// What comes next is there.
+    pub fn enter(&mut self, spot: Spot<'t>) {
+        if self.spot != Some(spot) {
+            let left = std::mem::take(&mut self.now);
+            if let Some(from) = self.spot.replace(spot) {
+                self.others.insert(from, left);
+            }
+            self.now = self.others.remove(&spot).unwrap_or_default();
+        }
     }
 
     /// Applies a `.cfi_` directive.
@@ -179,12 +203,12 @@ impl<'t> Tracker<'t> {
         match name {
             b".cfi_startproc" => {
                 let state = Rc::new(State::entry());
-                self.here = Some(Here { state, pushed: 0 });
-                self.remembered.clear();
+                self.now.here = Some(Here { state, pushed: 0 });
+                self.now.remembered.clear();
                 return Ok(());
             }
             b".cfi_endproc" => {
-                self.here = None;
+                self.now.here = None;
                 return Ok(());
             }
             b".cfi_sections"
@@ -196,13 +220,14 @@ impl<'t> Tracker<'t> {
             | b".cfi_inline_lsda" => return Ok(()),
             _ => {}
         }
-        let Some(Here { state, .. }) = &mut self.here else {
+        let Procedure { here, remembered } = &mut self.now;
+        let Some(Here { state, .. }) = here else {
             return Ok(());
         };
         match name {
-            b".cfi_remember_state" => self.remembered.push(Rc::clone(state)),
+            b".cfi_remember_state" => remembered.push(Rc::clone(state)),
             b".cfi_restore_state" => {
-                let known = self.remembered.pop();
+                let known = remembered.pop();
                 *state = known.ok_or("no unwind state was remembered before")?;
             }
             _ => change(Rc::make_mut(state), name, rest)?,
@@ -271,9 +296,13 @@ fn parse(text: &[u8]) -> Option<i64> {
         Some(digits) => (-1, digits),
         None => (1, text),
     };
+    let octal = || digits.strip_prefix('0').filter(|rest| !rest.is_empty());
     let value = match digits.strip_prefix("0x") {
         Some(hex) => i64::from_str_radix(hex, 16),
-        None => digits.parse(),
+        None => match octal() {
+            Some(octal) => i64::from_str_radix(octal, 8),
+            None => digits.parse(),
+        },
     };
     value.ok().map(|v| sign * v)
 }
@@ -281,6 +310,16 @@ fn parse(text: &[u8]) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_are_the_assemblers() {
+        let read = |text: &str| parse(text.as_bytes());
+        assert_eq!(read("16"), Some(16));
+        assert_eq!(read("0x10"), Some(16));
+        assert_eq!(read("-020"), Some(-16));
+        assert_eq!(read("0"), Some(0));
+        assert_eq!(read("08"), None);
+    }
 
     #[test]
     fn a_state_is_led_to_from_another() {

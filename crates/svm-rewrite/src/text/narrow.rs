@@ -92,7 +92,7 @@ fn fields(text: &[u8], statements: &[Statement]) -> Vec<(u32, usize)> {
             StatementKind::Opaque | StatementKind::Definition => {}
             _ => continue,
         }
-        let loaded = matches!(sections.current, Section::Code | Section::Data);
+        let loaded = matches!(sections.current(), Section::Code | Section::Data);
         if let Some(width @ (1 | 2)) = width(name)
             && loaded
             && !statement.is_constant(text)

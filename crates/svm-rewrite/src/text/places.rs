@@ -51,7 +51,7 @@ pub fn find(text: &[u8], statements: &[Statement]) -> Vec<Obstacle> {
         };
         // Few have a number beside a name.
         if !has_number(values, &constants)
-            || !matches!(sections.current, Section::Code | Section::Data)
+            || !matches!(sections.current(), Section::Code | Section::Data)
         {
             continue;
         }

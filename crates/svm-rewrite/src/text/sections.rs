@@ -15,22 +15,43 @@ pub enum Section {
     Debug,
 }
 
+/// Where the assembler puts what comes next. It keeps the unwind information of each place apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Spot<'t> {
+    section: &'t [u8],
+    /// The expression that numbers it; empty is the first.
+    subsection: &'t [u8],
+}
+
+/// A section, and the place in it.
+#[derive(Clone, Copy, Debug)]
+struct Now<'t> {
+    kind: Section,
+    spot: Spot<'t>,
+}
+
 /// The current section, by the directives that switch it.
 #[derive(Debug)]
 pub struct Sections<'t> {
-    /// The current one.
-    pub current: Section,
-    previous: Section,
-    pushed: Vec<(Section, Section)>,
+    now: Now<'t>,
+    previous: Now<'t>,
+    pushed: Vec<(Now<'t>, Now<'t>)>,
     /// Those that were named: a section's flags need to be said once.
     known: HashMap<&'t [u8], Section>,
 }
 
 impl Default for Sections<'_> {
     fn default() -> Self {
+        let now = Now {
+            kind: Section::Code,
+            spot: Spot {
+                section: b".text",
+                subsection: b"",
+            },
+        };
         Sections {
-            current: Section::Code,
-            previous: Section::Code,
+            now,
+            previous: now,
             pushed: Vec::new(),
             known: HashMap::default(),
         }
@@ -38,57 +59,89 @@ impl Default for Sections<'_> {
 }
 
 impl<'t> Sections<'t> {
+    /// What the current section is.
+    pub fn current(&self) -> Section {
+        self.now.kind
+    }
+
+    /// Where in it the assembler is.
+    pub fn spot(&self) -> Spot<'t> {
+        self.now.spot
+    }
+
     /// Whether the current section holds data that is loaded.
     pub fn is_data(&self) -> bool {
-        matches!(self.current, Section::Code | Section::Data)
+        matches!(self.current(), Section::Code | Section::Data)
     }
 
     /// Whether the current section holds code.
     pub fn is_code(&self) -> bool {
-        self.current == Section::Code
+        self.current() == Section::Code
     }
 
     /// Follows a directive.
     pub fn directive(&mut self, name: &[u8], rest: &'t [u8]) {
         match name {
-            b".text" => self.enter(Section::Code),
-            b".data" | b".bss" => self.enter(Section::Data),
-            b".section" => self.enter_named(rest),
+            b".text" => self.enter(Section::Code, b".text", rest),
+            b".data" => self.enter(Section::Data, b".data", rest),
+            b".bss" => self.enter(Section::Data, b".bss", rest),
+            b".section" => self.enter_named(rest, b""),
             b".pushsection" => {
-                self.pushed.push((self.current, self.previous));
-                self.enter_named(rest);
+                self.pushed.push((self.now, self.previous));
+                // `.pushsection name, 1, "ax"`: a number there is a subsection's.
+                let second = field(rest, 1);
+                self.enter_named(
+                    rest,
+                    if second.starts_with(b"\"") {
+                        b""
+                    } else {
+                        second
+                    },
+                );
             }
             // It is of the same section.
-            b".subsection" => self.enter(self.current),
+            b".subsection" => self.enter(self.now.kind, self.now.spot.section, rest),
             b".popsection" => {
-                if let Some((current, previous)) = self.pushed.pop() {
-                    (self.current, self.previous) = (current, previous);
+                if let Some((now, previous)) = self.pushed.pop() {
+                    (self.now, self.previous) = (now, previous);
                 }
             }
-            b".previous" => std::mem::swap(&mut self.current, &mut self.previous),
+            b".previous" => std::mem::swap(&mut self.now, &mut self.previous),
             _ => {}
         }
     }
 
-    fn enter(&mut self, section: Section) {
-        self.previous = self.current;
-        self.current = section;
+    fn enter(&mut self, kind: Section, section: &'t [u8], subsection: &'t [u8]) {
+        let subsection = match subsection {
+            b"0" => b"",
+            other => other,
+        };
+        let spot = Spot {
+            section,
+            subsection,
+        };
+        self.previous = std::mem::replace(&mut self.now, Now { kind, spot });
     }
 
-    fn enter_named(&mut self, arguments: &'t [u8]) {
+    fn enter_named(&mut self, arguments: &'t [u8], subsection: &'t [u8]) {
         let name = name_of(arguments);
         let kind = *self
             .known
             .entry(name)
             .or_insert_with(|| kind_of(name, arguments));
-        self.enter(kind);
+        self.enter(kind, name, subsection);
     }
+}
+
+/// The `n`th of the arguments of a directive.
+fn field(arguments: &[u8], n: usize) -> &[u8] {
+    let field = arguments.split(|b| *b == b',').nth(n);
+    field.unwrap_or_default().trim_ascii()
 }
 
 /// The name of a section, which may be in quotes.
 fn name_of(arguments: &[u8]) -> &[u8] {
-    let name = arguments.split(|b| *b == b',').next().unwrap_or_default();
-    let name = name.trim_ascii();
+    let name = field(arguments, 0);
     let inner = name.strip_prefix(b"\"");
     inner.and_then(|n| n.strip_suffix(b"\"")).unwrap_or(name)
 }
@@ -110,8 +163,7 @@ fn kind_of(name: &[u8], arguments: &[u8]) -> Section {
 
 /// Whether a section has one of these flags: `.init.text,"ax",@progbits`.
 fn has_flag(arguments: &[u8], wanted: &[u8]) -> bool {
-    let mut fields = arguments.split(|b| *b == b',').map(<[u8]>::trim_ascii);
-    let flags = fields.nth(1).unwrap_or_default();
+    let flags = field(arguments, 1);
     flags.starts_with(b"\"") && flags.iter().any(|flag| wanted.contains(flag))
 }
 
@@ -124,7 +176,7 @@ mod tests {
         let mut sections = Sections::default();
         let mut enter = |name: &[u8], rest: &'static [u8]| {
             sections.directive(name, rest);
-            sections.current
+            sections.current()
         };
         assert_eq!(enter(b".section", b"code, \"ax\""), Section::Code);
         assert_eq!(enter(b".data", b""), Section::Data);
@@ -136,5 +188,22 @@ mod tests {
         assert_eq!(enter(b".section", b".note.t,\"a\""), Section::Data);
         assert_eq!(enter(b".section", b".note.u"), Section::Debug);
         assert_eq!(enter(b".section", b".eh_frame_table,\"a\""), Section::Data);
+    }
+
+    #[test]
+    fn a_subsection_is_a_place_of_its_own() {
+        let mut sections = Sections::default();
+        let mut enter = |name: &[u8], rest: &'static [u8]| {
+            sections.directive(name, rest);
+            sections.spot()
+        };
+        let text = enter(b".text", b"0");
+        let other = enter(b".subsection", b"1");
+        assert_ne!(text, other);
+        assert_eq!(enter(b".previous", b""), text);
+        assert_eq!(enter(b".pushsection", b".text, 1"), other);
+        assert_eq!(enter(b".popsection", b""), text);
+        assert_ne!(enter(b".pushsection", b".fixup, \"ax\""), text);
+        assert_eq!(enter(b".section", b"\".text\", \"ax\""), text);
     }
 }

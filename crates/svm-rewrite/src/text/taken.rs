@@ -14,6 +14,7 @@ use elf_loader::consts::{SHF_ALLOC, STB_LOCAL, STT_SECTION};
 use elf_loader::reloc::relocation_type;
 use elf_loader::{Place, Relocation, Symbol};
 use foldhash::{HashMap, HashSet};
+use iced_x86::{Instruction, Mnemonic, OpKind};
 
 use super::directives::is_data;
 use super::marks::StatementIdx;
@@ -41,6 +42,7 @@ pub fn find(
         by_jumps: addressed.filter(|i| !begins_function(lifted, *i)).collect(),
         replaceable: replaceable(lifted, is_replaceable),
         entered: entered(lifted),
+        markers: markers(lifted, tie),
         ..Hints::default()
     };
     if names.is_empty() {
@@ -142,6 +144,24 @@ fn entered(lifted: &Lifted<'_>) -> Vec<InstIdx> {
     insts.filter(|i| !begins_function(lifted, *i)).collect()
 }
 
+/// Instructions that do nothing and have a statement of their own, as padding has none.
+fn markers(lifted: &Lifted<'_>, tie: &Tie) -> HashSet<u32> {
+    let insts = (0..lifted.insts.len() as u32).map(InstIdx);
+    let idle = insts.filter(|i| does_nothing(&lifted.inst(*i).iced));
+    idle.filter(|i| tie.statement(*i).is_some())
+        .map(|i| i.0)
+        .collect()
+}
+
+/// `nop` in all its forms, and `xchg %rbx,%rbx` with which valgrind's requests end.
+fn does_nothing(iced: &Instruction) -> bool {
+    let itself = iced.mnemonic() == Mnemonic::Xchg
+        && iced.op_kind(0) == OpKind::Register
+        && iced.op_kind(1) == OpKind::Register
+        && iced.op0_register() == iced.op1_register();
+    itself || iced.mnemonic() == Mnemonic::Nop
+}
+
 fn begins_function(lifted: &Lifted<'_>, i: InstIdx) -> bool {
     lifted.function(lifted.function_of(i)).insts.start == i.0
 }
@@ -208,7 +228,7 @@ impl<'t> Names<'t> {
             }
             let rest = statement.rest(text);
             names.made |= may_make_names(text, statement);
-            match sections.current {
+            match sections.current() {
                 Section::Debug => {}
                 Section::Unwinding => names.unwound.extend(symbols(rest)),
                 Section::Code | Section::Data => {

@@ -98,11 +98,16 @@ pub fn effect(
                 ..alone
             }
         }
-        // A signal's handler sees them all.
-        Exit::Next if is_trap(&inst.iced) && conventions == Conventions::Any => Effect {
-            uses: everything(),
-            kills: LocSet::empty(),
-        },
+        // A signal's handler, or a tool, sees them all.
+        Exit::Next
+            if conventions == Conventions::Any
+                && (is_trap(&inst.iced) || context.hints.markers.contains(&i.0)) =>
+        {
+            Effect {
+                uses: everything(),
+                kills: LocSet::empty(),
+            }
+        }
         // A trap only passes its address to the runtime.
         Exit::Next | Exit::Stop if is_trap(&inst.iced) => Effect::NONE,
         // That it goes to a label is not proved: it may be a tail call as well.

@@ -26,6 +26,9 @@ pub struct Hints {
     /// Functions that a linker may replace by others of their name, by the index of
     /// their first instruction.
     pub replaceable: HashSet<u32>,
+    /// Instructions that do nothing and that the text has itself, by index. Tools take them for
+    /// calls of their own, and read registers there: valgrind's requests, probes of USDT.
+    pub markers: HashSet<u32>,
 }
 
 /// Which calling conventions the code may have, apart from those that calls inside the

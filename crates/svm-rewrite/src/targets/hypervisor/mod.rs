@@ -47,6 +47,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
         reserved: LocSet::empty(),
         has_veneers: true,
         loads_rsp: false,
+        spares_callee_saved: false,
     },
     code: encode::Rules {
         table: Table::Absolute,

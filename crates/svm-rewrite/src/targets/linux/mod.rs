@@ -80,6 +80,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
         reserved: LocSet::reg(Reg::RBP),
         has_veneers: false,
         loads_rsp: false,
+        spares_callee_saved: false,
     },
     code: encode::Rules {
         table: Table::Absolute,

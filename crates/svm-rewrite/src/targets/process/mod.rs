@@ -53,6 +53,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
         reserved: LocSet::reg(Reg::RBP),
         has_veneers: false,
         loads_rsp: true,
+        spares_callee_saved: true,
     },
     code: encode::Rules {
         table: Table::Relative,

@@ -25,6 +25,7 @@ use super::cfi::{Here, Tracker};
 use super::format::Texts;
 use super::marks::StatementIdx;
 use super::moved::Expressions;
+use super::sections::Sections;
 use super::statement::{Statement, StatementKind};
 use super::tables::Words;
 use super::tie::Tie;
@@ -135,6 +136,7 @@ struct Printer<'p, 'a> {
     copied: usize,
     texts: Texts,
     cfi: Tracker<'p>,
+    sections: Sections<'p>,
     loc: Loc,
     intel: bool,
     /// Functions whose out-of-line parts follow a statement, the next one last.
@@ -166,6 +168,7 @@ impl<'p, 'a> Printer<'p, 'a> {
             copied: 0,
             texts: Texts::new(),
             cfi: Tracker::default(),
+            sections: Sections::default(),
             loc: Loc::START,
             intel: false,
             parts_after: Vec::new(),
@@ -179,6 +182,7 @@ impl<'p, 'a> Printer<'p, 'a> {
             expressions: Expressions::of(input.text, input.statements),
             obstacles: Vec::new(),
         };
+        printer.cfi.enter(printer.sections.spot());
         for f in 0..input.code.functions.len() as u32 {
             printer.place_sites(FuncIdx(f));
             printer.place_parts(FuncIdx(f));
@@ -270,6 +274,9 @@ impl<'p, 'a> Printer<'p, 'a> {
             self.intel = true;
         } else if name == b".att_syntax" {
             self.intel = false;
+        } else {
+            self.sections.directive(name, statement.rest(text));
+            self.cfi.enter(self.sections.spot());
         }
     }
 
