@@ -22,6 +22,8 @@ const KEY: &str = "twin";
 /// What comes before the hash of the original.
 const ORIGINAL: &str = "original=";
 const MODINFO: &str = ".modinfo";
+/// Which build a module is, by a number that its debug information has, too.
+const BUILD_ID: &str = ".note.gnu.build-id";
 
 /// The hash of a file's contents, as marks and reports have it: `sha256:` and 64 digits.
 pub fn hash(contents: &[u8]) -> String {
@@ -59,9 +61,13 @@ pub fn text(options: Options) -> String {
     format!("\t.section {MODINFO},\"a\",@progbits\n\t.asciz \"{made} from=source\"\n")
 }
 
-/// Marks an object that was made from contents with this hash.
+/// Marks an object that was made from contents with this hash. If it has a build-id, it gets
+/// another: debuggers and profilers find the original's debug information by that one.
 pub fn put(object: &mut Object<'static>, options: Options, original: &str) {
     let mark = format!("{} {ORIGINAL}{original}\0", made(options));
+    if let Some(id) = object.section_named(BUILD_ID) {
+        rename(&mut object.sections[id.0 as usize], &mark);
+    }
     let (name, flags) = match options.target {
         Target::Linux => (MODINFO, SHF_ALLOC),
         Target::Hypervisor | Target::Process => (sections::ORIGIN, 0),
@@ -75,6 +81,27 @@ pub fn put(object: &mut Object<'static>, options: Options, original: &str) {
         }
     };
     append(section, mark.as_bytes());
+}
+
+/// Makes the build-id, of any length, a hash of itself and the mark. A note is three words, of
+/// which the second is the length of what it says, a name of four bytes, and that (gABI,
+/// chapter 5). A section of another form is no build-id, and stays.
+fn rename(note: &mut Section<'static>, mark: &str) {
+    const GNU: &[u8] = b"\x03\0\0\0GNU\0";
+    let data: &mut Vec<u8> = Cow::to_mut(&mut note.data);
+    let Some((header, id)) = data.split_at_mut_checked(GNU.len() + 8) else {
+        return;
+    };
+    let says = u32::try_from(id.len()).map(u32::to_le_bytes);
+    if header[..4] == 4u32.to_le_bytes()
+        && says.is_ok_and(|n| header[4..8] == n)
+        && &header[8..] == GNU
+    {
+        let own = digest(&SHA256, &[&*id, mark.as_bytes()].concat());
+        for (byte, new) in id.iter_mut().zip(own.as_ref()) {
+            *byte = *new;
+        }
+    }
 }
 
 /// Adds a string to strings that end in zeros.

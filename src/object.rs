@@ -12,6 +12,7 @@ use std::thread;
 use command_line::codes::CommandCode;
 use command_line::failure::Failure;
 use command_line::input::Input;
+use elf_loader::WriteError;
 use svm_rewrite::{Options, Refusal, RefusalCode, Rewritten, Site, Target};
 use svm_verify::{Contract, Violation, ViolationCode, Violations};
 
@@ -83,7 +84,16 @@ fn verify(file: &str, bytes: &[u8], contract: Contract) -> Result<(), Failure> {
 }
 
 fn serialise(file: &str, rewritten: &Rewritten) -> Result<Vec<u8>, Failure> {
-    elf_loader::write(&rewritten.object).map_err(|error| internal(file, &error))
+    elf_loader::write(&rewritten.object).map_err(|error| match error {
+        WriteError::TooManySections(_) | WriteError::TooManySymbols(_) => {
+            let reason = format!("rewritten: {error}");
+            Failure::Refused {
+                file: file.to_owned(),
+                refusals: vec![Refusal::of_object(RefusalCode::TooMany, reason)],
+            }
+        }
+        _ => internal(file, &error),
+    })
 }
 
 /// What a module has beside its code, and the verifier alone looks at in full: the rewriter

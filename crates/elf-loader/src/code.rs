@@ -63,6 +63,7 @@ impl ReadError {
             ReadError::NotRelocatable { .. } => ReaderCode::NotRelocatable,
             ReadError::Machine(_) => ReaderCode::Machine,
             ReadError::Header { .. } => ReaderCode::Header,
+            ReadError::ManySections => ReaderCode::Unsupported,
             ReadError::Section { problem, .. } => match problem {
                 SectionProblem::Second(_)
                 | SectionProblem::Flavour { .. }
@@ -81,6 +82,7 @@ impl ReadError {
                 | SymbolProblem::PastEnd { .. }
                 | SymbolProblem::NotNull
                 | SymbolProblem::NotAtStart { .. }
+                | SymbolProblem::InTable { .. }
                 | SymbolProblem::Order { .. }
                 | SymbolProblem::UndefinedValue(_) => ReaderCode::Symbol,
             },

@@ -73,8 +73,8 @@ pub fn beginning(bytes: &[u8]) -> Vec<u8> {
         let stream = liblzma::stream::Stream::new_stream_decoder(XZ_MEMORY, flags);
         let decoder = stream.map(|s| liblzma::read::XzDecoder::new_stream(bytes, s));
         decoder.map(start_of).unwrap_or_default()
-    } else if bytes.starts_with(ZSTD_MAGIC) {
-        let block = first_block(bytes).unwrap_or_default();
+    } else if let Some(frame) = first_zstd_frame(bytes) {
+        let block = first_block(frame).unwrap_or_default();
         let frame = ruzstd::decoding::StreamingDecoder::new(&block[..]);
         frame.map(start_of).unwrap_or_default()
     } else if bytes.starts_with(GZIP_MAGIC) {
@@ -82,6 +82,14 @@ pub fn beginning(bytes: &[u8]) -> Vec<u8> {
     } else {
         bytes[..bytes.len().min(BEGINNING)].to_vec()
     }
+}
+
+/// What begins with the first frame of zstd that holds data, if this is zstd.
+fn first_zstd_frame(mut bytes: &[u8]) -> Option<&[u8]> {
+    while let Some(length) = skippable(bytes) {
+        bytes = bytes.get(length..)?;
+    }
+    bytes.starts_with(ZSTD_MAGIC).then_some(bytes)
 }
 
 /// A zstd frame that ends after its first block: a decoder gives nothing of a frame that
@@ -101,6 +109,15 @@ fn first_block(frame: &[u8]) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
+/// The length in bytes of a frame that holds no data, if `bytes` begin with one (RFC 8878 3.1.2).
+/// Tools that compress on several processors put one before each frame.
+fn skippable(bytes: &[u8]) -> Option<usize> {
+    const HEADER: usize = 8;
+    let word = |at: usize| Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
+    let is_one = word(0)? & !0xf == 0x184d_2a50;
+    is_one.then(|| word(4).map_or(HEADER, |data| HEADER + data as usize))
+}
+
 /// What a decoder gives before it fails, if it does.
 fn start_of(decoder: impl Read) -> Vec<u8> {
     let mut start = Vec::new();
@@ -112,7 +129,7 @@ fn start_of(decoder: impl Read) -> Vec<u8> {
 fn decompress_up_to(bytes: Vec<u8>, limit: u64) -> Result<Vec<u8>, InputError> {
     if bytes.starts_with(XZ_MAGIC) {
         BoundedOutput::new("xz", limit).xz(&bytes)
-    } else if bytes.starts_with(ZSTD_MAGIC) {
+    } else if bytes.starts_with(ZSTD_MAGIC) || skippable(&bytes).is_some() {
         BoundedOutput::new("zstd", limit).zstd(&bytes)
     } else if bytes.starts_with(GZIP_MAGIC) {
         BoundedOutput::new("gzip", limit).take(flate2::read::MultiGzDecoder::new(&bytes[..]))
@@ -176,6 +193,12 @@ impl BoundedOutput {
     fn zstd(mut self, bytes: &[u8]) -> Result<Vec<u8>, InputError> {
         let mut rest = bytes;
         while !rest.is_empty() {
+            if let Some(length) = skippable(rest) {
+                rest = rest
+                    .get(length..)
+                    .ok_or_else(|| self.damaged("it ends in the middle of a frame"))?;
+                continue;
+            }
             let frame = ruzstd::decoding::StreamingDecoder::new(&mut rest);
             let mut frame = frame.map_err(|e| self.damaged(e.to_string()))?;
             self.append(&mut frame)?;

@@ -7,7 +7,7 @@ use goblin::elf::sym::Sym;
 
 use super::error::{ReadError, RelocationProblem, SymbolProblem};
 use crate::model::consts::STT_SECTION;
-use crate::model::{Place, Relocation, Section, SectionId, Symbol, SymbolId};
+use crate::model::{Place, Relocation, Role, Section, SectionId, Symbol, SymbolId};
 use crate::reloc::relocation_type;
 
 /// Longest section or symbol name in bytes. A bound, so that reading takes
@@ -91,6 +91,13 @@ fn place(sym: &Sym, sections: &[Section<'_>]) -> Result<Place, SymbolProblem> {
             value: sym.st_value,
             section: section.name.to_string(),
             size: section.size,
+        });
+    }
+    // The tables are written anew, so what was there is elsewhere.
+    if section.role != Role::Contents && sym.st_value != 0 {
+        return Err(SymbolProblem::InTable {
+            section: section.name.to_string(),
+            value: sym.st_value,
         });
     }
     // Consumers take it for the section's start, and would lose the rest.

@@ -46,6 +46,9 @@ pub enum ReadError {
     /// Another machine or byte order, or x86-64 with words of 32 bits (x32).
     #[error("this object is for {0}; twin takes objects for {TAKEN} only: compile it for x86-64")]
     Machine(ElfMachine),
+    /// More sections than a plain field of the ELF header numbers.
+    #[error("this object has 65280 sections or more, which twin does not number; split it")]
+    ManySections,
     /// A field of the ELF header that cannot be right.
     #[error("the ELF header is damaged: {problem}; build the object again")]
     Header {
@@ -130,7 +133,7 @@ pub enum SectionProblem {
         expected: u64,
     },
     /// More than [`crate::MAX_SECTION_SIZE`] bytes.
-    #[error("its size {0:#x} is more than 2 GiB, which no code can address; the file is damaged")]
+    #[error("its size {0:#x} is more than 2 GiB, which twin does not take; make it smaller")]
     Size(u64),
     /// A table that there may only be one of.
     #[error("it is a second {0}; twin handles one: merge them with `ld -r`")]
@@ -217,6 +220,16 @@ pub enum SymbolProblem {
         "it is undefined and has the value {0:#x}, which may be taken for its address; the file is damaged, build it again"
     )]
     UndefinedValue(u64),
+    /// In the middle of the file's own tables of names, symbols or relocations.
+    #[error(
+        "it is at {value:#x} of `{section}`, which is a table of the file itself; the file is damaged, build it again"
+    )]
+    InTable {
+        /// Name of the table.
+        section: String,
+        /// `st_value`.
+        value: u64,
+    },
     /// The symbol of a section itself, at another place than its start.
     #[error(
         "it is the symbol of section `{section}` itself, but at {value:#x} of it; the file is damaged, build it again"

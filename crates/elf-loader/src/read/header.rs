@@ -92,10 +92,11 @@ pub(super) fn section_headers(
     ctx: Ctx,
 ) -> Result<Vec<SectionHeader>, ReadError> {
     let entry = SectionHeader::size(ctx);
-    if header.e_shoff == 0 || header.e_shnum == 0 {
-        return Err(damaged(
-            "it has no section headers, or 65280 or more".into(),
-        ));
+    match (header.e_shoff, header.e_shnum) {
+        (0, _) => return Err(damaged("it has no section headers".into())),
+        // The number is in the first of them (gABI 4, e_shnum).
+        (_, 0) => return Err(ReadError::ManySections),
+        _ => {}
     }
     if usize::from(header.e_shentsize) != entry {
         let found = header.e_shentsize;

@@ -394,10 +394,12 @@ impl<'a> File<'a> {
         Ok(())
     }
 
-    /// Offsets into compressed contents mean the expanded bytes; tables that
-    /// the writer makes have no bytes to relocate.
+    /// Offsets into compressed contents, by their flag or by a name of old (`-gz=zlib-gnu`), mean the
+    /// expanded bytes; tables that the writer makes have no bytes to relocate.
     fn check_relocated(&self, index: usize, section: &Section<'_>) -> Result<(), ReadError> {
-        let (what, remedy) = if section.flags & SHF_COMPRESSED != 0 {
+        let is_compressed =
+            section.flags & SHF_COMPRESSED != 0 || section.name.starts_with(".zdebug_");
+        let (what, remedy) = if is_compressed {
             (
                 "a compressed section with relocations",
                 "run `objcopy --decompress-debug-sections`",

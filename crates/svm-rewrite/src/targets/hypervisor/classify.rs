@@ -3,7 +3,7 @@
 
 use iced_x86::{Code, FlowControl, Instruction};
 
-use super::names::refuse_runtimes;
+use super::names::refuse_names;
 use super::sensitive::refuse_sensitive;
 use crate::analyse::class::Class;
 use crate::analyse::classify::extension;
@@ -25,7 +25,7 @@ const DIFFERENCES: Differences = Differences {
 /// The instruction cannot be rewritten soundly.
 pub fn classify(question: &Question<'_>) -> Result<Class, Refused> {
     refuse_conditional(question)?;
-    refuse_runtimes(question.lifted, question.lifted.inst(question.inst))?;
+    refuse_names(question.lifted, question.lifted.inst(question.inst))?;
     refuse_hypercall(question)?;
     of_object(question, &DIFFERENCES)
 }

@@ -1,7 +1,9 @@
 //! Names in code that a rewritten object cannot have as the original had them.
 //!
 //! Other objects see them, so they may not be left out; and code is entered at them, so it has to
-//! be known which code that is.
+//! be known which code that is. And names that would stand for two places of dom0.
+
+use std::collections::{HashMap, HashSet};
 
 use elf_loader::consts::{STB_GLOBAL, STB_LOCAL, STB_WEAK, STT_FUNC, STT_NOTYPE, STT_OBJECT};
 use elf_loader::{Object, Place, Symbol};
@@ -14,11 +16,56 @@ use crate::refusal::{Refusal, RefusalCode};
 /// A function of which the loader calls a resolver to learn its address (`STT_GNU_IFUNC`).
 const INDIRECT: u8 = 10;
 
+/// What the names of dom0's places stand for: `twin_vm:<name>` is a section of the driver there, or
+/// a variable that the driver imports.
+pub struct Owners<'o> {
+    /// How many sections have a name.
+    sections: HashMap<&'o str, u32>,
+    /// Names that the object does not define.
+    imported: HashSet<&'o str>,
+}
+
+impl<'o> Owners<'o> {
+    /// Those of `object`.
+    pub fn of(object: &'o Object<'_>) -> Owners<'o> {
+        let mut sections: HashMap<&str, u32> = HashMap::new();
+        for (_, section) in object.sections().filter(|(_, s)| !s.name.is_empty()) {
+            *sections.entry(&section.name).or_default() += 1;
+        }
+        let imported = object.symbols().map(|(_, symbol)| symbol);
+        let imported = imported.filter(|symbol| symbol.place == Place::Undefined);
+        Owners {
+            sections,
+            imported: imported.map(|symbol| &*symbol.name).collect(),
+        }
+    }
+
+    /// Why `name` does not say which place it is; `None` if it does.
+    pub fn ambiguous(&self, name: &str) -> Option<&'static str> {
+        match self.sections.get(name) {
+            None => None,
+            Some(1) if self.imported.contains(name) => {
+                Some("a section and a symbol of another object have that name")
+            }
+            Some(1) => None,
+            Some(_) => Some("several sections have that name"),
+        }
+    }
+}
+
 /// Refuses an object with such a name.
 ///
 /// # Errors
 /// The first one, with its place.
 pub fn check(object: &Object<'_>) -> Result<(), Refusal> {
+    let owners = Owners::of(object);
+    for (_, section) in object.sections().filter(|(_, section)| section.is_code()) {
+        // The codemap says by this name where dom0 has the code.
+        if let Some(why) = owners.ambiguous(&section.name) {
+            let reason = format!("code is in section `{}`, and {why}", section.name);
+            return Err(Refusal::at(RefusalCode::Name, &section.name, 0, reason));
+        }
+    }
     for (_, symbol) in object.symbols() {
         let Place::In(id) = symbol.place else {
             continue;
@@ -46,20 +93,20 @@ fn refused(symbol: &Symbol<'_>) -> Option<&'static str> {
     }
 }
 
-/// Refuses a direct call or jump to a name of the runtime: only what the rewriter makes may
-/// go there.
+/// Refuses a direct call or jump to a name of the runtime, where only what the rewriter makes may
+/// go, and to a symbol without a name, which no loader resolves.
 ///
 /// # Errors
 /// It is one.
-pub fn refuse_runtimes(lifted: &Lifted<'_>, inst: &Inst) -> Result<(), Refused> {
+pub fn refuse_names(lifted: &Lifted<'_>, inst: &Inst) -> Result<(), Refused> {
     let Some(Destination::Import(symbol)) = inst.target else {
         return Ok(());
     };
-    match lifted
-        .symbol_name(symbol)
-        .starts_with(names::RUNTIME_PREFIX)
-    {
-        true => Err((RefusalCode::Name, "it goes to a name that is the runtime's")),
-        false => Ok(()),
+    match lifted.symbol_name(symbol) {
+        "" => Err((RefusalCode::Name, "it goes to a symbol without a name")),
+        name if name.starts_with(names::RUNTIME_PREFIX) => {
+            Err((RefusalCode::Name, "it goes to a name that is the runtime's"))
+        }
+        _ => Ok(()),
     }
 }

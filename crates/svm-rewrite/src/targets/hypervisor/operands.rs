@@ -5,11 +5,10 @@
 //! symbol `twin_vm:<name>`, which the loader resolves to the place in dom0
 //! (paper, 5.2).
 
-use std::collections::HashMap;
-
 use elf_loader::Place;
 use elf_loader::consts::{R_X86_64_32S, R_X86_64_64, R_X86_64_PC32};
 
+use super::names::Owners;
 use crate::analyse::references::References;
 use crate::asm::import::Import;
 use crate::asm::{Field, Referent};
@@ -26,6 +25,9 @@ fn referent(lifted: &Lifted<'_>, value: RelocatedValue) -> Result<Referent, &'st
         Place::In(section) => {
             let addend = value.addend.wrapping_add_unsigned(symbol.value);
             Ok(Referent::Import(Import::Section(section), addend))
+        }
+        Place::Undefined if symbol.name.is_empty() => {
+            Err("a symbol without a name is no place in dom0")
         }
         Place::Undefined => Ok(Referent::Import(Import::Data(value.symbol), value.addend)),
         Place::Common => Err("a common symbol has no place yet"),
@@ -46,10 +48,7 @@ fn field(kind: u32) -> Option<Field> {
 
 /// What the relocated fields become.
 pub fn references(lifted: &Lifted<'_>) -> References {
-    let mut uses: HashMap<&str, u32> = HashMap::new();
-    for section in &lifted.object.sections {
-        *uses.entry(&section.name).or_default() += 1;
-    }
+    let owners = Owners::of(lifted.object);
     References::find(lifted, |_, value| {
         let field = field(value.kind).ok_or_else(|| {
             format!(
@@ -57,13 +56,13 @@ pub fn references(lifted: &Lifted<'_>) -> References {
                 value.kind
             )
         })?;
-        if let Place::In(section) = lifted.object.symbol(value.symbol).place {
-            let name: &str = &lifted.object.section(section).name;
-            if uses[name] > 1 {
-                return Err(format!(
-                    "it refers to section {name}, and several sections have that name"
-                ));
-            }
+        let symbol = lifted.object.symbol(value.symbol);
+        let name: &str = match symbol.place {
+            Place::In(section) => &lifted.object.section(section).name,
+            Place::Undefined | Place::Common | Place::Absolute => &symbol.name,
+        };
+        if let Some(why) = owners.ambiguous(name) {
+            return Err(format!("it refers to `{name}`, and {why}"));
         }
         Ok((field, referent(lifted, value)?))
     })

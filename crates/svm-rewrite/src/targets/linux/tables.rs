@@ -2,10 +2,10 @@
 //! function pointers, and symbols. First each is given its new place, or refused; when the
 //! code is written, the offsets are filled in.
 
-use elf_loader::consts::{SHF_ALLOC, STT_SECTION};
+use elf_loader::consts::{SHF_ALLOC, SHF_COMPRESSED, STT_SECTION};
 use elf_loader::special::{self, Entry, EntryData, SpecialKind};
 use elf_loader::{Object, Place, Relocation, Section, SectionId, SymbolId};
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 
 use super::places::{NewPlace, Offsets, Places};
 use super::unused::Unused;
@@ -55,6 +55,7 @@ pub fn plan(
         refusals: Vec::new(),
     };
     let unread = Unread::find(places.lifted.object);
+    let mut emptied = HashSet::default();
     for (n, section) in object.sections.iter_mut().enumerate() {
         let id = SectionId(n as u32);
         if mover.lifted.code_section(id).is_some() {
@@ -62,8 +63,15 @@ pub fn plan(
         }
         if describes_code(&section.name) || unread.has(id) {
             empty(section);
+            emptied.insert(id);
         } else {
             mover.section(id, section);
+        }
+    }
+    // Symbols keep their numbers, which relocations have.
+    for symbol in &mut object.symbols {
+        if matches!(symbol.place, Place::In(id) if emptied.contains(&id)) {
+            (symbol.value, symbol.size) = (0, 0);
         }
     }
     mover.symbols(object);
@@ -73,16 +81,19 @@ pub fn plan(
     }
 }
 
-/// Whether a section describes the original's code to debuggers, and would now be wrong;
-/// the kernel does not load it, or does not read it.
+/// Whether a section describes the original's code to debuggers, or says in which file that is
+/// done, and would now be wrong; the kernel does not load it, or does not read it.
 fn describes_code(section: &str) -> bool {
-    section.starts_with(".debug_") || section == ".eh_frame"
+    const NAMES: [&str; 3] = [".eh_frame", ".gnu_debuglink", ".gnu_debugaltlink"];
+    const BEGINNINGS: [&str; 2] = [".debug_", ".zdebug_"];
+    NAMES.contains(&section) || BEGINNINGS.iter().any(|begin| section.starts_with(begin))
 }
 
 /// Leaves the section without contents.
 pub fn empty(section: &mut Section<'_>) {
     section.data = Vec::new().into();
     section.size = 0;
+    section.flags &= !SHF_COMPRESSED;
     section.relocations.clear();
 }
 
