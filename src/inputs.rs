@@ -22,7 +22,7 @@ const ENDINGS: [&[u8]; 4] = [b".ko", b".o", b".s", b".a"];
 /// What lies in `except` is no input: earlier results would be.
 ///
 /// # Errors
-/// The list cannot be read.
+/// The list cannot be read, or standard input is named more than once.
 pub fn expand(
     named: &[PathBuf],
     list: Option<&Path>,
@@ -42,7 +42,23 @@ pub fn expand(
             false => inputs.push(path),
         }
     }
+    read_once(inputs.iter().map(PathBuf::as_path))?;
     Ok(inputs)
+}
+
+/// Refuses standard input as more than one of the files that a command reads.
+///
+/// # Errors
+/// It is.
+pub fn read_once<'p>(files: impl IntoIterator<Item = &'p Path>) -> Result<(), Failure> {
+    let stdin = files.into_iter().filter(|path| input::is_stdin(path));
+    match stdin.count() {
+        0 | 1 => Ok(()),
+        _ => {
+            let why = "standard input (`-`) can be read only once";
+            Err(Failure::Usage(why.to_owned()))
+        }
+    }
 }
 
 /// The names in a list: one on each line, or each ended by a zero if there is one.

@@ -12,7 +12,7 @@ mod jobs;
 mod one;
 
 use std::num::NonZero;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use command_line::failure::Failure;
@@ -24,6 +24,7 @@ use command_line::output::{self, Destination};
 use svm_rewrite::{Accesses, Processor, Scheme, Target};
 use svm_verify::Contract;
 
+use crate::inputs;
 use crate::parallel;
 use crate::report::{File, FileOutcome, RewriteReport};
 use crate::signing::Signer;
@@ -50,9 +51,9 @@ directory stands for all files below it that end in .ko, .o, .s or .a, also
 compressed; links to directories are not followed. LIST has a name on each
 line, or names that each end in a zero.
 
-An output is compressed as its name ends: .xz, .zst or .gz. It appears whole
-under its name or not at all. In DIR, a result has the path that its input was
-given by, without a leading `/` and without all up to the last `..`:
+A result, not a report, is compressed as its name ends: .xz, .zst or .gz. It
+appears whole under its name or not at all. In DIR, a result has the path that
+its input was given by, without a leading `/` and without all up to the last `..`:
 x/y.ko.xz becomes DIR/x/y.ko.xz. Text for `hypervisor` becomes .o.
 
 A module that was signed is signed no more, unless --sign does it: KEY is a
@@ -139,7 +140,9 @@ impl Opts {
         let jobs = self.jobs()?;
         let report_to = self.report.clone().map(Destination::new);
         let read = self.sign.iter().flatten().chain(&self.files_from);
-        refuse_clashes(&jobs, report_to.as_ref(), read.map(PathBuf::as_path))?;
+        let read: Vec<&Path> = read.map(PathBuf::as_path).collect();
+        inputs::read_once(read.iter().copied().chain(jobs.iter().map(AsRef::as_ref)))?;
+        refuse_clashes(&jobs, report_to.as_ref(), read.into_iter())?;
         refuse_terminal(&jobs)?;
         processor_of(self.processor, self.scheme)?;
         may_be_strict(self.strict, self.scheme)?;

@@ -66,11 +66,12 @@ impl Opts {
             parallel::cores(),
             |path| stats(path, self.accesses),
             |_, result| {
-                let Ok(stats) = result else { return Ok(()) };
-                if self.format == Format::Text {
-                    output::text(table(&stats).as_bytes())?;
+                for stats in result.into_iter().flatten() {
+                    if self.format == Format::Text {
+                        output::text(table(&stats).as_bytes())?;
+                    }
+                    all.push(stats);
                 }
-                all.push(stats);
                 Ok(())
             },
         );
@@ -81,8 +82,19 @@ impl Opts {
     }
 }
 
-fn stats(path: &Path, accesses: Accesses) -> Result<FileStats, Failure> {
+/// Those of an object, or of each member of an archive.
+fn stats(path: &Path, accesses: Accesses) -> Result<Vec<FileStats>, Failure> {
     let input = Input::read(path)?;
+    match input.members() {
+        None => Ok(vec![stats_of(&input, accesses)?]),
+        Some(members) => {
+            let members = members?;
+            members.iter().map(|m| stats_of(m, accesses)).collect()
+        }
+    }
+}
+
+fn stats_of(input: &Input, accesses: Accesses) -> Result<FileStats, Failure> {
     let object = input.object()?;
     // The reader takes no other.
     let arch = "x86-64";

@@ -153,6 +153,10 @@ impl Opts {
             let why = "the list names no file, so nothing would be proved; give one that does";
             return Err(Failure::Usage(why.to_owned()));
         }
+        let all = [&self.check_original, &self.files_from]
+            .into_iter()
+            .flatten();
+        inputs::read_once(all.chain(&files).map(PathBuf::as_path))?;
         let original = self.check_original.as_deref().map(Original::read);
         let original = original.transpose()?;
         let mut results = Vec::new();

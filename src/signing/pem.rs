@@ -38,7 +38,12 @@ fn part(bytes: &[u8], labels: &[&str], what: &str) -> Result<Vec<u8>, String> {
         let (body, _) = rest.split_once(&format!("-----END {label}-----"))?;
         Some(body)
     });
-    let body = body.ok_or_else(|| format!("there is no {what} in this PEM file"))?;
+    let body = body.ok_or_else(|| {
+        let [first, ..] = labels else {
+            unreachable!("it has a name")
+        };
+        format!("there is no {what} in this PEM file: no part of it is a {first}")
+    })?;
     base64(body).ok_or_else(|| format!("the {what} in this PEM file is no base64"))
 }
 

@@ -140,8 +140,24 @@ fn archives_that_are_refused() {
         assert!(outcome.stderr.contains(says), "{name}: {}", outcome.stderr);
         assert!(!sandbox.path("out.a").exists());
     }
-    let outcome = sandbox.run(&["stats", "lib.a"]);
+    let outcome = sandbox.run(&["explain", "lib.a"]);
     let expected =
         "twin: lib.a: this is an archive; give its members (`ar x` takes it apart) [input]\n";
     assert_eq!((outcome.status, outcome.stderr.as_str()), (1, expected));
+    sandbox.write("none.a", "!<arch>\n");
+    let outcome = sandbox.run(&["rewrite", "none.a", "-o", "out.a"]);
+    let expected = "twin: none.a: the archive has no member [input]\n";
+    assert_eq!((outcome.status, outcome.stderr.as_str()), (1, expected));
+    assert!(!sandbox.path("out.a").exists());
+}
+
+#[test]
+fn members_are_counted_one_by_one() {
+    let sandbox = library();
+    let answer = sandbox.run(&["stats", "lib.a"]);
+    let stdout = String::from_utf8_lossy(&answer.stdout).into_owned();
+    assert_eq!(answer.status, 0, "{}", answer.stderr);
+    for member in ["driver.o", LONG] {
+        assert!(stdout.contains(&format!("lib.a({member}): x86-64, 6 instructions")));
+    }
 }

@@ -5,7 +5,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use crate::sandbox::{Sandbox, privileged};
+use crate::sandbox::{DRIVER, Sandbox, privileged};
 
 #[test]
 fn unreadable_file() {
@@ -64,6 +64,48 @@ fn other_subcommands_say_the_same() {
             sandbox.run(&[subcommand, "missing.ko"]).status,
             2,
             "{subcommand}"
+        );
+    }
+}
+
+/// A name in an object that would move a terminal's cursor, hide what follows and forge a line.
+#[test]
+fn names_in_an_object_are_only_shown() {
+    const PLAIN: &str = ".text.that_has_been_named_by_a_stranger";
+    const HOSTILE: &str = ".text\n\x1b[1A\x1b[2Kok: verified";
+    assert!(HOSTILE.len() < PLAIN.len() && HOSTILE.starts_with(".text"));
+    let hostile = format!("{HOSTILE:_<0$}", PLAIN.len());
+    let sandbox = Sandbox::new();
+    let named = |source: &str| {
+        sandbox.assemble(
+            "plain.o",
+            &source.replace(".text", &format!(".section {PLAIN},\"ax\"")),
+        );
+        let bytes = sandbox.read("plain.o");
+        let at = bytes
+            .windows(PLAIN.len())
+            .position(|w| w == PLAIN.as_bytes());
+        let at = at.expect("the section's name");
+        [&bytes[..at], hostile.as_bytes(), &bytes[at + PLAIN.len()..]].concat()
+    };
+    sandbox.write("driver.o", named(DRIVER));
+    sandbox.write("bad.o", named(&privileged(1)));
+    for arguments in [
+        &["explain", "driver.o"][..],
+        &["verify", "driver.o"],
+        &["rewrite", "bad.o", "-o", "out.o"],
+    ] {
+        let outcome = sandbox.run(arguments);
+        let printed = [&outcome.stdout, outcome.stderr.as_bytes()].concat();
+        assert!(!printed.contains(&0x1b), "{arguments:?}");
+        let printed = String::from_utf8(printed).expect("text");
+        assert!(
+            printed.lines().all(|line| !line.starts_with("ok: ")),
+            "{printed}"
+        );
+        assert!(
+            printed.contains(r".text\x0a\x1b[1A") || arguments[0] == "verify",
+            "{printed}"
         );
     }
 }

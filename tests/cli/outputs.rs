@@ -47,6 +47,17 @@ fn output_through_a_symbolic_link_goes_where_it_leads() {
 }
 
 #[test]
+fn two_outputs_are_not_one_file_by_a_link() {
+    let sandbox = Sandbox::with_driver();
+    sandbox.write("out.o", "earlier");
+    std::os::unix::fs::symlink("out.o", sandbox.path("r.json")).expect("a link");
+    let outcome = sandbox.run(&["rewrite", "driver.o", "-o", "out.o", "--report", "r.json"]);
+    let expected = "twin: r.json: both driver.o and --report would be written there; give them different names\n";
+    assert_eq!((outcome.status, outcome.stderr.as_str()), (2, expected));
+    assert_eq!(sandbox.read("out.o"), b"earlier");
+}
+
+#[test]
 fn a_device_is_written_to_and_stays_a_device() {
     let sandbox = Sandbox::with_driver();
     sandbox

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use crate::sandbox::Sandbox;
 
 /// Starts `twin` with no signal ignored, even if these tests are run so that it is.
-const DEFAULTS: [&str; 2] = ["env", "--default-signal=HUP,INT,TERM"];
+const DEFAULTS: [&str; 2] = ["env", "--default-signal=HUP,INT,QUIT,TERM,XCPU"];
 
 fn twin(sandbox: &Sandbox, arguments: &[&str]) -> Command {
     let mut command = Command::new(DEFAULTS[0]);
@@ -22,7 +22,13 @@ fn twin(sandbox: &Sandbox, arguments: &[&str]) -> Command {
 }
 
 /// Numbers of signals (signal(7)).
-const SIGNALS: [(&str, i32); 3] = [("HUP", 1), ("INT", 2), ("TERM", 15)];
+const SIGNALS: [(&str, i32); 5] = [
+    ("HUP", 1),
+    ("INT", 2),
+    ("QUIT", 3),
+    ("TERM", 15),
+    ("XCPU", 24),
+];
 
 fn pipe(sandbox: &Sandbox, name: &str) {
     let made = Command::new("mkfifo").arg(sandbox.path(name)).status();

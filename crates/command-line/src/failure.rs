@@ -7,6 +7,7 @@ use svm_rewrite::Refusal;
 use svm_verify::Violations;
 
 use crate::codes::{AnyCode, CommandCode};
+use crate::text::{one_line, visible};
 
 /// Refusals of one file that are printed; a report holds all.
 const SHOWN: usize = 20;
@@ -100,7 +101,7 @@ impl Failure {
 
     /// A file that cannot be read as an object.
     pub fn unreadable(file: impl fmt::Display, error: &elf_loader::ReadError) -> Failure {
-        Failure::refused(file, error.code(), error)
+        Failure::refused(file, error.code(), one_line(&error.to_string()))
     }
 
     /// The exit status that it leads to.
@@ -132,10 +133,10 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Usage(why) => writeln!(f, "twin: {why}"),
-            Failure::Access { file, why } => writeln!(f, "twin: {file}: {why}"),
+            Failure::Usage(why) => writeln!(f, "twin: {}", visible(why)),
+            Failure::Access { file, why } => writeln!(f, "twin: {file}: {}", visible(why)),
             Failure::Input { file, code, why } => {
-                writeln!(f, "twin: {file}: {why} [{}]", code.as_str())
+                writeln!(f, "twin: {file}: {} [{}]", visible(why), code.as_str())
             }
             Failure::Refused { file, refusals } => {
                 lines(f, file, refusals, refusals.len(), "--report")
@@ -162,8 +163,8 @@ impl fmt::Display for Failure {
     }
 }
 
-/// The first of `all` things said about a file, a line each; `option` shows
-/// the rest.
+/// The first of `all` things said about a file, a line each, whatever names the file has in it;
+/// `option` shows the rest.
 fn lines<T: fmt::Display>(
     f: &mut fmt::Formatter<'_>,
     file: &str,
@@ -173,7 +174,7 @@ fn lines<T: fmt::Display>(
 ) -> fmt::Result {
     let shown = list.len().min(SHOWN);
     for line in &list[..shown] {
-        writeln!(f, "{file}: {line}")?;
+        writeln!(f, "{file}: {}", one_line(&line.to_string()))?;
     }
     match all - shown {
         0 => Ok(()),

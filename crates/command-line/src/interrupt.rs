@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU, SIGXFSZ};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
@@ -50,7 +50,7 @@ pub fn watch() {
         // RLIMIT_FSIZE), which has a message and removes what was begun.
         let _ = flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
     }
-    let wanted = [SIGINT, SIGTERM, SIGHUP];
+    let wanted = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU];
     let wanted = wanted.into_iter().filter(|n| ignored & bit(*n) == 0);
     let Ok(mut signals) = Signals::new(wanted) else {
         return;

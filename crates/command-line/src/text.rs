@@ -24,6 +24,30 @@ pub fn count(n: u64, thing: &str) -> String {
     format!("{} {thing}{plural}", number(n))
 }
 
+/// A text with names of anybody's choosing in it, as one line that a terminal only shows: control
+/// characters but the tab as `\xHH`.
+pub fn one_line(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c.is_control() && c != '\t' {
+            true => {
+                let mut bytes = [0; 4];
+                for byte in c.encode_utf8(&mut bytes).bytes() {
+                    out.push_str(&format!("\\x{byte:02x}"));
+                }
+            }
+            false => out.push(c),
+        }
+    }
+    out
+}
+
+/// The same for a text that has lines of its own.
+pub fn visible(text: &str) -> String {
+    let lines: Vec<String> = text.split('\n').map(one_line).collect();
+    lines.join("\n")
+}
+
 /// `part` of `whole` in per cent, one decimal; 0 if `whole` is 0.
 pub fn percent(part: u64, whole: u64) -> String {
     format!("{:.1}%", 100.0 * part as f64 / whole.max(1) as f64)

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use command_line::codes::{AnyCode, CommandCode};
 use command_line::failure::Failure;
-use command_line::input::{Input, is_stdin};
+use command_line::input::{self, Input, is_stdin};
 use command_line::options::{
     accesses, agree, may_be_strict, processor, processor_of, scheme, suit, target_among,
 };
@@ -82,7 +82,7 @@ pub struct Opts {
     #[arg(short, long, value_name = "PAGE", requires = "html")]
     output: Option<PathBuf>,
     /// List all codes.
-    #[arg(long, conflicts_with_all = ["file", "function", "html"])]
+    #[arg(long, conflicts_with_all = ["file", "function", "html", "output", "processor", "strict"])]
     codes: bool,
 }
 
@@ -96,12 +96,25 @@ impl Opts {
         suit(self.scheme, self.target)?;
         may_be_strict(self.strict, self.scheme)?;
         match code::meant(file) {
+            Some(_) if self.asks_for_a_file() => {
+                let why = format!(
+                    "`{}` is a code, and the options given are for a file; leave them out, or name a file by `./{0}`",
+                    input::printable(file)
+                );
+                Err(Failure::Usage(why))
+            }
             Some(code) => code::print(code),
             None => {
                 misspelt(file)?;
                 guard(file, |path| self.explain(path))
             }
         }
+    }
+
+    /// Whether there are options that mean nothing for a code. (Those with defaults are not seen.)
+    fn asks_for_a_file(&self) -> bool {
+        let given = self.function.is_some() || self.output.is_some() || self.processor.is_some();
+        given || self.html || self.strict
     }
 
     fn explain(&self, path: &Path) -> Result<(), Failure> {

@@ -7,7 +7,7 @@ use elf_loader::Object;
 use svm_rewrite::listing::{Line, Lister};
 use svm_rewrite::{Site, shortened};
 
-use command_line::text::count;
+use command_line::text::{count, one_line};
 
 /// Columns of the left side.
 const LEFT: usize = 36;
@@ -21,9 +21,9 @@ const ASIDE: Style = Style::new().dimmed();
 /// Prints sites, function by function. `object` is the rewritten one.
 pub fn print(out: &mut impl Write, object: &Object<'_>, sites: &[&Site]) -> std::io::Result<()> {
     for group in sites.chunk_by(|a, b| (&a.section, &a.function) == (&b.section, &b.function)) {
-        let (section, function) = (&group[0].section, &group[0].function);
+        let (section, function) = (&group[0].section, one_line(&group[0].function));
         let n = count(group.len() as u64, "site");
-        let shown = shortened(&**section);
+        let shown = one_line(&shortened(&**section));
         writeln!(out, "{HEADING}{function}{HEADING:#} in {shown}: {n}\n")?;
         let Some(mut lister) = Lister::new(object, section) else {
             continue;
@@ -52,7 +52,7 @@ fn heading(out: &mut impl Write, site: &Site) -> std::io::Result<()> {
         flags,
         ..
     } = site;
-    let section = shortened(&**section);
+    let section = one_line(&shortened(&**section));
     write!(
         out,
         "{HEADING}{section}+{offset:#x}{HEADING:#}  {}",
@@ -74,7 +74,8 @@ fn heading(out: &mut impl Write, site: &Site) -> std::io::Result<()> {
 }
 
 fn side_by_side(out: &mut impl Write, before: &str, after: &[Line]) -> std::io::Result<()> {
-    let mut left = before;
+    let before = one_line(before);
+    let mut left = &*before;
     if left.len() > LEFT {
         writeln!(out, "  {BEFORE}{left}{BEFORE:#}")?;
         left = "";
@@ -91,7 +92,8 @@ fn side_by_side(out: &mut impl Write, before: &str, after: &[Line]) -> std::io::
             Line::Instruction { label, text, .. } => {
                 let label = label
                     .as_ref()
-                    .map_or(String::new(), |label| format!("{label}:"));
+                    .map_or(String::new(), |label| format!("{}:", one_line(label)));
+                let text = one_line(text);
                 writeln!(out, "{LABEL}{label:5}{LABEL:#} {AFTER}{text}{AFTER:#}")?;
             }
             Line::Elsewhere => writeln!(out, "      {ASIDE}-- out of line --{ASIDE:#}")?,

@@ -33,11 +33,10 @@ impl Opts {
     pub(super) fn jobs(&self) -> Result<Vec<Job>, Failure> {
         let directory = self.directory.as_deref();
         let inputs = inputs::expand(&self.inputs, self.files_from.as_deref(), directory)?;
-        if inputs.iter().filter(|path| input::is_stdin(path)).count() > 1 {
-            return usage("standard input (`-`) can be read only once");
-        }
-        if let (Some(_), [_, _, ..]) = (&self.output, &inputs[..]) {
-            return usage("-o takes one input; give -d DIR for several");
+        match (&self.output, &inputs[..]) {
+            (Some(_), []) => return usage("the list names no file, so nothing would be written"),
+            (Some(_), [_, _, ..]) => return usage("-o takes one input; give -d DIR for several"),
+            _ => {}
         }
         let job = |input: PathBuf| {
             let output = match (&self.output, directory) {
@@ -130,12 +129,15 @@ pub(super) fn refuse_terminal(jobs: &[Job]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The path of an output, as far as it is known before the output is made; `None`
-/// is standard output.
+/// The path of an output, as far as it is known before the output is made: of a file that is
+/// there already, wherever links lead. `None` is standard output.
 fn place(to: &Destination) -> Option<PathBuf> {
     let Destination::File(path) = to else {
         return None;
     };
+    if let Ok(file) = path.canonicalize() {
+        return Some(file);
+    }
     let name = path.file_name()?;
     let dir = output::directory(path).canonicalize();
     Some(dir.map_or_else(|_| path.clone(), |dir| dir.join(name)))

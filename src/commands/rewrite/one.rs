@@ -88,6 +88,9 @@ impl Work<'_> {
         members: &[Input],
     ) -> Result<Done, Failure> {
         self.refuse_to_sign(input, "an archive")?;
+        if members.is_empty() {
+            return Err(Failure::input(&input.name, "the archive has no member"));
+        }
         let (mut objects, mut sites) = (Vec::new(), Sites::default());
         for member in members {
             let made = self.make(member)?;
