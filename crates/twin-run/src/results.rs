@@ -1,7 +1,7 @@
 //! Results of a run as JSON has them. `tx`, `rx`, `upcalls_per_packet`, `stlb` and
 //! `ratios` are the stable interface for scripts; `detail` says how they came about.
 
-use e1000_sim::experiment::{Against, Alone, Measured, Twice};
+use e1000_sim::experiment::{Against, Alone, Known, Measured};
 use e1000_sim::measure::profile::Component;
 use e1000_sim::packets::round::PacketDirection;
 use e1000_sim::paths::PacketPath;
@@ -202,15 +202,16 @@ pub struct Function {
 /// The driver alone, playing recordings of packets.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Driver {
-    /// Cycles a packet, undisturbed: the median of the recordings, the player's own
+    /// Cycles a packet: the median of the undisturbed recordings, the player's own
     /// subtracted.
     pub cycles: f64,
     /// A tenth of the recordings were below.
     pub cycles_p10: f64,
     /// A tenth of the recordings were above.
     pub cycles_p90: f64,
-    /// The medians of the recordings of each half.
-    pub halves: [f64; 2],
+    /// The median is between these in 95 of 100 such runs; nothing with fewer than six
+    /// undisturbed recordings.
+    pub cycles_between: Option<[f64; 2]>,
     /// The player's own cycles a packet.
     pub player_cycles: f64,
     /// Instructions a packet of the recordings.
@@ -219,12 +220,12 @@ pub struct Driver {
 
 impl Driver {
     fn new(alone: &Alone) -> Driver {
-        let Twice { all, halves } = alone.cycles();
+        let Known { all, between } = alone.cycles();
         Driver {
             cycles: all.median,
             cycles_p10: all.low,
             cycles_p90: all.high,
-            halves,
+            cycles_between: between,
             player_cycles: alone.player(),
             instructions: alone.instructions(),
         }
@@ -310,23 +311,26 @@ pub struct Ratios {
 /// that both played by turns.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Ratio {
-    /// Of cycles a packet.
-    pub cycles: f64,
+    /// Of cycles a packet. Nothing if the median is not known within a tenth.
+    pub cycles: Option<f64>,
     /// A tenth of the rounds were below.
     pub cycles_p10: f64,
     /// A tenth of the rounds were above.
     pub cycles_p90: f64,
+    /// The median is between these in 95 of 100 such runs; nothing with fewer than six rounds.
+    pub cycles_between: Option<[f64; 2]>,
     /// Of instructions a packet.
     pub instructions: f64,
     /// Of the driver's cycles: the paper's slow-down. Nothing if it was not measured,
-    /// or two halves of the recordings disagree by more than a tenth.
+    /// or the median is not known within a tenth.
     pub driver_cycles: Option<f64>,
     /// A tenth of the recordings were below.
     pub driver_cycles_p10: Option<f64>,
     /// A tenth of the recordings were above.
     pub driver_cycles_p90: Option<f64>,
-    /// The medians of the recordings of each half.
-    pub driver_cycles_halves: Option<[f64; 2]>,
+    /// The median is between these in 95 of 100 such runs; nothing with fewer than six
+    /// undisturbed recordings.
+    pub driver_cycles_between: Option<[f64; 2]>,
     /// As `driver_cycles`, with the player's cycles left in both. The driver's own ratio is
     /// between the two figures.
     pub driver_cycles_unsubtracted: Option<f64>,
@@ -488,15 +492,16 @@ fn ratio(twin: &Measured, native: &Measured) -> Ratio {
         driver_unsubtracted,
     } = twin.against(native);
     Ratio {
-        cycles: cycles.median,
-        cycles_p10: cycles.low,
-        cycles_p90: cycles.high,
+        cycles: cycles.figure(),
+        cycles_p10: cycles.all.low,
+        cycles_p90: cycles.all.high,
+        cycles_between: cycles.between,
         instructions: of(&|m| m.steps.costs() as f64 / m.stepped.max(1) as f64),
-        driver_cycles: driver.and_then(|twice| twice.figure()),
-        driver_cycles_p10: driver.map(|twice| twice.all.low),
-        driver_cycles_p90: driver.map(|twice| twice.all.high),
-        driver_cycles_halves: driver.map(|twice| twice.halves),
-        driver_cycles_unsubtracted: driver_unsubtracted.and_then(|twice| twice.figure()),
+        driver_cycles: driver.and_then(|known| known.figure()),
+        driver_cycles_p10: driver.map(|known| known.all.low),
+        driver_cycles_p90: driver.map(|known| known.all.high),
+        driver_cycles_between: driver.and_then(|known| known.between),
+        driver_cycles_unsubtracted: driver_unsubtracted.and_then(|known| known.figure()),
         driver_instructions: of(&|m| m.instructions_of(Component::Driver)),
     }
 }

@@ -147,8 +147,8 @@ fn twin(results: &Results) -> String {
             let Some(ratio) = ratio else { continue };
             let _ = writeln!(
                 out,
-                "{name:<15}{:>8.2}{:>13}{:>8.2}{:>15}{:>13}{:>14}{:>15.2}",
-                ratio.cycles,
+                "{name:<15}{:>8}{:>13}{:>8.2}{:>15}{:>13}{:>14}{:>15.2}",
+                known(ratio.cycles, |times| format!("{times:.2}")),
                 range(ratio.cycles_p10, ratio.cycles_p90),
                 ratio.instructions,
                 known(ratio.driver_cycles, |times| format!("{times:.2}")),
@@ -259,16 +259,28 @@ fn driver_range(ratio: &Ratio) -> String {
     }
 }
 
-/// How the driver's slow-down was measured, and where two measurements disagreed.
+/// Why there is no figure of that ratio.
+fn unknown(between: Option<[f64; 2]>) -> String {
+    match between {
+        Some([low, high]) => format!("not known within a tenth: between {low:.2} and {high:.2}"),
+        None => "not known: measured undisturbed less than six times; \
+                 --packets 20000 measures more often"
+            .to_owned(),
+    }
+}
+
+/// How the driver's slow-down was measured, and what of it is not known.
 fn slowdown(results: &Results, ratios: &Ratios) -> String {
     let mut out = String::new();
     for (name, ratio) in [("send", &ratios.tx), ("receive", &ratios.rx)] {
         let Some(ratio) = ratio else { continue };
-        if let (None, Some([one, other])) = (ratio.driver_cycles, ratio.driver_cycles_halves) {
-            let _ = writeln!(
-                out,
-                "{name}: the driver's slow-down does not repeat: {one:.2} and {other:.2}"
-            );
+        if ratio.cycles.is_none() {
+            let why = unknown(ratio.cycles_between);
+            let _ = writeln!(out, "{name}: the path's slow-down is {why}");
+        }
+        if ratio.driver_cycles.is_none() && ratio.driver_cycles_p10.is_some() {
+            let why = unknown(ratio.driver_cycles_between);
+            let _ = writeln!(out, "{name}: the driver's slow-down is {why}");
         }
     }
     let paths = results.paths.list();
@@ -284,11 +296,11 @@ fn slowdown(results: &Results, ratios: &Ratios) -> String {
         "Driver cycles in the paper: {} sent, {} received, on a machine of 2009. Whole paths:\n\
          medians of rounds in which both took turns. The driver alone: recorded packets played\n\
          again, natively and rewritten by turns, in several layouts of the code and at sixteen\n\
-         places of player and stack, with warm caches, where nothing else disturbed them, the\n\
+         places of player and stack, with warm caches, where nothing else shared the core, the\n\
          player's own cycles ({} a packet at most) subtracted. That is too much, as a processor\n\
          works at both at once; with them left in both the figure is the unsubtracted one, and\n\
-         the driver's own is between. A figure only if two halves of the recordings agree\n\
-         within a tenth.",
+         the driver's own is between. Figures only where the median is known within a tenth\n\
+         (95 of 100 runs).",
         PAPER_SLOWDOWN[0],
         PAPER_SLOWDOWN[1],
         number(most.round() as u64),

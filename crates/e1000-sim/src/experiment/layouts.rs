@@ -6,7 +6,8 @@
 //!                                                                     └─ pipe ─> Played
 //! ```
 //!
-//! A process has one hypervisor instance, so a layout has a process.
+//! A process has one hypervisor instance, so a layout has a process. More layouts follow where
+//! something shared the core in too many recordings ([`Alone`]).
 
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +35,9 @@ const RECORDINGS: u64 = 24;
 const PER_RECORDING: u64 = 256;
 /// Layouts that these are divided among, at most: two recordings for each.
 const LAYOUTS: u64 = 12;
+/// So many times the layouts, at most, until half as many recordings as were wanted are
+/// undisturbed. Whether one is does not depend on what it cost the drivers.
+const PATIENCE: u64 = 3;
 /// Packets of a recording, at most: some batches.
 const RECORDED: u64 = 2 * BATCH as u64;
 /// The same, of 64 KiB each.
@@ -45,8 +49,6 @@ pub(super) struct Played {
     /// The load's number in the setup.
     pub(super) load: usize,
     sent: bool,
-    /// The half that it belongs to ([`super::Twice`]).
-    half: usize,
     packets: u64,
     /// Instructions, natively and rewritten.
     executed: [u64; 2],
@@ -68,11 +70,30 @@ pub(super) fn played(
     }
     let layouts = layouts(setup.packets);
     let mut all = Vec::new();
-    for (number, shift) in Shift::first(layouts).enumerate() {
-        all.extend(apart(|| in_layout(files, setup, shift, number))?);
-        tell(1 + number as u64, layouts);
+    for (number, shift) in Shift::first(layouts * PATIENCE).enumerate() {
+        if number as u64 >= layouts && enough(&all, setup) {
+            break;
+        }
+        all.extend(apart(|| in_layout(files, setup, shift))?);
+        tell((1 + number as u64).min(layouts), layouts);
     }
     Ok(all)
+}
+
+/// Whether half of the recordings that were wanted, of each load and direction, are undisturbed.
+fn enough(all: &[Played], setup: &Setup) -> bool {
+    let wanted = recordings(setup.packets).div_ceil(2) as usize;
+    let undisturbed = |load: usize, direction: PacketDirection| {
+        let of_load = || all.iter().filter(move |played| played.load == load);
+        let driver = |number| of_driver(of_load(), number, direction).unwrap_or_default();
+        let rewritten = usize::from(has_rewritten(setup));
+        driver(rewritten).undisturbed_with(&driver(0))
+    };
+    let mut loads = setup.loads.iter().enumerate();
+    loads.all(|(load, what)| {
+        let mut directions = what.directions.iter();
+        directions.all(|direction| undisturbed(load, *direction) >= wanted)
+    })
 }
 
 /// The cost of the driver that moves the packets of a measurement.
@@ -81,18 +102,27 @@ pub(super) fn alone<'p>(
     measured: &Measured,
 ) -> Option<Alone> {
     let driver = usize::from(measured.path == PacketPath::Twin);
-    let sent = measured.direction == PacketDirection::Send;
+    of_driver(played, driver, measured.direction)
+}
+
+/// The cost of the native driver, 0, or the rewritten one, 1.
+fn of_driver<'p>(
+    played: impl Iterator<Item = &'p Played>,
+    driver: usize,
+    direction: PacketDirection,
+) -> Option<Alone> {
+    let sent = direction == PacketDirection::Send;
     let mut alone = None;
     for played in played.filter(|played| played.sent == sent) {
         let alone: &mut Alone = alone.get_or_insert_default();
         alone.executed += played.executed[driver];
         alone.packets += played.packets;
-        alone.halves[played.half].extend(played.turns[driver]);
+        alone.turns.extend(played.turns[driver]);
     }
     alone
 }
 
-/// How many recordings a run of that many packets has: two halves of some each.
+/// How many recordings a run of that many packets has.
 fn recordings(packets: u64) -> u64 {
     (packets / PER_RECORDING).clamp(2, RECORDINGS)
 }
@@ -101,13 +131,8 @@ fn layouts(packets: u64) -> u64 {
     recordings(packets).div_ceil(2).min(LAYOUTS)
 }
 
-/// All loads, in the layout of that number.
-fn in_layout(
-    files: &Files,
-    setup: &Setup,
-    shift: Shift,
-    number: usize,
-) -> Result<Vec<Played>, SystemError> {
+/// All loads, in that layout.
+fn in_layout(files: &Files, setup: &Setup, shift: Shift) -> Result<Vec<Played>, SystemError> {
     let blueprint = Blueprint::shifted(files, setup.variant, &setup.upcalls, shift)?
         .with_driver_args(&setup.driver_args);
     let machine = Machine::new(Sizes::default())?;
@@ -122,10 +147,10 @@ fn in_layout(
             paths.set_shape(what.shape)?;
         }
         warm_up(&mut paths, setup, what)?;
-        for recording in 0..here {
+        for _ in 0..here {
             for direction in &what.directions {
                 let mut played = play(&mut paths, setup, what, *direction)?;
-                (played.load, played.half) = (load, (number + recording) % 2);
+                played.load = load;
                 all.push(played);
             }
         }
@@ -176,7 +201,6 @@ fn play(
     Ok(Played {
         load: 0,
         sent: direction == PacketDirection::Send,
-        half: 0,
         packets: tape.packets,
         executed,
         turns: drivers.map(|turns| Turn::undisturbed(&turns)),
@@ -198,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn recordings_make_two_halves_in_each_layout() {
+    fn a_layout_has_two_recordings() {
         assert_eq!([1, 2000, 10_000].map(recordings), [2, 7, RECORDINGS]);
         assert_eq!([1, 2000, 10_000].map(layouts), [1, 4, LAYOUTS]);
     }

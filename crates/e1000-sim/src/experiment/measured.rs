@@ -1,6 +1,6 @@
 //! The cost of one path in one direction, and in comparison with another.
 
-use super::{Alone, Spent, Spread, Twice};
+use super::{Alone, Known, Spent, Spread};
 use crate::dom0::job::Look;
 use crate::measure::profile::{ByComponent, Component};
 use crate::measure::steps::Steps;
@@ -129,7 +129,7 @@ impl Measured {
         let cycles = pairs.map(|(mine, theirs)| mine.median / theirs.median);
         let alone = self.alone.as_ref().zip(other.alone.as_ref());
         Against {
-            cycles: Spread::of_values(cycles),
+            cycles: Known::of(cycles.collect()),
             driver: alone.map(|(mine, theirs)| mine.against(theirs)),
             driver_unsubtracted: alone.map(|(mine, theirs)| mine.unsubtracted_against(theirs)),
         }
@@ -184,11 +184,11 @@ impl Measured {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Against {
     /// Of a packet's cost.
-    pub cycles: Spread,
+    pub cycles: Known,
     /// Of the driver alone.
-    pub driver: Option<Twice>,
+    pub driver: Option<Known>,
     /// The same, with the player's cycles left in both.
-    pub driver_unsubtracted: Option<Twice>,
+    pub driver_unsubtracted: Option<Known>,
 }
 
 #[cfg(test)]
@@ -211,7 +211,7 @@ mod tests {
         measured.alone = Some(Alone {
             executed: 1,
             packets: 1,
-            halves: [vec![turn], vec![turn]],
+            turns: vec![turn; 6],
         });
         measured.sum_up();
         measured
@@ -222,7 +222,8 @@ mod tests {
         // The machine was slower in the second round, for both.
         let against =
             measured([200.0, 400.0, 200.0], 90.0).against(&measured([100.0, 200.0, 100.0], 30.0));
-        assert_eq!((against.cycles.median, against.cycles.high), (2.0, 2.0));
+        let cycles = against.cycles.all;
+        assert_eq!((cycles.median, cycles.high), (2.0, 2.0));
         let driver = against.driver.expect("both were measured");
         assert_eq!(driver.figure(), Some(3.0));
     }

@@ -13,10 +13,13 @@
 //!
 //! Another virtual machine may share the core: for seconds everything then takes half
 //! as long again, and paths differ in how much. So paths take turns within each round
-//! and are compared round by round, and so are drivers ([`Measured::against`]).
+//! and are compared round by round, and so are drivers ([`Measured::against`]). What was
+//! recorded while the core was shared does not count ([`Alone`]). Medians that are not
+//! known within a tenth are no figures ([`Known`]).
 
 mod alone;
 pub mod apart;
+mod known;
 mod layouts;
 mod measured;
 mod routines;
@@ -26,7 +29,8 @@ mod spread;
 use process_lab::program::Variant;
 use process_lab::runtime::Statistics;
 
-pub use alone::{Alone, Twice, agree};
+pub use alone::Alone;
+pub use known::{Known, agree};
 pub use measured::{Against, Measured, Missed};
 pub use routines::{PAPER_ORDER, cumulative};
 pub use spent::Spent;

@@ -132,10 +132,10 @@ fn breakdown(runs: &Runs, direction: PacketDirection) -> Chart {
 
 /// A scheme's slow-down in one direction.
 struct Slowdown {
-    /// In cycles, if all measurements of it agree.
+    /// In cycles, if all runs have a figure, and these agree.
     cycles: Option<Spread>,
-    /// The medians of all of them.
-    measured: Vec<f64>,
+    /// The runs' figures.
+    measured: Vec<Option<f64>>,
     /// In cycles, with the player's left in both.
     unsubtracted: f64,
     instructions: f64,
@@ -149,18 +149,18 @@ impl Slowdown {
             PacketDirection::Receive => ratios.rx,
         });
         let ways: Vec<Ratio> = ways.collect();
-        let halves = ways.iter().filter_map(|ratio| ratio.driver_cycles_halves);
-        let measured: Vec<f64> = halves.flatten().collect();
+        let measured: Vec<Option<f64>> = ways.iter().map(|ratio| ratio.driver_cycles).collect();
+        let all: Option<Vec<f64>> = measured.iter().copied().collect();
         let of = |what: fn(&Ratio) -> Option<f64>| {
             Spread::of_values(ways.iter().filter_map(what)).median
         };
         let cycles = Spread {
-            median: Spread::of_values(measured.iter().copied()).median,
+            median: of(|ratio| ratio.driver_cycles),
             low: of(|ratio| ratio.driver_cycles_p10),
             high: of(|ratio| ratio.driver_cycles_p90),
         };
         Slowdown {
-            cycles: agree(&measured).then_some(cycles),
+            cycles: all.filter(|all| agree(all)).map(|_| cycles),
             unsubtracted: of(|ratio| ratio.driver_cycles_unsubtracted),
             instructions: of(|ratio| Some(ratio.driver_instructions)),
             measured,
@@ -168,7 +168,8 @@ impl Slowdown {
     }
 
     fn all(&self) -> String {
-        let all: Vec<String> = self.measured.iter().map(|m| format!("{m:.2}")).collect();
+        let text = |figure: &Option<f64>| figure.map_or("-".to_owned(), |m| format!("{m:.2}"));
+        let all: Vec<String> = self.measured.iter().map(text).collect();
         all.join(" ")
     }
 }
@@ -185,9 +186,9 @@ pub(super) fn slowdown(runs: &Runs) -> Chart {
     let mut notes = format!(
         "The driver alone, with warm caches: recorded packets played again, natively and \
          rewritten by turns, in several layouts of the code and at sixteen places of player and \
-         stack, where nothing else disturbed them, in {} runs, schemes by turns; medians of recordings, lines from their 10th to their 90th percentile. A figure \
-         only where two halves of the recordings of each run, and all runs, agree within a \
-         tenth. The player's own cycles are subtracted, which is too much, as a processor works \
+         stack, where nothing else shared the core, in {} runs, schemes by turns; medians of \
+         recordings, lines from their 10th to their 90th percentile. A figure only where each \
+         run's is known within a tenth, and all runs agree within a tenth. The player's own cycles are subtracted, which is too much, as a processor works \
          at both at once; unsubtracted is too little.",
         runs.schemes.len(),
     );
@@ -203,7 +204,7 @@ pub(super) fn slowdown(runs: &Runs) -> Chart {
         });
         let _ = write!(
             notes,
-            " {name}: recordings {} sent, {} received; unsubtracted {:.2} sent, {:.2} received; \
+            " {name}: runs {} sent, {} received; unsubtracted {:.2} sent, {:.2} received; \
              in instructions, counted one by one, {:.2} sent, {:.2} received.",
             tx.all(),
             rx.all(),
