@@ -80,7 +80,8 @@ impl Work<'_> {
     }
 }
 
-/// Runs all of it in child processes, a new one whenever one dies.
+/// Runs all of it in child processes, a new one whenever one dies. A run whose time was over is
+/// run again, up to [`CHANCES`] times in all.
 ///
 /// # Errors
 /// A system call's, or a child that could not be set up.
@@ -91,7 +92,7 @@ pub fn run_all<M: Machine>(
     make: impl Fn(&Memory) -> Result<M, Error>,
 ) -> Result<Records, Error> {
     let mut records = Records::new(work.runs())?;
-    let mut first = 0;
+    let (mut first, mut late) = (0, 0);
     while first < work.runs() {
         records.set_progress(usize::MAX);
         let status = in_child(|| {
@@ -115,6 +116,14 @@ pub fn run_all<M: Machine>(
                 "the {name} process for forms ended with {status}"
             )));
         }
+        late = match died == first {
+            true => late + 1,
+            false => 1,
+        };
+        first = died;
+        if libc::WTERMSIG(status) == libc::SIGPROF && late < CHANCES {
+            continue;
+        }
         records.set(
             died,
             Record {
@@ -122,13 +131,19 @@ pub fn run_all<M: Machine>(
                 ..Record::ended(Ending::Died)
             },
         );
-        first = died + 1;
+        (first, late) = (died + 1, 0);
     }
     Ok(records)
 }
 
 /// Seconds of processor time after which one run is taken to go on for ever.
 pub const PATIENCE: u32 = 20;
+
+/// How often a run's time may be over before it is taken to go on for ever. Who has a virtual
+/// machine may stop its processor for as long as he likes, and the system charges that to
+/// whoever runs there: of 36 million runs on a Xeon in a virtual machine, one instruction had
+/// taken 20 seconds, `lock dec` of a word in two pages.
+const CHANCES: u32 = 3;
 
 /// Gives this process that many seconds of processor time from now on; then SIGPROF
 /// ends it. Other processes' time, or time in which the process is stopped, is not
@@ -376,11 +391,16 @@ mod tests {
     }
 
     #[test]
-    fn a_run_without_end_is_told_from_one_that_went_wrong() {
-        // The next process begins with its first entry, too.
+    fn a_run_whose_time_was_over_once_is_run_again() {
+        // The next process begins with its first entry.
         let records = endings([Some(1), None, Some(1)]);
-        assert!(records[0].is(Ending::Skipped) && records[1].is(Ending::Died));
+        assert!(records.iter().all(|r| r.is(Ending::Skipped)), "{records:?}");
+    }
+
+    #[test]
+    fn a_run_without_end_is_told_from_one_that_went_wrong() {
+        let records = endings([None; 3]);
+        assert!(records.iter().all(|r| r.is(Ending::Died)), "{records:?}");
         assert!(records[1].to_string().starts_with("still running when"));
-        assert!(records[2].is(Ending::Skipped));
     }
 }
