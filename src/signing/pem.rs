@@ -2,6 +2,8 @@
 //! several parts, as the kernel's `certs/signing_key.pem` does.
 
 const KEYS: [&str; 2] = ["PRIVATE KEY", "RSA PRIVATE KEY"];
+/// What other keys than RSA's are called in the older form; in the newer one it is in the DER.
+const OTHERS: [&str; 2] = ["EC PRIVATE KEY", "DSA PRIVATE KEY"];
 
 /// The certificate in a file, in DER. A file that is no PEM is taken as DER.
 pub fn certificate(bytes: &[u8]) -> Result<Vec<u8>, String> {
@@ -14,14 +16,21 @@ pub fn key(bytes: &[u8]) -> Result<Vec<u8>, String> {
         text.contains("-----BEGIN ENCRYPTED PRIVATE KEY-----")
             || text.contains("\nProc-Type: 4,ENCRYPTED")
     });
-    match locked {
-        true => {
-            let why = "the key has a password; `openssl pkey -in KEY -out PLAIN` makes one \
-                       without";
-            Err(why.to_owned())
-        }
-        false => part(bytes, &KEYS, "private key"),
+    if locked {
+        let why = "the key has a password; `openssl pkey -in KEY -out PLAIN` makes one without";
+        return Err(why.to_owned());
     }
+    let begins = |label: &&&str| has(bytes, label);
+    match OTHERS.iter().find(begins) {
+        Some(other) if !KEYS.iter().any(|key| has(bytes, key)) => Err(format!(
+            "no key that can be used ({other}): it has to be RSA with 2048 to 4096 bits"
+        )),
+        _ => part(bytes, &KEYS, "private key"),
+    }
+}
+
+fn has(bytes: &[u8], label: &str) -> bool {
+    text(bytes).is_some_and(|text| text.contains(&format!("-----BEGIN {label}-----")))
 }
 
 fn text(bytes: &[u8]) -> Option<&str> {

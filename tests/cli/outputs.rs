@@ -47,6 +47,31 @@ fn output_through_a_symbolic_link_goes_where_it_leads() {
 }
 
 #[test]
+fn output_through_a_link_to_nothing_makes_the_file_that_it_names() {
+    let sandbox = Sandbox::with_driver();
+    fs::create_dir(sandbox.path("dir")).expect("a directory");
+    std::os::unix::fs::symlink("dir/second.o", sandbox.path("first.o")).expect("a link");
+    std::os::unix::fs::symlink("../real.o", sandbox.path("dir/second.o")).expect("a link");
+    sandbox.run(&["rewrite", "driver.o", "-o", "first.o"]).ok();
+    assert!(sandbox.read("real.o").starts_with(b"\x7fELF"));
+    assert!(
+        fs::symlink_metadata(sandbox.path("first.o"))
+            .expect("a link")
+            .is_symlink()
+    );
+}
+
+#[test]
+fn two_outputs_are_not_one_file_by_a_link_to_nothing() {
+    let sandbox = Sandbox::with_driver();
+    std::os::unix::fs::symlink("out.o", sandbox.path("r.json")).expect("a link");
+    let outcome = sandbox.run(&["rewrite", "driver.o", "-o", "out.o", "--report", "r.json"]);
+    let expected = "twin: r.json: both driver.o and --report would be written there; give them different names\n";
+    assert_eq!((outcome.status, outcome.stderr.as_str()), (2, expected));
+    assert!(!sandbox.path("out.o").exists());
+}
+
+#[test]
 fn two_outputs_are_not_one_file_by_a_link() {
     let sandbox = Sandbox::with_driver();
     sandbox.write("out.o", "earlier");

@@ -296,6 +296,10 @@ fn keys_that_are_refused() {
         "ec.pem",
     ];
     good(&sandbox, "openssl", &elliptic);
+    let older = [
+        "ecparam", "-name", "prime256v1", "-genkey", "-out", "sec1.pem",
+    ];
+    good(&sandbox, "openssl", &older);
     let locked = [
         "pkey", "-in", "key.pem", "-aes256", "-passout", "pass:x", "-out", "locked.pem",
     ];
@@ -326,6 +330,7 @@ fn keys_that_are_refused() {
             "other.pem: cert.pem is not the certificate of this key",
         ),
         ("ec.pem", "cert.pem", "it has to be RSA"),
+        ("sec1.pem", "cert.pem", "it has to be RSA"),
         ("damaged.der", "cert.pem", "this key is damaged"),
         ("locked.pem", "cert.pem", "openssl pkey"),
         ("cert.pem", "cert.pem", "there is no private key"),

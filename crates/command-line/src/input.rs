@@ -9,6 +9,7 @@ use elf_loader::archive::{self, Member};
 
 use crate::assembler;
 use crate::failure::Failure;
+use crate::text;
 
 /// Bytes examined to tell text from a damaged file.
 const SNIFFED: usize = 4096;
@@ -38,19 +39,9 @@ pub fn printable(path: &Path) -> String {
 
 fn printable_bytes(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len());
-    let escape = |out: &mut String, bytes: &[u8]| {
-        bytes
-            .iter()
-            .for_each(|b| out.push_str(&format!("\\x{b:02x}")));
-    };
     for chunk in bytes.utf8_chunks() {
-        for c in chunk.valid().chars() {
-            match c == '\\' || c.is_control() {
-                true => escape(&mut out, c.encode_utf8(&mut [0; 4]).as_bytes()),
-                false => out.push(c),
-            }
-        }
-        escape(&mut out, chunk.invalid());
+        text::show(&mut out, chunk.valid(), |c| c == '\\' || c.is_control());
+        text::show_bytes(&mut out, chunk.invalid());
     }
     out
 }

@@ -132,7 +132,7 @@ fn cannot_write(error: &std::io::Error) -> String {
 }
 
 fn file_sink(path: &Path) -> std::io::Result<Sink> {
-    // Symbolic links are followed: the file that they lead to is replaced.
+    // Symbolic links are followed: the file that they lead to is replaced, or made.
     let existing = match std::fs::metadata(path) {
         Ok(metadata) => Some(metadata),
         Err(error) if error.kind() == ErrorKind::NotFound => None,
@@ -147,16 +147,32 @@ fn file_sink(path: &Path) -> std::io::Result<Sink> {
         Some(m) => Some(m.permissions().mode()),
         None => None,
     };
-    let path = if mode.is_some() {
-        path.canonicalize()?
-    } else {
-        path.to_owned()
-    };
+    let path = followed(path);
     let temporary = TemporaryFile::create(directory(&path), MODE)?;
     if let Some(mode) = mode {
         temporary.set_mode(mode)?;
     }
     Ok(Sink::Renamed(BufWriter::new(temporary), path))
+}
+
+/// The path of the file that is written under this name: where links lead, whether or not
+/// there is a file. As far as it can be known: the path itself, if a directory is missing.
+pub fn followed(path: &Path) -> PathBuf {
+    let mut path = path.to_owned();
+    // As many links as Linux follows (path_resolution(7)).
+    for _ in 0..40 {
+        if let Ok(file) = path.canonicalize() {
+            return file;
+        }
+        match path.read_link() {
+            // An absolute target replaces the directory.
+            Ok(target) => path = directory(&path).join(target),
+            Err(_) => break,
+        }
+    }
+    let dir = directory(&path).canonicalize().ok();
+    let named = dir.zip(path.file_name());
+    named.map_or_else(|| path.clone(), |(dir, name)| dir.join(name))
 }
 
 /// The directory that a file lies in.

@@ -28,18 +28,25 @@ pub fn count(n: u64, thing: &str) -> String {
 /// characters but the tab as `\xHH`.
 pub fn one_line(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
+    show(&mut out, text, |c| c.is_control() && c != '\t');
+    out
+}
+
+/// Adds a text, with each character for which `hidden` says so as `\xHH` for its bytes.
+pub(crate) fn show(out: &mut String, text: &str, hidden: impl Fn(char) -> bool) {
     for c in text.chars() {
-        match c.is_control() && c != '\t' {
-            true => {
-                let mut bytes = [0; 4];
-                for byte in c.encode_utf8(&mut bytes).bytes() {
-                    out.push_str(&format!("\\x{byte:02x}"));
-                }
-            }
+        match hidden(c) {
+            true => show_bytes(out, c.encode_utf8(&mut [0; 4]).as_bytes()),
             false => out.push(c),
         }
     }
-    out
+}
+
+/// Adds bytes as `\xHH`.
+pub(crate) fn show_bytes(out: &mut String, bytes: &[u8]) {
+    for byte in bytes {
+        out.push_str(&format!("\\x{byte:02x}"));
+    }
 }
 
 /// The same for a text that has lines of its own.

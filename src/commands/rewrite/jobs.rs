@@ -129,18 +129,12 @@ pub(super) fn refuse_terminal(jobs: &[Job]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The path of an output, as far as it is known before the output is made: of a file that is
-/// there already, wherever links lead. `None` is standard output.
+/// The path of an output, wherever links lead. `None` is standard output.
 fn place(to: &Destination) -> Option<PathBuf> {
-    let Destination::File(path) = to else {
-        return None;
-    };
-    if let Ok(file) = path.canonicalize() {
-        return Some(file);
+    match to {
+        Destination::Stdout => None,
+        Destination::File(path) => Some(output::followed(path)),
     }
-    let name = path.file_name()?;
-    let dir = output::directory(path).canonicalize();
-    Some(dir.map_or_else(|_| path.clone(), |dir| dir.join(name)))
 }
 
 #[cfg(test)]
