@@ -294,13 +294,14 @@ fn slowdown(results: &Results, ratios: &Ratios) -> String {
     let _ = writeln!(
         out,
         "Driver cycles in the paper: {} sent, {} received, on a machine of 2009. Whole paths:\n\
-         medians of rounds in which both took turns. The driver alone: recorded packets played\n\
-         again, natively and rewritten by turns, in several layouts of the code and at sixteen\n\
-         places of player and stack, with warm caches, where nothing else shared the core, the\n\
-         player's own cycles ({} a packet at most) subtracted. That is too much, as a processor\n\
-         works at both at once; with them left in both the figure is the unsubtracted one, and\n\
-         the driver's own is between. Figures only where the median is known within a tenth\n\
-         (95 of 100 runs).",
+         medians of rounds in which both took turns; other load on caches and memory is in them, so\n\
+         compare only runs whose native cycles are alike. The driver alone: recorded packets\n\
+         played again, natively and rewritten by turns, in several layouts of the code and at\n\
+         sixteen places of player and stack, with warm caches, where nothing else shared the\n\
+         core, the player's own cycles ({} a packet at most) subtracted. That is too much, as a\n\
+         processor works at both at once; with them left in both the figure is the unsubtracted\n\
+         one, and the driver's own is between. Figures only where the median is known within a\n\
+         tenth (95 of 100 runs).",
         PAPER_SLOWDOWN[0],
         PAPER_SLOWDOWN[1],
         number(most.round() as u64),
