@@ -13,7 +13,7 @@
 set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
-twin=${TWIN:-$root/target/debug/twin}
+twin=$(realpath -m -- "${TWIN:-$root/target/debug/twin}")
 program=$root/tests/programs/compilers.c
 kernel=$root/tests/fixtures/source/kernel.c
 work=$(mktemp -d "${TMPDIR:-/tmp}/twin-compilers-XXXXXX")

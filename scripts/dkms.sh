@@ -24,7 +24,7 @@ root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 mkdir -p "$root/target/dkms"
 tree=$(CDPATH='' cd -P -- "$root/target/dkms" && pwd -P)
 apt=$tree/apt
-twin=${TWIN:-$root/target/debug/twin}
+twin=$(realpath -m -- "${TWIN:-$root/target/debug/twin}")
 compiler=${COMPILER:-gcc-12}
 report=$tree/report.jsonl
 

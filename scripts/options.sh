@@ -15,7 +15,7 @@
 set -u
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
-twin=${TWIN:-$root/target/debug/twin}
+twin=$(realpath -m -- "${TWIN:-$root/target/debug/twin}")
 table=$root/tests/programs/options.txt
 source=$root/tests/programs/conventions.c
 work=$(mktemp -d "${TMPDIR:-/tmp}/twin-options-XXXXXX") || exit 1

@@ -22,7 +22,7 @@ set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 . "$root/scripts/release.sh"
 programs=$root/target/programs
-twin=${TWIN:-$root/target/debug/twin}
+twin=$(realpath -m -- "${TWIN:-$root/target/debug/twin}")
 mode=${1:-sample}
 export ACCESSES="${ACCESSES:-all}"
 accesses=$ACCESSES

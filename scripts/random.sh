@@ -20,7 +20,7 @@ set -u
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 . "$root/scripts/release.sh"
-twin=${TWIN:-$root/target/debug/twin}
+twin=$(realpath -m -- "${TWIN:-$root/target/debug/twin}")
 kept=$root/target/programs/random
 compilers=${COMPILERS:-gcc $release_clang}
 levels=${LEVELS:--O0 -O1 -O2 -O3 -Os}

@@ -11,7 +11,7 @@
 set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
-twin=${TWIN:-$root/target/debug/twin}
+twin=$(realpath -m -- "${TWIN:-$root/target/debug/twin}")
 module=${1:-$root/target/stock/e1000.ko}
 programs=$root/target/programs
 work=$programs/stores

@@ -22,7 +22,7 @@ root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 . "$root/scripts/release.sh"
 programs=$root/target/programs
 suites=$root/tests/programs/suites
-twin=${TWIN:-$root/target/debug/twin}
+twin=$(realpath -m -- "${TWIN:-$root/target/debug/twin}")
 work=$programs/suites
 level=${LEVEL:--O2}
 

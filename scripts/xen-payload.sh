@@ -15,7 +15,7 @@ set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd -P)
 . "$root/scripts/xen/release.sh"
 payload=$xen/payload
-twin=${TWIN:-$root/target/release/twin}
+twin=$(realpath -m -- "${TWIN:-$root/target/release/twin}")
 
 die() {
     printf 'xen-payload.sh: %s\n' "$*" >&2
