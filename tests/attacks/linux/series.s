@@ -892,3 +892,144 @@ ret
 .pushsection .modinfo,"a"
 .asciz "vermagic=5.13.0-1-amd64 SMP mod_unload modversions "
 .popsection
+
+### a function that returns, in a kernel without marks, whose trampolines data names
+# refuse: P2-metadata
+# from: Linux 5.10 kernel/tracepoint.c, tracepoint_add_func: writes over static_call_tramp of what it is given
+lea tp(%rip), %rdi
+call tracepoint_probe_register
+jmp .Lg
+.type t,@function
+t: ret
+.Lg: mov %rax, %rbx
+nop
+ret
+.section __tracepoints,"aw"
+.balign 8
+tp: .quad 0, 0, 0, k, t, t, 0, 0, 0, 0
+.data
+.balign 16
+k: .quad 0, 0
+.section .modinfo,"a"
+.asciz "vermagic=5.10.0-46-amd64 SMP mod_unload modversions "
+.text
+
+### the same by a routine that writes over code
+# refuse: P2-metadata
+# from: Linux 5.10 arch/x86/kernel/static_call.c, arch_static_call_transform: exported
+lea t(%rip), %rsi
+xor %edi, %edi
+lea f(%rip), %rdx
+xor %ecx, %ecx
+call arch_static_call_transform
+jmp .Lg
+.type t,@function
+t: ret
+.Lg: mov %rax, %rbx
+nop
+ret
+.section .modinfo,"a"
+.asciz "vermagic=5.10.0-46-amd64 SMP mod_unload modversions "
+.text
+
+### the same in an object that is to be linked
+# accept
+# from: control: it does not say for which kernel, and has neither tracepoints nor such a call
+jmp .Lg
+.type t,@function
+t: ret
+.Lg: mov %rax, %rbx
+nop
+ret
+
+### a trampoline's mark that a relocation writes
+# refuse: P2-metadata
+# from: Linux 6.12 arch/x86/kernel/static_call.c, __static_call_validate: compares bytes in memory, not in the file
+jmp .Lg
+.type t,@function
+t: ret
+.Lg: nop
+nop
+.byte 0x48, 0xb8
+2: .reloc 2b, R_X86_64_PC64, d + 0xccb90f
+.quad 0
+ret
+.data
+d: .quad t
+.section .modinfo,"a"
+.asciz "vermagic=6.12.0-46-amd64 SMP preempt mod_unload modversions "
+.text
+
+### the same where a branch's distance is the mark
+# refuse: P2-metadata
+# from: ibid.; psABI 4.4, R_X86_64_PLT32
+jmp .Lg
+.type t,@function
+t: ret
+.Lg: nop
+nop
+nop
+jmp g
+.section .text.far,"ax"
+.type g,@function
+g: ret
+.text
+.section .modinfo,"a"
+.asciz "vermagic=6.12.0-46-amd64 SMP preempt mod_unload modversions "
+.text
+
+### the same without a relocation behind the function
+# accept
+# from: control
+jmp .Lg
+.type t,@function
+t: ret
+.Lg: nop
+nop
+movabs $0x1234567812345678, %rax
+ret
+.section .modinfo,"a"
+.asciz "vermagic=6.12.0-46-amd64 SMP preempt mod_unload modversions "
+.text
+
+### nops before a called function that a relocation writes
+# refuse: P2-metadata
+# from: Linux 6.2 arch/x86/kernel/callthunks.c, patch_dest: compares bytes in memory, not in the file
+call h
+ret
+.byte 0x48, 0xb8
+2: .reloc 2b, R_X86_64_PC64, d - 8029759185026514791
+.quad 0
+nop
+nop
+.type h,@function
+h: ret
+.section .rodata,"a"
+.balign 8
+d: .quad 0
+.text
+
+### the same of addresses of 32 bits, one behind the other
+# refuse: P2-metadata
+# from: ibid.
+call h
+ret
+movl $d, e
+.byte 0x90
+.type h,@function
+h: ret
+.data
+d: .quad 0
+e: .quad 0
+.text
+
+### the distance of a branch before the nops before a called function
+# accept
+# from: control: a jump to a return thunk, and the padding of the next function
+call h
+ret
+.type i,@function
+i: jmp __x86_return_thunk
+.fill 16, 1, 0x90
+.type h,@function
+h: ret

@@ -98,14 +98,26 @@ fn may_write(inside: i64, outside: i64) -> bool {
     outside > 0 && inside < MOST && (usual || all >= 2 * FEWEST)
 }
 
-/// How many bytes before a place look like nops, at most [`MOST`].
+/// How many bytes before a place look like nops, at most [`MOST`], or may do so when the module
+/// runs: those that a relocation writes. The distance of a direct branch is none: it ends with
+/// `0x90` only if it is -1.7 GiB or more, and neither the module ([`Size`](ViolationCode::Size))
+/// nor the space between it and the kernel, which begins with other modules, is so large.
 fn run_before(reader: &Reader<'_, '_>, place: CodeAt) -> i64 {
     let data = &reader.image.section(place.section).data;
-    let before = usize::try_from(place.offset)
-        .ok()
-        .and_then(|at| data.get(..at));
-    let nops = before.into_iter().flatten().rev().take(MOST as usize);
-    nops.take_while(|b| **b == NOP).count() as i64
+    let is_branch = |at| {
+        let insn = reader.disassembly.around(at);
+        let insn = insn.and_then(|n| reader.disassembly.get(n));
+        insn.is_some_and(|i| matches!(i.op, Op::Call(_) | Op::Jump(_) | Op::Branch(..)))
+    };
+    let may_be_nop = |offset: &i64| {
+        let at = CodeAt {
+            offset: *offset,
+            ..place
+        };
+        data[*offset as usize] == NOP || reader.relocation(at).is_some() && !is_branch(at)
+    };
+    let first = (place.offset - MOST).max(0);
+    (first..place.offset).rev().take_while(may_be_nop).count() as i64
 }
 
 /// What looks like padding at the ends of sections of code.

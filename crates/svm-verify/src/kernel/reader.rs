@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use elf_loader::Place;
 use elf_loader::consts::{R_X86_64_32S, R_X86_64_PC32, R_X86_64_PLT32};
+use elf_loader::reloc::relocation_type;
 use elf_loader::special::{Entry, EntryData};
-use elf_loader::{SectionId, Symbol};
+use elf_loader::{Place, Relocation, SectionId, Symbol};
 use twin_abi::sections;
 
 use super::tables::Series;
@@ -29,8 +29,12 @@ pub(super) struct Reader<'a, 'o> {
     pub(super) disassembly: &'a Disassembly,
     /// The kernel that the module is for, if it says which.
     pub(super) series: Option<Series>,
-    /// Functions that may be trampolines without a mark.
-    unmarked: HashSet<CodeAt>,
+    /// Starts of functions.
+    functions: HashSet<CodeAt>,
+    /// Those whose name is a trampoline's.
+    named: HashSet<CodeAt>,
+    /// Whether the kernel asks of a trampoline how it begins, and nothing else.
+    unmarked: bool,
 }
 
 impl<'a, 'o> Reader<'a, 'o> {
@@ -43,8 +47,27 @@ impl<'a, 'o> Reader<'a, 'o> {
             image,
             disassembly,
             series,
-            unmarked: unmarked(image, series),
+            functions: image.entered.iter().copied().collect(),
+            named: trampolines_by_name(image),
+            unmarked: are_unmarked(image, series),
         }
+    }
+
+    /// The relocation that writes the byte at a place, if one does.
+    pub(super) fn relocation(&self, place: CodeAt) -> Option<&'o Relocation> {
+        let all = &self.image.section(place.section).relocations;
+        let at = u64::try_from(place.offset).ok()?;
+        let last = all.partition_point(|r| r.offset <= at).checked_sub(1)?;
+        let width = relocation_type(all[last].kind).map_or(8, |t| t.width);
+        (at - all[last].offset < width).then_some(&all[last])
+    }
+
+    /// Whether the byte at a place may be this one when the module runs. What a relocation
+    /// writes is not in the file, and its symbol and addend may make it anything.
+    fn may_be(&self, place: CodeAt, byte: u8) -> bool {
+        let data = &self.image.section(place.section).data;
+        let at = usize::try_from(place.offset).ok();
+        at.and_then(|at| data.get(at)) == Some(&byte) || self.relocation(place).is_some()
     }
 
     /// Whether a section is the runtime's code, which is compared, not decoded.
@@ -133,19 +156,35 @@ impl<'a, 'o> Reader<'a, 'o> {
         matches!(insn.op, Op::Ret).then(whole)
     }
 
-    /// Whether instruction `n` is the jump or return of a trampoline.
+    /// Whether instruction `n` is the jump or return of a trampoline. Where the kernel looks for
+    /// no mark, each function that begins so may be one.
     pub(super) fn is_trampoline(&self, n: u32) -> bool {
         let insn = self.disassembly.get(n);
         let Some(insn) = insn.filter(|insn| matches!(insn.op, Op::Jump(_) | Op::Ret)) else {
             return false;
         };
-        let data = &self.image.section(insn.section).data;
-        let behind = data.get(insn.at as usize + 5..insn.at as usize + 8);
         let here = CodeAt {
             section: insn.section,
             offset: insn.at.into(),
         };
-        behind == Some(&TRAMPOLINE) || self.unmarked.contains(&here)
+        let behind = self
+            .image
+            .section(insn.section)
+            .data
+            .get(insn.at as usize + 5..);
+        behind.is_some_and(|behind| behind.starts_with(&TRAMPOLINE))
+            || self.named.contains(&here)
+            || self.functions.contains(&here) && (self.unmarked || self.may_be_marked(here))
+    }
+
+    /// Whether a trampoline's mark may be behind a jump or return of five bytes.
+    fn may_be_marked(&self, here: CodeAt) -> bool {
+        let place = |by| CodeAt {
+            offset: here.offset + by,
+            ..here
+        };
+        let mut mark = TRAMPOLINE.iter().zip(WRITTEN as i64..);
+        mark.all(|(byte, by)| self.may_be(place(by), *byte))
     }
 
     //      call *pv_ops+8*OPERATION(%rip)
@@ -205,20 +244,28 @@ impl<'a, 'o> Reader<'a, 'o> {
     }
 }
 
-/// Functions that may be trampolines without a mark: those of a certain name. Where the kernel
-/// looks for no mark, any, if the module has tracepoints, which name their trampolines themselves
-/// (`static_call_tramp`, include/linux/tracepoint-defs.h), or calls what writes over one.
-fn unmarked(image: &Image<'_>, series: Option<Series>) -> HashSet<CodeAt> {
-    let object = image.object;
-    let traces = object.section_named("__tracepoints_ptrs");
-    let updates = |s: &Symbol<'_>| s.place == Place::Undefined && s.name == "__static_call_update";
-    let any = series.is_none_or(|series| series < FIRST_WITH_MARK)
-        && (traces.is_some() || object.symbols().any(|(_, s)| updates(s)));
-    let symbols = object.symbols();
+/// Functions whose name is that of a trampoline.
+fn trampolines_by_name(image: &Image<'_>) -> HashSet<CodeAt> {
+    let symbols = image.object.symbols();
     let named = symbols.filter_map(|(id, symbol)| match image.meaning(id) {
         Meaning::Code(at) if symbol.name.starts_with("__SCT__") => Some(at),
         _ => None,
     });
-    let others = image.entered.iter().filter(|_| any);
-    named.chain(others.copied()).collect()
+    named.collect()
+}
+
+/// Whether the kernel takes any jump or return for a trampoline's. It finds them by keys in data,
+/// in more ways than the module's tables show (`static_call_tramp`,
+/// include/linux/tracepoint-defs.h). An object that is to be linked does not say for which kernel
+/// it is. There it counts whether it has tracepoints, or calls what writes over a trampoline; the
+/// module is judged when it is whole.
+fn are_unmarked(image: &Image<'_>, series: Option<Series>) -> bool {
+    let updates = |s: &Symbol<'_>| s.place == Place::Undefined && s.name == "__static_call_update";
+    match series {
+        Some(series) => series < FIRST_WITH_MARK,
+        None => {
+            image.object.section_named("__tracepoints_ptrs").is_some()
+                || image.object.symbols().any(|(_, symbol)| updates(symbol))
+        }
+    }
 }
