@@ -968,3 +968,99 @@ mov -8(%rbp), %r10
 leave
 lea -8(%r10), %rsp
 ret
+
+### a register that a function which a static call may lead to does not keep
+# refuse: P4-rsp
+# from: Linux 6.1 arch/x86/kernel/static_call.c: the call leads where the key says
+push %rbp
+mov %rsp, %rbp
+1: call __SCT__x
+leave
+ret
+.type g,@function
+g: mov jiffies(%rip), %rbp
+ret
+.section .static_call_sites,"aw"
+.long 1b - ., k - .
+.data
+.balign 16
+k: .quad g, 0
+.text
+
+### the same through a trampoline of its own
+# refuse: P4-rsp
+# from: ibid.
+push %rbp
+mov %rsp, %rbp
+1: call __SCT__own
+leave
+ret
+.type g,@function
+g: mov jiffies(%rip), %rbp
+ret
+.type h,@function
+h: ret
+.section .static_call.text,"ax"
+.globl __SCT__own
+.type __SCT__own,@function
+__SCT__own: .byte 0xe9
+.reloc ., R_X86_64_PLT32, h - 4
+.long 0
+.byte 0x0f, 0xb9, 0xcc
+.section .static_call_sites,"aw"
+.long 1b - ., k - .
+.data
+.balign 16
+k: .quad g, 0
+.text
+
+### a register that a function which the kernel calls back does not keep
+# refuse: P4-rsp
+# from: Linux 6.1 crypto/shash.c, crypto_shash_update: ends with a call of the algorithm's own
+push %rbp
+mov %rsp, %rbp
+lea ops(%rip), %rdi
+call crypto_shash_update
+leave
+ret
+.type g,@function
+g: mov jiffies(%rip), %rbp
+ret
+.data
+ops: .quad g
+.text
+
+### the same where it keeps it
+# accept
+# from: control
+push %rbp
+mov %rsp, %rbp
+lea ops(%rip), %rdi
+call crypto_shash_update
+leave
+ret
+.type g,@function
+g: push %rbp
+mov jiffies(%rip), %rbp
+pop %rbp
+ret
+.data
+ops: .quad g
+.text
+
+### a function that ends in the kernel, which calls back what does not keep it
+# refuse: P4-rsp
+# from: ibid.
+push %rbp
+mov %rsp, %rbp
+call i
+leave
+ret
+.type i,@function
+i: jmp crypto_shash_update
+.type g,@function
+g: mov jiffies(%rip), %rbp
+ret
+.data
+ops: .quad g
+.text

@@ -4,8 +4,9 @@
 //! jump out of the object, a register holds something else than at the entry
 //! ([`crate::domain::Kept`]). Then what calls it is interpreted again without the facts that were
 //! in that register. A function that goes on as another one keeps what both keep. A call through a
-//! pointer may be one of any function of the object whose address is taken; functions of the kernel
-//! are trusted, also those that a static call leads to.
+//! pointer may be one of any function of the object whose address is taken. So may what a call of
+//! the kernel leads to: its routines call the module back and end with such a call, and its static
+//! calls are what their keys say. What else the kernel does keeps all.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -15,7 +16,7 @@ use crate::kernel::Marks;
 
 /// In the place of a function: it is not known which one, so it may be any.
 const ALL: u32 = u32::MAX;
-/// The same where a pointer leads: one whose address is taken.
+/// The same where a pointer or the kernel leads: one whose address is taken.
 const POINTED: u32 = u32::MAX - 1;
 
 /// What is known of the functions. A function is its first instruction.
@@ -75,7 +76,8 @@ impl Callees {
     pub fn called(&mut self, block: u32, op: Op) -> GprSet {
         let function = match op {
             Op::Call(BranchTarget::Insn(function)) => function,
-            Op::CallIndirect(_) | Op::Call(BranchTarget::Routine(Routine::Thunk(_))) => POINTED,
+            Op::CallIndirect(_) => POINTED,
+            Op::Call(BranchTarget::Routine(routine)) if leads_back(routine) => POINTED,
             _ => return GprSet::NONE,
         };
         self.calls.entry(function).or_default().insert(block);
@@ -94,14 +96,18 @@ impl Callees {
     /// changes, if it leaves the function for good.
     pub fn left(&mut self, op: Op, marks: Marks, kept: &Kept) -> Vec<u32> {
         match op {
-            Op::JumpIndirect(_)
-            | Op::Jump(BranchTarget::Routine(Routine::Thunk(_)))
-            | Op::Branch(_, BranchTarget::Routine(Routine::Thunk(_))) => {
+            Op::JumpIndirect(_) => self.goes_on(kept, POINTED),
+            Op::Jump(BranchTarget::Routine(routine))
+            | Op::Branch(_, BranchTarget::Routine(routine))
+                if leads_back(routine) =>
+            {
                 self.goes_on(kept, POINTED)
             }
             Op::Ret
             | Op::Jump(BranchTarget::Routine(_))
             | Op::Branch(_, BranchTarget::Routine(_)) => self.leaves(kept),
+            // A static call's jump, which may lead anywhere; what the others call is the kernel's.
+            Op::Jump(_) if marks.has(Marks::LEAVES) => self.goes_on(kept, POINTED),
             _ if marks.has(Marks::LEAVES) => self.leaves(kept),
             _ => Vec::new(),
         }
@@ -126,5 +132,15 @@ impl Callees {
             work.extend(self.tails.get(&function).into_iter().flatten());
         }
         blocks
+    }
+}
+
+/// Whether a routine outside of the object may go on as a function of it.
+fn leads_back(routine: Routine) -> bool {
+    match routine {
+        Routine::Imported | Routine::Thunk(_) | Routine::Indirect => true,
+        Routine::PutUser | Routine::PortIn | Routine::Keeps | Routine::Bug | Routine::Slow(_) => {
+            false
+        }
     }
 }
