@@ -148,6 +148,7 @@ pub fn of(bytes: &[u8], scheme: Scheme, backward: bool) -> Option<Belief> {
         faulting: false,
         leaving: false,
         label: false,
+        labels: false,
         name: OWN,
         insn: &insn,
         state: &mut state,

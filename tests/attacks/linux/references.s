@@ -578,3 +578,106 @@ movabs $0xc390, %rax
 ret
 .type g,@function
 .set g, f + 2
+
+### a place inside a function by a conditional move
+# refuse: P2-target
+# from: SDM vol. 2, CMOVcc
+lea 1f(%rip), %rax
+xor %ecx, %ecx
+cmove %rax, %rcx
+jmp *%rcx
+nop
+1: mov %rcx, (%rdx)
+ret
+
+### the same by a sum
+# refuse: P2-target
+# from: SDM vol. 2, ADD
+lea 1f(%rip), %rax
+add $2, %rax
+jmp *%rax
+1: nop
+nop
+mov %rcx, (%rdx)
+ret
+
+### the same by a sum of registers
+# refuse: P2-target
+# from: SDM vol. 2, LEA
+lea 1f(%rip), %rax
+lea (%rax,%rcx), %rsi
+jmp *%rsi
+1: mov %rcx, (%rdx)
+ret
+
+### the same by an exchange
+# refuse: P2-target
+# from: SDM vol. 2, XCHG
+lea 1f(%rip), %rax
+xchg %rax, %rsi
+jmp *%rsi
+1: mov %rcx, (%rdx)
+ret
+
+### the same on one of two ways
+# refuse: P2-target
+# from: a register may hold either
+mov ops(%rip), %rax
+test %rdi, %rdi
+je 2f
+lea 1f(%rip), %rax
+2: jmp *%rax
+1: mov %rcx, (%rdx)
+ret
+.data
+ops: .quad f
+.text
+
+### the same over a call that keeps the register
+# refuse: P2-target
+# from: psABI 3.2.1
+push %rbx
+lea 1f(%rip), %rbx
+call g
+call *%rbx
+pop %rbx
+ret
+1: mov %rcx, (%rdx)
+ret
+.type g,@function
+g: ret
+
+### such a place as an argument, and another register called
+# accept
+# from: Linux include/linux/instruction_pointer.h, _THIS_IP_
+sub $8, %rsp
+1: lea 1b(%rip), %rdi
+call note
+lea 1b(%rip), %rsi
+mov ops(%rip), %rax
+call *%rax
+add $8, %rsp
+ret
+.data
+ops: .quad f
+.text
+
+### an export of a place inside a routine of the kernel
+# refuse: P2-target
+# from: Linux 6.1 kernel/module/main.c, resolve_symbol: others call what the table says
+ret
+.section __ksymtab,"a"
+.long commit_creds + 5 - ., d - ., 0
+.data
+d: .asciz "foo"
+.text
+
+### an export of such a routine
+# accept
+# from: control
+ret
+.section __ksymtab,"a"
+.long commit_creds - ., d - ., 0
+.data
+d: .asciz "foo"
+.text

@@ -346,7 +346,7 @@ impl State {
     }
 
     /// After a call where callees are trusted to keep the registers of the psABI (3.2.1):
-    /// frame addresses in those registers and in the frame stay.
+    /// frame addresses in those registers and in the frame stay, and addresses of code.
     pub fn called_by_psabi(&mut self) {
         let before = self.clone();
         self.called();
@@ -355,7 +355,7 @@ impl State {
         self.kept = before.kept;
         for r in [Gpr::RBX, Gpr::RBP, Gpr(12), Gpr(13), Gpr(14), Gpr(15)] {
             let form = before.get(r).form;
-            if form.trusted().in_frame() {
+            if form.trusted().in_frame() || form == Form::Label {
                 self.regs[usize::from(r.0)] = Value::of(form);
             }
         }

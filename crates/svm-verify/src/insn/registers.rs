@@ -34,6 +34,8 @@ pub struct GprSet(pub u16);
 impl GprSet {
     /// The empty set.
     pub const NONE: GprSet = GprSet(0);
+    /// All of them.
+    pub const ALL: GprSet = GprSet(u16::MAX);
 
     /// Whether the register is in the set.
     pub fn has(self, r: Gpr) -> bool {

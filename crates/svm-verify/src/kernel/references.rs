@@ -170,6 +170,10 @@ impl<'o> References<'_, 'o> {
                 Meaning::Routine(Routine::PutUser) if loaded => {
                     (ViolationCode::Callee, CALLED_BY_NAME)
                 }
+                Meaning::Routine(_) if is_exported(section) && r.addend != 0 => {
+                    let reason = "it exports a place behind the start of a routine, where others would enter it";
+                    (ViolationCode::Target, reason)
+                }
                 Meaning::Unusable(_) if self.is_checksum(section, r) => continue,
                 Meaning::Unusable(reason) if loaded => (ViolationCode::Relocation, reason),
                 Meaning::Data(to, _) if loaded && self.is_table(to) => (
@@ -194,7 +198,7 @@ impl<'o> References<'_, 'o> {
     fn leaves(&self, section: &Section<'_>, r: &Relocation, to: SectionId, at: i64) -> bool {
         let address = matches!(r.kind, R_X86_64_64 | R_X86_64_32 | R_X86_64_32S);
         let place = at.wrapping_add(r.addend);
-        (address || section.name.starts_with("__ksymtab")) && !self.is_in(to, place)
+        (address || is_exported(section)) && !self.is_in(to, place)
     }
 
     /// Whether a place is in a section, or its end.
@@ -319,6 +323,12 @@ impl<'o> References<'_, 'o> {
             }
         }
     }
+}
+
+/// Whether a section is a table of exported symbols (`__KSYMTAB`, include/linux/export-internal.h;
+/// with a symbol's name behind it in an object that is to be linked).
+fn is_exported(section: &Section<'_>) -> bool {
+    section.name.starts_with("__ksymtab") || section.name.starts_with("___ksymtab")
 }
 
 /// Whether an instruction puts an address into a register as it is. With registers in it, it is

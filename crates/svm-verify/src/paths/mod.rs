@@ -352,6 +352,7 @@ impl<'a, 'o> Flow<'a, 'o> {
             faulting: marks.has(Marks::FIXUP),
             leaving: marks.has(Marks::LEAVES),
             label: marks.has(Marks::LABEL),
+            labels: !self.patches.labels.is_empty(),
             name: Name::of(n),
             insn,
             state,

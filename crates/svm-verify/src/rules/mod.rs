@@ -88,6 +88,8 @@ pub struct Step<'a> {
     pub leaving: bool,
     /// Whether it yields the address of code that is not the start of a function.
     pub label: bool,
+    /// Whether any instruction does.
+    pub labels: bool,
     /// The name that the instruction gives.
     pub name: Name,
     /// The instruction, as it was decoded.
@@ -106,6 +108,7 @@ impl Step<'_> {
             self.state.forget_written(&self.insn.memory);
         }
         let by_pointer = self.writes_by_pointer();
+        let computes_label = self.labels && self.reads_label();
         let next = self.effect();
         if by_pointer {
             self.state.written_by_pointer();
@@ -114,12 +117,69 @@ impl Step<'_> {
         if let (true, Op::Lea { d, .. } | Op::Constant { d, .. }) = (self.label, self.insn.op) {
             self.state.write(d, Value::of(Form::Label));
         }
+        if computes_label {
+            self.keep_label();
+        }
         if self.insn.flags && !sets_flags(self.insn.op) {
             self.state.flags = Flags::Unknown;
         }
         match (next, proved?) {
             (Ok((next, Proved::Reached)), proved) => Ok((next, proved)),
             (next, _) => next,
+        }
+    }
+
+    /// Whether it may compute something from the address of code that is no function's start.
+    fn reads_label(&self) -> bool {
+        let is_label = |r: Gpr| self.state.get(r).form == Form::Label;
+        match self.insn.op {
+            Op::Copy { s, .. } | Op::Copy32 { s, .. } => is_label(s),
+            Op::And { d, s } | Op::MoveIfAbove { d, s } => is_label(d) || is_label(s),
+            Op::Alu { d, .. } => is_label(d),
+            Op::Lea { inputs, .. } => inputs.iter().any(is_label),
+            // It is not known what it reads.
+            Op::Plain => GprSet::ALL.iter().any(is_label),
+            // What is loaded, and what a call leaves, is not followed (docs/proof/linux.md, P2).
+            Op::Nop
+            | Op::Prefetch
+            | Op::Constant { .. }
+            | Op::WindowStart { .. }
+            | Op::Cut { .. }
+            | Op::Compare { .. }
+            | Op::CompareBound { .. }
+            | Op::Table { .. }
+            | Op::BitAt { .. }
+            | Op::Push
+            | Op::PushRegister { .. }
+            | Op::Load { .. }
+            | Op::Store { .. }
+            | Op::CompareMemory { .. }
+            | Op::PopFlags
+            | Op::Pop { .. }
+            | Op::PopMemory
+            | Op::Leave
+            | Op::Ret
+            | Op::Call(_)
+            | Op::CallIndirect(_)
+            | Op::JumpIndirect(_)
+            | Op::Jump(_)
+            | Op::Branch(..)
+            | Op::Stop
+            | Op::Breakpoint
+            | Op::Cld
+            | Op::Std
+            | Op::String { .. } => false,
+        }
+    }
+
+    /// What it computed from such an address may be one. A stage of a check is none.
+    fn keep_label(&mut self) {
+        for r in self.insn.writes.iter() {
+            let Value { name, form } = self.state.get(r);
+            if form == Form::Any {
+                let form = Form::Label;
+                self.state.write(r, Value { name, form });
+            }
         }
     }
 
