@@ -11,6 +11,7 @@
 //! * [`prefixes`]: what the kernel writes before a function that is called;
 //! * [`exceptions`]: what a handler does before it continues at a fixup;
 //! * [`paravirt`]: calls that the kernel makes jumps of;
+//! * [`this_module`]: the kernel's own record of the module;
 //! * [`traced`]: which function a trace entry is of;
 //! * [`reader`]: from an entry to the instruction that it means.
 //!
@@ -27,6 +28,7 @@ mod prefixes;
 mod reader;
 pub mod references;
 mod tables;
+mod this_module;
 mod traced;
 
 use std::collections::{HashMap, HashSet};
@@ -123,6 +125,7 @@ impl Patches {
         findings: &mut Findings<'o>,
     ) -> Patches {
         let series = tables::judge(image, findings);
+        this_module::judge(image.object, findings);
         let reader = Reader::new(image, disassembly, series);
         let mut patches = Patches::default();
         patches.trampolines(&reader, findings);

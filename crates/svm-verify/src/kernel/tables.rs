@@ -27,7 +27,8 @@ pub(super) type Series = (u32, u32);
 
 /// The section in which a module says what it is, and the key of its kernel.
 const MODINFO: &str = ".modinfo";
-const THIS_MODULE: &str = ".gnu.linkonce.this_module";
+/// The kernel's record of the module, which makes the object a module.
+pub(super) const THIS_MODULE: &str = ".gnu.linkonce.this_module";
 const VERMAGIC: &[u8] = b"vermagic=";
 
 /// Tables about code that only kernels of other configurations use: traps of kCFI

@@ -42,7 +42,11 @@ const CHECKSUM: &str = "__crc_";
 /// The lowest address that a process may map (`CONFIG_DEFAULT_MMAP_MIN_ADDR`).
 const LOWEST: u64 = 65_536;
 
-/// Judges the names in the runtime's code and of numbers, and what `.BTF` has.
+/// The page of Xen's calls, which callers enter at any of its entries
+/// ([`crate::decode::relocation`]). Kernels without it would take a module's own for it.
+const XENS_PAGE: &str = "hypercall_page";
+
+/// Judges the names in the runtime's code, of numbers and of Xen's page, and what `.BTF` has.
 pub(super) fn judge<'o>(object: &'o Object<'o>, findings: &mut Findings<'o>) {
     for (_, symbol) in object.symbols() {
         let Place::In(id) = symbol.place else {
@@ -54,6 +58,10 @@ pub(super) fn judge<'o>(object: &'o Object<'o>, findings: &mut Findings<'o>) {
             }
             continue;
         };
+        if symbol.name == XENS_PAGE {
+            let reason = "a name that others take for the kernel's page of Xen's calls";
+            findings.at(id, symbol.value, ViolationCode::Metadata, reason);
+        }
         let own = symbol.name.is_empty() || symbol.name.starts_with(names::RUNTIME_PREFIX);
         if object.section(id).name == sections::LINUX_TEXT && !own {
             let reason = "a name in the runtime's code, by which the kernel could enter it";

@@ -1,0 +1,67 @@
+//! `.gnu.linkonce.this_module`: the kernel's own record of the module.
+//!
+//! The kernel takes the section's bytes in the file for its `struct module` and fills in most of
+//! its fields, but not all, and some it counts on from what they hold (`layout_sections` of Linux
+//! 6.3 and before adds to `core_layout.size`, kernel/module/main.c). A compiled module sets the
+//! name and the two routines by which it is begun and ended, and nothing else (`add_header`,
+//! scripts/mod/modpost.c; `MODULE_ARCH_INIT` is empty). So nothing else may be set here.
+
+use elf_loader::consts::{R_X86_64_64, SHF_ALLOC, SHT_PROGBITS};
+use elf_loader::{Object, Section};
+
+use super::tables::THIS_MODULE;
+use crate::findings::{Findings, ViolationCode};
+
+/// Where the name is: behind the state and the list's two pointers (`struct module`,
+/// include/linux/module.h), `MODULE_NAME_LEN` bytes of 64-bit kernels.
+const NAME: std::ops::Range<usize> = 24..24 + 56;
+/// Fewer bytes no such record has. Linux 6.4 and later compare the size with their own
+/// (`elf_validity_cache_copy`, kernel/module/main.c); those before write over what is behind.
+const SMALLEST: u64 = 512;
+/// The routines that it names.
+const ROUTINES: [&str; 2] = ["init_module", "cleanup_module"];
+
+/// Judges the record, if the object has one.
+pub(super) fn judge<'o>(object: &'o Object<'o>, findings: &mut Findings<'o>) {
+    let all = object.sections();
+    let records = all.filter(|(_, section)| section.name == THIS_MODULE);
+    for (number, (id, section)) in records.enumerate() {
+        let judged = match number {
+            0 => record(object, section),
+            _ => Err((0, "a second one of this name")),
+        };
+        if let Err((offset, reason)) = judged {
+            findings.at(id, offset, ViolationCode::Metadata, reason);
+        }
+    }
+}
+
+/// What is wrong with a record, and where.
+fn record(object: &Object<'_>, section: &Section<'_>) -> Result<(), (u64, &'static str)> {
+    let whole = section.data.len() as u64 == section.size && section.kind == SHT_PROGBITS;
+    if !whole || section.flags & SHF_ALLOC == 0 || section.size < SMALLEST {
+        return Err((
+            0,
+            "not the kernel's record of a module: too small, or not loaded",
+        ));
+    }
+    let bytes = section.data.iter().enumerate();
+    let set = |(at, byte): &(usize, &u8)| **byte != 0 && !NAME.contains(at);
+    if let Some((at, _)) = bytes.into_iter().find(set) {
+        return Err((
+            at as u64,
+            "the kernel's record of a module has more than a name",
+        ));
+    }
+    let names_routine = |r: &&elf_loader::Relocation| {
+        let name = &*object.symbol(r.symbol).name;
+        (r.kind, r.addend) == (R_X86_64_64, 0) && ROUTINES.contains(&name)
+    };
+    match section.relocations.iter().find(|r| !names_routine(r)) {
+        Some(r) => Err((
+            r.offset,
+            "the kernel's record of a module names more than its routines",
+        )),
+        None => Ok(()),
+    }
+}
