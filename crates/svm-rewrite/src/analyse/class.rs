@@ -218,6 +218,16 @@ impl SiteClass {
 }
 
 impl Class {
+    /// Whether it has an operand `disp(%rsp)` that stays as it is, in code that has such.
+    pub fn is_in_frame(self) -> bool {
+        matches!(
+            self,
+            Class::Stack
+                | Class::CallIndirect(Callee::Memory(Space::Stack))
+                | Class::JumpIndirect(Callee::Memory(Space::Stack))
+        )
+    }
+
     /// The class as statistics count it; `None` for an instruction that reaches no
     /// memory and is copied or dropped.
     pub fn site_class(self) -> Option<SiteClass> {

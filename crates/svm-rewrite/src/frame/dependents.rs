@@ -28,8 +28,8 @@ impl Dependents {
             Class::FramePointerToStack
             | Class::Realign(_)
             | Class::String(..)
-            | Class::PortString(..)
-            | Class::Stack => true,
+            | Class::PortString(..) => true,
+            class if class.is_in_frame() => true,
             Class::Memory(Space::Heap) | Class::PushMemory(Space::Heap)
                 if asked == Asked::FrameOperands =>
             {

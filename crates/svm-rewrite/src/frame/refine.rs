@@ -5,7 +5,8 @@ use iced_x86::{Instruction, Mnemonic};
 use super::dependents::through_frame_pointer;
 use super::facts::FactsBefore;
 use crate::analyse::Analysis;
-use crate::analyse::class::{Class, SiteClass, Space};
+use crate::analyse::class::{Callee, Class, SiteClass, Space};
+use crate::analyse::survey::MemoryEffect;
 use crate::lift::Lifted;
 
 /// Operands `disp(%rsp)` that lie in the caller's frame (stack arguments, which a
@@ -21,20 +22,25 @@ pub fn translate_callers_frame(
         lifted, surveys, ..
     } = analysis;
     for (i, facts) in facts.all() {
-        let class = &mut classes[i.0 as usize];
-        if *class == Class::Stack
-            && facts.leaves_frame(&lifted.inst(*i).iced, surveys[i.0 as usize].memory)
-        {
-            *class = translated(&lifted.inst(*i).iced);
+        let (iced, class) = (&lifted.inst(*i).iced, &mut classes[i.0 as usize]);
+        let memory = match class {
+            // A call writes its return address, and reads its operand.
+            Class::CallIndirect(_) | Class::JumpIndirect(_) => MemoryEffect::Read,
+            _ => surveys[i.0 as usize].memory,
+        };
+        if class.is_in_frame() && facts.leaves_frame(iced, memory) {
+            *class = translated(*class, iced);
         }
     }
 }
 
 /// The class of an instruction with an operand `disp(%rsp)` that is translated. `push` moves
 /// `rsp`, too; `pop` has its own class from the beginning.
-fn translated(iced: &Instruction) -> Class {
-    match iced.mnemonic() {
-        Mnemonic::Push => Class::PushMemory(Space::Heap),
+fn translated(class: Class, iced: &Instruction) -> Class {
+    match (class, iced.mnemonic()) {
+        (Class::CallIndirect(_), _) => Class::CallIndirect(Callee::Memory(Space::Heap)),
+        (Class::JumpIndirect(_), _) => Class::JumpIndirect(Callee::Memory(Space::Heap)),
+        (_, Mnemonic::Push) => Class::PushMemory(Space::Heap),
         _ => Class::Memory(Space::Heap),
     }
 }
@@ -44,11 +50,11 @@ fn translated(iced: &Instruction) -> Class {
 /// of a structure that begins far from it. The others stay.
 pub fn translate_beyond_arguments(lifted: &Lifted<'_>, facts: &FactsBefore, classes: &mut [Class]) {
     for (i, facts) in facts.all() {
-        let class = &mut classes[i.0 as usize];
-        if *class == Class::Stack {
-            *class = match facts.is_beyond_arguments(&lifted.inst(*i).iced) {
-                true => translated(&lifted.inst(*i).iced),
-                false => Class::Keep(Some(SiteClass::Stack)),
+        let (iced, class) = (&lifted.inst(*i).iced, &mut classes[i.0 as usize]);
+        if class.is_in_frame() {
+            *class = match facts.is_beyond_arguments(iced) {
+                true => translated(*class, iced),
+                false => Class::Keep(class.site_class()),
             };
         }
     }

@@ -225,7 +225,7 @@ fn unless_kept(class: Class, iced: &Instruction) -> Class {
         | Class::StaticNop => class,
         // What is known of the frame decides (`frame/refine.rs`). At most, `rsp` is where it
         // was at entry.
-        Class::Stack if ends_beyond_arguments(0, iced) => class,
+        class if class.is_in_frame() && ends_beyond_arguments(0, iced) => class,
         Class::Plain
         | Class::Stack
         | Class::Prefetch(_)
