@@ -26,15 +26,17 @@ impl Emitter<'_> {
     ) -> Address {
         let inst = self.lifted.inst(i);
         let plain = self.flat_address(inst, pushed);
+        let operand = inst.operand();
+        // Of an address of 32 bits, `rsp` has all that dom0's has.
+        let on_stack = operand.base == Base::Register(Reg::RSP) && !operand.narrow;
+        let elsewhere = self.cuts_in_registers() && on_stack;
         match space {
-            Space::Stack | Space::Heap | Space::Global => match self.cuts_in_registers() {
-                true if inst.operand().base == Base::Register(Reg::RSP) => {
-                    let to = roles[roles.len() - 1];
-                    self.sum_on_stack(&plain, to);
-                    Address::Copy(to)
-                }
-                _ => plain,
-            },
+            Space::Stack | Space::Heap | Space::Global if elsewhere => {
+                let to = roles[roles.len() - 1];
+                self.sum_on_stack(&plain, to);
+                Address::Copy(to)
+            }
+            Space::Stack | Space::Heap | Space::Global => plain,
             Space::PerCpu(segment) => {
                 let (v, t) = (roles[0], roles[roles.len() - 1]);
                 // Mostly the stack protector's word.
@@ -45,7 +47,10 @@ impl Emitter<'_> {
                     return Address::Lea(Operand::at(t, offset.into()), None);
                 }
                 self.segment_base(segment, v);
-                plain.emit(&mut self.asm, t);
+                match elsewhere {
+                    true => self.sum_on_stack(&plain, t),
+                    false => plain.emit(&mut self.asm, t),
+                }
                 self.emit(&rr(Code::Add_r64_rm64, reg64(t), reg64(v)));
                 Address::Copy(t)
             }

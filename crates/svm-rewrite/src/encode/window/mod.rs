@@ -154,16 +154,22 @@ impl Emitter<'_> {
 
     /// The operand with `t` added to its address.
     fn beside(&mut self, t: Reg, operand: Operand) -> Operand {
-        let index = match (operand.base, operand.index) {
-            (Base::Register(base), Index::None) => Index::Register(base, 0),
+        let (base, index) = match (operand.base, operand.index) {
+            // `rsp` is no index (SDM volume 2, table 2-3).
+            (Base::Register(Reg::RSP), Index::None) => (Reg::RSP, Index::Register(t, 0)),
+            (Base::Register(base), Index::None) => (t, Index::Register(base, 0)),
             (Base::Register(base), index) => {
-                self.lea(&Operand::indexed(t, base, 0), t);
-                index
+                let sum = match base {
+                    Reg::RSP => Operand::indexed(base, t, 0),
+                    _ => Operand::indexed(t, base, 0),
+                };
+                self.lea(&sum, t);
+                (t, index)
             }
-            (Base::None | Base::Rip, index) => index,
+            (Base::None | Base::Rip, index) => (t, index),
         };
         Operand {
-            base: Base::Register(t),
+            base: Base::Register(base),
             index,
             ..operand
         }
@@ -241,16 +247,48 @@ impl Emitter<'_> {
     ///     op    %gs:d(%et,%ebase)
     ///     <close>
     /// ```
+    ///
+    /// An instruction may have one relocation; where this one has two, before the flags:
+    ///
+    /// ```text
+    ///     push  %u
+    ///     movabs $twin_vm:sym, %u
+    ///     lea   (%t,%u), %t
+    ///     pop   %u
+    /// ```
     fn through_segment(&mut self, i: InstIdx, plan: &InstPlan) {
         let t = Self::roles(plan)[0];
         self.open(plan);
-        let reached = Reached {
-            operand: self.segment_operand(i, t),
-            displacement: self.low_half(i),
+        let operand = self.segment_operand(i, t);
+        let displacement = self.low_half(i);
+        let reached = match displacement {
+            Some((_, symbol)) if self.lifted.inst(i).immediate.is_some() => {
+                self.add_symbol(plan, symbol, t);
+                Reached {
+                    operand: Operand {
+                        relocated: false,
+                        ..operand
+                    },
+                    displacement: None,
+                }
+            }
+            _ => Reached {
+                operand,
+                displacement,
+            },
         };
         self.restore_flags(plan);
         self.access_reached(i, reached);
         self.close(plan);
+    }
+
+    fn add_symbol(&mut self, plan: &InstPlan, symbol: Referent, t: Reg) {
+        let [u, _] = Self::borrowed(plan);
+        self.push(u);
+        self.asm
+            .inst_with(&movabs(u, 0), Some((Field::Abs64, symbol)));
+        self.lea(&Operand::indexed(t, u, 0), t);
+        self.pop(u);
     }
 
     /// Leaves dom0's base of the operand's segment in `t`; gives the operand in the window.
@@ -258,7 +296,7 @@ impl Emitter<'_> {
         let operand = self.lifted.inst(i).operand();
         let segment = operand.segment.expect("its space is per CPU");
         self.segment_base(segment, t);
-        self.beside(t, operand.in_window())
+        self.beside(t, lowered(operand.in_window(), self.words))
     }
 
     /// ```text
