@@ -31,10 +31,28 @@ impl Emitter<'_> {
 
     /// A copied instruction, its relocations renamed to dom0's names.
     pub fn copy_inst(&mut self, i: InstIdx) {
-        match self.lifted.inst(i).relocated_values().next() {
+        let inst = self.lifted.inst(i);
+        match inst.relocated_values().next() {
             None => self.copy_plain(i),
+            Some(_) if inst.iced.segment_prefix() != Register::None => {
+                self.copy_without_segment(i);
+            }
             Some(_) => self.carry_over(i, None),
         }
+    }
+
+    /// A copied instruction that reaches no memory (`lea %gs:sym(%rdi),%rax`), without the
+    /// segment that it names: that has no meaning, and the verifier refuses it.
+    fn copy_without_segment(&mut self, i: InstIdx) {
+        let inst = self.lifted.inst(i);
+        let mut iced = inst.iced;
+        iced.set_segment_prefix(Register::None);
+        let held = |value: Option<_>| {
+            let reference = value.map(|value| self.references.get(value));
+            reference.map(|reference| (reference.field, reference.referent))
+        };
+        let (displacement, immediate) = (held(inst.displacement), held(inst.immediate));
+        self.asm.inst_referring(&iced, displacement, immediate);
     }
 
     /// The bytes of an instruction; its relocated fields, and perhaps another one, hold
