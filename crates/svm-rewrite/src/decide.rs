@@ -3,14 +3,15 @@
 
 use std::num::NonZero;
 
-use twin_abi::{Accesses, MadeFor, Processor, Scheme, Target};
+use twin_abi::{Accesses, MadeFor, Processor, Scheme, Target, stack};
 
 use crate::analyse::class::Class;
 use crate::analyse::codemap::Codemap;
-use crate::analyse::flow::Hints;
+use crate::analyse::flow::{Conventions, Hints};
 use crate::analyse::unread::Unread;
 use crate::analyse::{self, Analysis, codemap, reach};
 use crate::encode::apply::Decisions;
+use crate::encode::deep;
 use crate::explain::stats::{self, Stats};
 use crate::frame::facts::{self, Asked, FactsBefore};
 use crate::frame::variants::Variants;
@@ -18,7 +19,7 @@ use crate::frame::words::{self, StackWords};
 use crate::lift::Lifted;
 use crate::plan::returns::{self, ReturnWords};
 use crate::plan::{self, InstPlan, Planner};
-use crate::refusal::{Refusal, RefusalCode};
+use crate::refusal::{self, Refusal, RefusalCode};
 use crate::schemes::{self, Row};
 use crate::targets::{self, Descriptor};
 
@@ -207,14 +208,40 @@ pub fn decide<'a>(
         }),
         false => ReturnWords::default(),
     };
-    Ok(Decided {
+    let decided = Decided {
         analysis,
         variants,
         facts,
         plans,
         returns,
         words,
-    })
+    };
+    match too_deep(&decided, target, options) {
+        refusals if refusals.is_empty() => Ok(decided),
+        refusals => Err(refusals),
+    }
+}
+
+/// Refuses each function whose frame is too large only with what sequences push there. Of
+/// programs nothing is proved, and their stacks are large.
+fn too_deep(decided: &Decided<'_>, target: &Descriptor, options: Options) -> Vec<Refusal> {
+    if !decided.analysis.flow.has_deep() || target.classes.conventions != Conventions::Psabi {
+        return Vec::new();
+    }
+    let mut refusals = Vec::new();
+    for (i, bytes) in deep::too_deep(&decided.decisions(options), target.keeps_frames) {
+        let most = stack::MAX_FRAME;
+        let reason = format!(
+            "the frame has {bytes} bytes here with what the rewritten code pushes, and it may \
+             have {most}"
+        );
+        let refusal = decided
+            .analysis
+            .lifted
+            .refusal(RefusalCode::StackPointer, i, reason);
+        refusal::add(&mut refusals, refusal);
+    }
+    refusals
 }
 
 /// Counts the instructions of code that may be refused, if it can be analysed; of accesses

@@ -4,7 +4,7 @@
 //! the other fixtures, too. Below `strict`, what is emitted with comparisons of pointers.
 
 use filetests::{Fixture, Section};
-use svm_rewrite::{Options, Processor, Refusal, Rewritten, Scheme, listing, rewrite};
+use svm_rewrite::{Options, Processor, Refusal, Rewritten, Scheme, Target, listing, rewrite};
 use svm_verify::Contract;
 
 fn main() {
@@ -18,6 +18,7 @@ fn main() {
     let verified = verified.map(|f| f.property("for any processor", is_for_any));
     let strictly = Fixture::of("").into_iter();
     let strictly = strictly.map(|f| f.property("strictly", is_strict));
+    let deep = filetests::test("frames are refused where they are too large", deep_frames);
     filetests::run(
         emitted
             .chain(for_any)
@@ -25,6 +26,7 @@ fn main() {
             .chain(refused)
             .chain(verified)
             .chain(strictly)
+            .chain([deep])
             .collect(),
     );
 }
@@ -122,6 +124,97 @@ fn is_strict(fixture: &Fixture) {
     under(fixture, any);
     let refusals = try_strictly(Options::new(Scheme::Stlb), true).expect_err("it has checks");
     assert!(refusals[0].to_string().contains("--scheme window"));
+}
+
+/// Under every scheme the result verifies, or the frame is refused: by as many bytes too many as
+/// it must be smaller to be accepted.
+fn deep_frames() {
+    let strict = WINDOWS.map(|scheme| Options {
+        strict: true,
+        ..Options::new(scheme)
+    });
+    for options in Scheme::ALL.map(Options::new).into_iter().chain(strict) {
+        for body in DEEP_FRAMES {
+            is_exact(options, |words| framed(LARGEST - 8 * words, body));
+        }
+    }
+    // What a realigned frame counts from is not the same under both targets. Where it is aligned
+    // at worst, `and` takes 24 bytes, beside the word above.
+    for target in [Target::Hypervisor, Target::Linux] {
+        let options = Options::of(target, Scheme::Stlb);
+        is_exact(options, |words| framed(LARGEST - 8 * words, ALL_LIVE));
+        is_exact(options, |words| {
+            realigned(LARGEST - 32 - 8 * words, ALL_LIVE)
+        });
+    }
+}
+
+fn is_exact(options: Options, text: impl Fn(usize) -> String) {
+    let too_many: Vec<usize> = (0..WORDS)
+        .map(|words| too_many_bytes(&text(words), options))
+        .collect();
+    let expected = (0..WORDS).map(|words| too_many[0].saturating_sub(8 * words));
+    let agrees = too_many.iter().copied().eq(expected);
+    assert!(agrees, "{options:?}: {}{too_many:?}", text(0));
+    assert!(too_many[0] < 8 * WORDS);
+}
+
+/// Bytes that a frame may have.
+const LARGEST: usize = 3968;
+
+/// More than any of [`DEEP_FRAMES`] pushes.
+const WORDS: usize = 14;
+
+/// What is done in a frame: nothing is pushed for it, or some words are.
+const DEEP_FRAMES: [&str; 6] = [
+    "call g\n",
+    "rep movsb\n",
+    ALL_LIVE,
+    "pop 8(%rsi)\n push 8(%rdi)\n",
+    "in $0x70,%al\n",
+    "mov %rsp,(%rdi)\n",
+];
+
+/// A string where flags and all registers are live.
+const ALL_LIVE: &str = "rep movsb\n adc %rax,%rcx\n add %rdx,%rbx\n add %r8,%rsi\n add %r9,%r10\n\
+                        add %r11,%r12\n add %r13,%r14\n add %r15,%rdi\n";
+
+/// A function with a frame of so many bytes.
+fn framed(size: usize, body: &str) -> String {
+    function(&format!(
+        "lea -{size}(%rsp),%rsp\n{body}lea {size}(%rsp),%rsp\n"
+    ))
+}
+
+fn realigned(size: usize, body: &str) -> String {
+    function(&format!(
+        "push %rbp\nmov %rsp,%rbp\nand $-32,%rsp\nlea -{size}(%rsp),%rsp\n{body}mov %rbp,%rsp\n\
+         pop %rbp\n"
+    ))
+}
+
+fn function(body: &str) -> String {
+    format!(".globl f\n.type f,@function\nf: {body}ret\n.size f,.-f\n")
+}
+
+/// By how many bytes a frame is too large; 0 if the result verifies.
+fn too_many_bytes(text: &str, options: Options) -> usize {
+    let bytes = filetests::assemble(text, &[]);
+    let object = elf_loader::read(&bytes).expect("the assembler makes readable objects");
+    match rewrite(&object, options) {
+        Ok(rewritten) => {
+            let contract = Contract::of(options.target).with(options.scheme);
+            svm_verify::verify(&rewritten.object, contract)
+                .unwrap_or_else(|violations| panic!("{violations:#?}\n{text}"));
+            0
+        }
+        Err(refusals) => {
+            let reason = refusals[0].to_string();
+            let (_, bytes) = reason.split_once("the frame has ").expect(&reason);
+            let (bytes, _) = bytes.split_once(' ').expect(&reason);
+            bytes.parse::<usize>().expect("a number") - LARGEST
+        }
+    }
 }
 
 fn refused(fixture: &Fixture) -> Vec<Section> {

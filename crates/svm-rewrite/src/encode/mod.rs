@@ -9,6 +9,7 @@ pub mod apply;
 mod bits;
 mod control;
 mod copy;
+pub mod deep;
 pub mod function;
 mod keep;
 mod memory;
@@ -125,6 +126,8 @@ pub struct Emitter<'a> {
     /// The target of the current function's jumps to its own beginning, if it differs
     /// from the beginning.
     pub own_beginning: Option<Label>,
+    /// Whether `depths` is written.
+    pub notes_depths: bool,
     /// How many words are pushed, place by place.
     pub depths: Vec<Depth>,
     /// Where accesses with a `lock` prefix are.
@@ -168,6 +171,7 @@ impl<'a> Emitter<'a> {
             section,
             inst_labels: InstLabels::default(),
             own_beginning: None,
+            notes_depths: rules.unwinds,
             depths: Vec::new(),
             locked: Vec::new(),
             thunks: Vec::new(),
@@ -203,9 +207,9 @@ impl<'a> Emitter<'a> {
         self.note_depth();
     }
 
-    /// Records the depth, for unwind tables.
+    /// Records the depth, for unwind tables and [`deep`].
     fn note_depth(&mut self) {
-        if self.rules.unwinds {
+        if self.notes_depths {
             self.depths.push(Depth {
                 at: self.asm.here(),
                 inst: self.current,

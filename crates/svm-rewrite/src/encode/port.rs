@@ -6,7 +6,7 @@ use liveness::Reg;
 use super::Emitter;
 use crate::analyse::class::{Direction, Port, Repeat};
 use crate::asm::import::Service;
-use crate::asm::{Address, Jump, Operand, ShortOnly, mr, r, ri, rm};
+use crate::asm::{Address, Jump, Operand, ShortOnly, mr, ri, rm};
 use crate::lift::InstIdx;
 use crate::plan::InstPlan;
 use crate::schemes::Cut;
@@ -35,10 +35,10 @@ impl Emitter<'_> {
         match port.number {
             None => self.call_runtime(Jump::Call, gate),
             Some(number) => {
-                self.emit(&r(Code::Push_r64, Register::RDX));
+                self.push(Reg::RDX);
                 self.emit(&ri(Code::Mov_r32_imm32, Register::EDX, i32::from(number)));
                 self.call_runtime(Jump::Call, gate);
-                self.emit(&r(Code::Pop_r64, Register::RDX));
+                self.pop(Reg::RDX);
             }
         }
     }

@@ -37,8 +37,10 @@ impl Dependents {
             }
             _ => uses_words(i),
         };
+        // How deep the stack is decides whether a sequence may push more.
+        let deep = |i: &InstIdx| input.flow.deep_at(*i).is_some();
         let all = (0..input.classes.len() as u32).map(InstIdx);
-        let insts: Vec<InstIdx> = all.filter(asks).collect();
+        let insts: Vec<InstIdx> = all.filter(|i| asks(i) || deep(i)).collect();
         let mut functions = vec![false; input.lifted.functions.len()];
         if !insts.is_empty() {
             let mut function = FuncIdx(0);

@@ -135,7 +135,7 @@ pub(crate) fn explanation(code: RefusalCode) -> Explanation {
             Assembly("mov %rdi,-8(%rsp)\nmov -8(%rsp),%rax\nret"),
         ),
         RefusalCode::StackPointer => (
-            "The stack pointer is moved by something that is not a constant: an array of variable length, `alloca`, a switch of stacks, a frame set up by `enter`, an alignment above 64. Or the stack is not in order: deeper on one path to a place than on another, not empty where the function ends, deeper than 3968 bytes.",
+            "The stack pointer is moved by something that is not a constant: an array of variable length, `alloca`, a switch of stacks, a frame set up by `enter`, an alignment above 64. Or the stack is not in order: deeper on one path to a place than on another, not empty where the function ends, deeper than 3968 bytes, what the rewritten code pushes included.",
             "Accesses to the own frame stay untranslated because their distance from the return address is known. After such a move it is not.",
             "In assembly, leave the same depth on every path, and pop the whole frame before `ret` and tail calls. Use arrays of constant size, allocate large ones, and compile without `-mstackrealign`. A function that switches stacks belongs to the VM instance.",
             Assembly("mov (%rdi),%rsp\nret"),

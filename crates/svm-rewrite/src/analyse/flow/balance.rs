@@ -43,6 +43,10 @@ use crate::registers::reg64;
 /// Bytes of the return address, which `rsp` points to at entry.
 const RETURN_ADDRESS: i64 = 8;
 
+/// More bytes than a sequence pushes: eight registers, the three of a chunk of a string, two over a
+/// call, and what is skipped of a red zone.
+const SEQUENCE: i64 = 256;
+
 /// Where a return goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReturnsTo {
@@ -62,6 +66,8 @@ struct Depth {
     rbp: Option<i64>,
     /// The least that `rsp` may be below a realigned place, where `rsp` is not known.
     least: Option<i64>,
+    /// What `least` was at the realigned place.
+    aligned: Option<i64>,
     /// The return address may have been written.
     overwritten: bool,
     /// The direction flag may be set.
@@ -73,6 +79,7 @@ impl Depth {
         rsp: Some(0),
         rbp: None,
         least: None,
+        aligned: None,
         overwritten: false,
         backward: false,
     };
@@ -82,6 +89,7 @@ impl Depth {
             rsp: self.rsp.filter(|_| self.rsp == other.rsp),
             rbp: self.rbp.filter(|_| self.rbp == other.rbp),
             least: self.least.filter(|_| self.least == other.least),
+            aligned: self.aligned.filter(|_| self.aligned == other.aligned),
             overwritten: self.overwritten || other.overwritten,
             backward: self.backward || other.backward,
         }
@@ -122,7 +130,7 @@ impl Depth {
 
     fn set(&mut self, register: Register, value: Option<i64>) {
         match register {
-            Register::RSP => (self.rsp, self.least) = (value, None),
+            Register::RSP => (self.rsp, self.least, self.aligned) = (value, None, None),
             Register::RBP => self.rbp = value,
             _ => {}
         }
@@ -131,6 +139,21 @@ impl Depth {
     /// How far down `rsp` may be.
     fn deepest(self) -> Option<i64> {
         self.rsp.or(self.least)
+    }
+
+    /// These instructions, if a sequence may push more than there is room for here.
+    fn deep(self, insts: Range<u32>) -> impl Iterator<Item = Deep> {
+        let is_deep = |rsp| rsp < SEQUENCE - stack::MAX_FRAME;
+        let insts = match self.deepest().is_some_and(is_deep) {
+            true => insts,
+            false => 0..0,
+        };
+        let below = || Some(self.aligned? - self.least?);
+        let below_aligned = below();
+        insts.map(move |i| Deep {
+            inst: InstIdx(i),
+            below_aligned,
+        })
     }
 
     /// Where an operand without an index points to.
@@ -188,7 +211,7 @@ impl Depth {
                 } else if survey.writes(Reg::RSP) {
                     let least = self.realigned(iced);
                     self.set(Register::RSP, None);
-                    self.least = least;
+                    (self.least, self.aligned) = (least, least);
                 }
             }
         }
@@ -197,8 +220,10 @@ impl Depth {
     fn add(&mut self, register: Register, amount: i64) {
         let add = |at: Option<i64>| at.and_then(|at| at.checked_add(amount));
         let least = add(self.least).filter(|_| register == Register::RSP);
+        let aligned = self.aligned;
         self.set(register, add(self.get(register)));
         self.least = least.or(self.least);
+        self.aligned = aligned.filter(|_| self.least.is_some());
     }
 
     /// How far down `and $-32,%rsp` may move `rsp`, a multiple of 8.
@@ -251,6 +276,16 @@ pub struct Balance {
     pub backward: Vec<InstIdx>,
     /// Where the stack is not in order.
     pub unbalanced: Vec<(InstIdx, Unbalanced)>,
+    /// Where the stack is nearly as deep as it may be, in order.
+    pub deep: Vec<Deep>,
+}
+
+/// An instruction where the stack is nearly as deep as it may be.
+#[derive(Clone, Copy, Debug)]
+pub struct Deep {
+    pub inst: InstIdx,
+    /// How many bytes `rsp` is below the place to which the stack was realigned, if it was.
+    pub below_aligned: Option<i64>,
 }
 
 /// How a function does not keep its stack in order. Depths are in bytes.
@@ -286,6 +321,7 @@ pub fn analyse(input: Input<'_, '_>, entries: &[BlockId]) -> Balance {
         returns: vec![ReturnsTo::Anywhere; input.endings.len()],
         backward: Vec::new(),
         unbalanced: Vec::new(),
+        deep: Vec::new(),
     };
     while let Some((block, mut depth)) = search.next() {
         for i in input.changes(block) {
@@ -313,6 +349,7 @@ pub fn analyse(input: Input<'_, '_>, entries: &[BlockId]) -> Balance {
     }
     balance.backward = search.backward(input);
     balance.unbalanced = search.unbalanced(input);
+    balance.deep = search.deep(input);
     balance
 }
 
@@ -446,6 +483,26 @@ impl Search {
             let last = InstIdx(insts.end - 1);
             found.extend(depth.at_end(input, block, last).map(|why| (last, why)));
         }
+        found
+    }
+
+    /// Where the stack is nearly as deep as it may be, when all is known.
+    fn deep(&self, input: Input<'_, '_>) -> Vec<Deep> {
+        let mut found = Vec::new();
+        for (block, before) in (0..).map(BlockId).zip(&self.before) {
+            let (Some(mut depth), Some(insts)) = (*before, input.blocks.get(block.0 as usize))
+            else {
+                continue;
+            };
+            let mut from = insts.start;
+            for i in input.changes(block) {
+                found.extend(depth.deep(from..i + 1));
+                depth.pass(&input.lifted.insts[i as usize], &input.surveys[i as usize]);
+                from = i + 1;
+            }
+            found.extend(depth.deep(from..insts.end));
+        }
+        found.sort_unstable_by_key(|deep| deep.inst);
         found
     }
 

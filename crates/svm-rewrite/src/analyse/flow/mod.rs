@@ -28,7 +28,7 @@ use exits::Tables;
 use invocations::{BlockEnding, Callees};
 use metadata::ExtraEdges;
 
-pub use balance::{Unbalanced, is_gate};
+pub use balance::{Deep, Unbalanced, is_gate};
 pub use edges::Edges;
 pub use exits::{Conventions, Exit, HiddenFlow, Hints, Trap};
 pub use metadata::Handler;
@@ -62,6 +62,9 @@ pub struct Flow {
     pub backward: Vec<InstIdx>,
     /// Where the stack is not in order.
     pub unbalanced: Vec<(InstIdx, Unbalanced)>,
+    /// Instructions, in order, where the stack is so deep that a sequence may make it deeper
+    /// than it may be.
+    deep: Vec<Deep>,
 }
 
 impl FlowGraph for Flow {
@@ -101,6 +104,17 @@ impl Flow {
         self.tables
             .contains(&block.0)
             .then(|| self.successors.of(block))
+    }
+
+    /// Whether a sequence anywhere may make the stack too deep.
+    pub fn has_deep(&self) -> bool {
+        !self.deep.is_empty()
+    }
+
+    /// What is known where the stack is so deep that a sequence may make it too deep.
+    pub fn deep_at(&self, i: InstIdx) -> Option<Deep> {
+        let found = self.deep.binary_search_by_key(&i, |deep| deep.inst);
+        found.ok().map(|n| self.deep[n])
     }
 
     /// Whether control may leave this instruction before it takes effect.
@@ -174,6 +188,7 @@ pub fn analyse(
         tables: 0..0,
         backward: Vec::new(),
         unbalanced: Vec::new(),
+        deep: Vec::new(),
     };
     let mut found = Vec::with_capacity(2 * flow.blocks.len());
     flow.connect(lifted, exits, &extra.ends, &mut found);
@@ -207,15 +222,16 @@ pub fn analyse(
     let callees = invocations::analyse(&endings, returns, &successors);
     let stops = flow.stops_of(&endings, &callees);
     // Behind a call that never returns there is often the next function.
-    let unbalanced = match balance.unbalanced.is_empty() {
-        true => Vec::new(),
+    let (unbalanced, deep) = match balance.unbalanced.is_empty() {
+        true => (Vec::new(), balance.deep),
         false => {
             let input = balance::Input {
                 blocks: &flow.blocks,
                 stops: &stops,
                 ..input
             };
-            balance::analyse(input, &invocations).unbalanced
+            let again = balance::analyse(input, &invocations);
+            (again.unbalanced, again.deep)
         }
     };
     flow.connect_returns(&endings, &callees, found);
@@ -223,6 +239,7 @@ pub fn analyse(
     flow.continuations = flow.find_continuations(lifted);
     flow.backward = balance.backward;
     flow.unbalanced = unbalanced;
+    flow.deep = deep;
     flow
 }
 
