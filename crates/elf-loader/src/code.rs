@@ -101,7 +101,7 @@ impl InputError {
     pub fn code(&self) -> ReaderCode {
         match self {
             InputError::Damaged { .. } => ReaderCode::Compression,
-            InputError::TooLarge { .. } => ReaderCode::TooLarge,
+            InputError::TooLarge { .. } | InputError::TooMuchMemory { .. } => ReaderCode::TooLarge,
         }
     }
 }
@@ -183,7 +183,7 @@ fn text(code: ReaderCode) -> (&'static str, &'static str, &'static str, &'static
             "$ head -c 9000 e1000.ko.xz >cut.xz; twin rewrite cut.xz -o out.o",
         ),
         ReaderCode::TooLarge => (
-            "The compressed data expands to more than 512 MiB, or to more than 1 MiB and a hundred times its own size.",
+            "The compressed data expands to more than 512 MiB, or to more than 1 MiB and a hundred times its own size. Or it needs much memory to expand: a dictionary of about 256 MiB (xz) or a window above 128 MiB (zstd).",
             "No module is that large, none is packed that well, and a few bytes can expand to fill the memory.",
             "Decompress it yourself if it really is one, and give the plain object.",
             "$ (cat e1000.ko; head -c 1G /dev/zero) | xz >bomb.xz; twin rewrite bomb.xz -o out.o",

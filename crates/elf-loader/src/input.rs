@@ -4,8 +4,9 @@
 //! Takes bytes, gives the bytes of the object. Memory is bounded whatever the
 //! input claims.
 
-use std::io::Read;
+use std::io::{self, Read};
 
+use ruzstd::decoding::errors::FrameDecoderError;
 use thiserror::Error;
 
 /// Most bytes that a file may decompress to: far more than any module, far
@@ -33,7 +34,17 @@ pub enum InputError {
         /// The compression: xz, zstd or gzip.
         format: &'static str,
         /// What the decoder says.
-        source: std::io::Error,
+        source: io::Error,
+    },
+    /// It refers back to more of what it expands to than is kept for it.
+    #[error(
+        "the {format} data needs more than {limit} bytes of memory to expand, which is all that it is given; decompress it yourself"
+    )]
+    TooMuchMemory {
+        /// The compression: xz or zstd.
+        format: &'static str,
+        /// What it may use, in bytes.
+        limit: u64,
     },
     /// It expands to more than [`MAX_DECOMPRESSED`] bytes, or to more than [`MAX_RATIO`]
     /// allows.
@@ -157,7 +168,33 @@ impl BoundedOutput {
     fn damaged(&self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> InputError {
         InputError::Damaged {
             format: self.format,
-            source: std::io::Error::other(source),
+            source: io::Error::other(source),
+        }
+    }
+
+    /// Why a decoder stopped. What that of zstd says is for those who debug it.
+    fn stopped(&self, source: io::Error) -> InputError {
+        let inner = source.get_ref();
+        let of_zstd = inner.and_then(|inner| inner.downcast_ref::<FrameDecoderError>());
+        let of_xz = inner.and_then(|inner| inner.downcast_ref::<liblzma::stream::Error>());
+        let limit = match (of_zstd, of_xz) {
+            (Some(FrameDecoderError::WindowSizeTooBig { max, .. }), _) => *max,
+            (_, Some(liblzma::stream::Error::MemLimit)) => XZ_MEMORY,
+            (Some(FrameDecoderError::DictNotProvided { .. }), _) => {
+                return self.damaged("it names a dictionary, which is another file");
+            }
+            (Some(_), _) if ends_early(&source) => return self.damaged("it ends too early"),
+            (Some(_), _) => return self.damaged("a frame cannot be decoded"),
+            (None, _) => {
+                return InputError::Damaged {
+                    format: self.format,
+                    source,
+                };
+            }
+        };
+        InputError::TooMuchMemory {
+            format: self.format,
+            limit,
         }
     }
 
@@ -167,7 +204,7 @@ impl BoundedOutput {
         let mut decoder = decoder.take(room + 1);
         let format = self.format;
         let read = decoder.read_to_end(&mut self.bytes);
-        read.map_err(|source| InputError::Damaged { format, source })?;
+        read.map_err(|source| self.stopped(source))?;
         if self.bytes.len() as u64 > self.limit {
             return Err(InputError::TooLarge {
                 format,
@@ -200,7 +237,7 @@ impl BoundedOutput {
                 continue;
             }
             let frame = ruzstd::decoding::StreamingDecoder::new(&mut rest);
-            let mut frame = frame.map_err(|e| self.damaged(e.to_string()))?;
+            let mut frame = frame.map_err(|e| self.stopped(io::Error::other(e)))?;
             self.append(&mut frame)?;
             let stored = frame.decoder.get_checksum_from_data();
             if stored.is_some() && stored != frame.decoder.get_calculated_checksum() {
@@ -209,6 +246,13 @@ impl BoundedOutput {
         }
         Ok(self.bytes)
     }
+}
+
+/// Whether a decoder stopped because there was nothing more to read.
+fn ends_early(error: &(dyn std::error::Error + 'static)) -> bool {
+    let reading = error.downcast_ref::<io::Error>();
+    let ended = reading.is_some_and(|error| error.kind() == io::ErrorKind::UnexpectedEof);
+    ended || error.source().is_some_and(ends_early)
 }
 
 #[cfg(test)]
@@ -273,6 +317,56 @@ mod tests {
             assert_eq!(beginning(&packed[..10]), [0; 0], "{format:?}");
         }
         assert_eq!(beginning(&noise), noise[..BEGINNING]);
+    }
+
+    #[test]
+    fn what_needs_much_memory_is_not_damaged() {
+        let large = |dictionary| {
+            let mut options = liblzma::stream::LzmaOptions::new_preset(0).expect("a preset");
+            options.dict_size(dictionary);
+            let mut filters = liblzma::stream::Filters::new();
+            filters.lzma2(&options);
+            let check = liblzma::stream::Check::Crc32;
+            let stream = liblzma::stream::Stream::new_stream_encoder(&filters, check);
+            let stream = stream.expect("an encoder");
+            let mut encoder = liblzma::read::XzEncoder::new_stream(&b"a module"[..], stream);
+            let mut packed = Vec::new();
+            encoder.read_to_end(&mut packed).expect("memory");
+            packed
+        };
+        assert_eq!(decompress(large(64 << 20)).expect("fits"), b"a module");
+        let error = decompress(large(320 << 20)).expect_err("a large dictionary");
+        assert!(
+            matches!(error, InputError::TooMuchMemory { format: "xz", .. }),
+            "{error}"
+        );
+        // A window of 2^(10 + 18) bytes (RFC 8878 3.1.1.1.2), and one raw block without bytes.
+        let frame = [ZSTD_MAGIC, &[0, 18 << 3, 1, 0, 0]].concat();
+        let error = decompress(frame).expect_err("a large window");
+        assert!(
+            matches!(error, InputError::TooMuchMemory { format: "zstd", .. }),
+            "{error}"
+        );
+    }
+
+    /// No message shows the decoder's own names for what is wrong.
+    #[test]
+    fn damage_is_said_in_words() {
+        let text: Vec<u8> = (0..200_u32).flat_map(|n| (n * n).to_le_bytes()).collect();
+        let packed = crate::compression::Compression::Zstd.pack(&text);
+        let packed = packed.expect("memory");
+        for length in ZSTD_MAGIC.len()..packed.len() {
+            let error = decompress(packed[..length].to_vec()).expect_err("a part of it");
+            assert!(error.to_string().contains("it ends too early"), "{error}");
+        }
+        for at in ZSTD_MAGIC.len()..packed.len() {
+            let mut damaged = packed.clone();
+            damaged[at] ^= 0x81;
+            if let Err(error) = decompress(damaged) {
+                let message = error.to_string();
+                assert!(!message.contains(['{', '(', '_']), "{message}");
+            }
+        }
     }
 
     #[test]
