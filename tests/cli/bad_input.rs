@@ -72,7 +72,7 @@ fn other_subcommands_say_the_same() {
 #[test]
 fn names_in_an_object_are_only_shown() {
     const PLAIN: &str = ".text.that_has_been_named_by_a_stranger";
-    const HOSTILE: &str = ".text\n\x1b[1A\x1b[2Kok: verified";
+    const HOSTILE: &str = ".text\n\x1b[1A\x1b[2K\nok: verified";
     assert!(HOSTILE.len() < PLAIN.len() && HOSTILE.starts_with(".text"));
     let hostile = format!("{HOSTILE:_<0$}", PLAIN.len());
     let sandbox = Sandbox::new();
