@@ -250,6 +250,19 @@ fn lengths_by_other_names_are_refused() {
     is_refused(text, "a length of code");
 }
 
+/// What a program's author can do, not a kernel's.
+#[test]
+fn loads_of_some_elements_are_refused_with_a_way_out() {
+    for load in [
+        "vpgatherdd %ymm2,(%rdi,%ymm1,4),%ymm0",
+        "vpmaskmovd (%rdi),%ymm1,%ymm0",
+    ] {
+        let text = format!("\t.text\nf:\t{load}\n\tret\n");
+        is_refused(&text, "with --accesses stores it stays");
+        is_refused(&text, "-mno-avx2 for programs");
+    }
+}
+
 #[test]
 fn bodies_that_are_not_seen_are_refused() {
     let body = "\t.MACRO zero\n\t.ENDM\n\t.MACRO two\n\tnop\n\tnop\n\t.ENDM\n";

@@ -107,7 +107,7 @@ pub(crate) fn explanation(code: RefusalCode) -> Explanation {
         RefusalCode::Unsupported => (
             "The instruction reaches memory in a way that has no translation: several places at once, implicitly, a whole register file, behind a mask, with 32-bit addresses.",
             "Each byte that an instruction reaches has to be covered by a translation made right before it. Here the bytes are not known before it runs, or there is no operand to replace.",
-            "Compile the function without it: `-mno-sse -mno-avx -mno-avx2` as for kernel code. Where a few bytes are moved, write a loop. Else leave the function to the VM instance.",
+            "Compile the function without it: `-mno-sse -mno-avx -mno-avx2` as for kernel code, `-mno-avx2` in a program, where `--accesses stores` leaves such loads as they are. Where a few bytes are moved, write a loop. Else leave the function to the VM instance.",
             Assembly("vpgatherdd %ymm2,(%rdi,%ymm1,4),%ymm0\nret"),
         ),
         RefusalCode::Name => (

@@ -72,7 +72,7 @@ codes! {
         "keep this function in the VM instance: leave it out of the object, or guard it there";
     /// An instruction whose memory accesses cannot be translated.
     Unsupported = "unsupported",
-        "compile this function without that instruction (-mno-sse -mno-avx for kernel code), or leave it to the VM instance";
+        "compile this function without that instruction (-mno-sse -mno-avx for kernel code, -mno-avx2 for programs), or leave it to the VM instance";
     /// An operand that names memory which the instruction may not reach so.
     NamedMemory = "named-memory",
         "name a variable of the module or of the kernel, and leave `const` out where it is written";

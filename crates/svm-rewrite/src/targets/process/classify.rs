@@ -61,7 +61,10 @@ fn straight(inst: &Inst, question: &Question<'_>) -> Result<Class, Refused> {
                 RefusalCode::Prefix,
                 "lock elision is not supported; processors no longer have it",
             )),
-            None if is_masked_load(question) => Ok(Class::Keep(Some(SiteClass::Heap))),
+            None if loads_elements(question) => match question.accesses {
+                Accesses::Stores => Ok(Class::Keep(Some(SiteClass::Heap))),
+                Accesses::All => Err(LOADS_ELEMENTS),
+            },
             None => classify::one_memory_operand(inst),
         },
     }
@@ -97,12 +100,16 @@ fn is_bndstx(iced: &Instruction) -> bool {
 
 /// A load of some elements, by a mask or from many places, which has no translation, but
 /// needs none where loads stay.
-fn is_masked_load(question: &Question<'_>) -> bool {
+fn loads_elements(question: &Question<'_>) -> bool {
     let iced = &question.lifted.inst(question.inst).iced;
-    question.accesses == Accesses::Stores
-        && classify::only_reads(question.survey)
-        && (classify::is_masked(iced) || iced.is_vsib())
+    classify::only_reads(question.survey) && (classify::is_masked(iced) || iced.is_vsib())
 }
+
+/// The refusal of such a load.
+const LOADS_ELEMENTS: Refused = (
+    RefusalCode::Unsupported,
+    "it loads some elements only, or from many places at once; with --accesses stores it stays",
+);
 
 /// The kind of an operand that stays as it is. Operands of a frame pointer are found
 /// later, by [`crate::frame::refine::keep_frame_pointer`].
