@@ -12,8 +12,7 @@
  * shown follows the card's head by the DD bits that it writes, so its head register,
  * which is slow to read, is not needed. The card's descriptors are not written here: a
  * new tail never passes shown. A descriptor's words are each read once from the driver's
- * ring; what was read is checked, and goes to copy and slot. What the card wrote may reach
- * the driver's ring before a change beside it is found: it is dom0's memory.
+ * ring; what was read is checked, and goes to copy and slot.
  *
  * This runs for every packet, so loops take descriptors in runs that end at the ring's end,
  * and the commonest buffers are decided in line.
@@ -77,10 +76,10 @@ static enum twin_dma_fault pin_buffer(struct twin_dma *dma, uint32_t kind,
 	enum twin_admission admission = TWIN_FOREIGN;
 
 	if (owner == TWIN_OWNER_DOM0 && twin_has_piece(dma, dma->pool, piece))
-		admission = twin_frames_pin(dma->frames, owner, piece);
+		admission = twin_frames_pin(dma->frames, owner, piece, TWIN_PIN_CARD, false);
 	else if (owner != TWIN_OWNER_DOM0 && owner != TWIN_OWNER_NOBODY &&
 		 kind == TWIN_DMA_TRANSMIT)
-		admission = twin_frames_pin_again(dma->frames, owner, piece);
+		admission = twin_frames_pin(dma->frames, owner, piece, TWIN_PIN_CARD, true);
 	return admission == TWIN_ADMITTED ? TWIN_DMA_FINE : TWIN_DMA_FOREIGN;
 }
 
@@ -103,7 +102,7 @@ admit_any_buffer(struct twin_dma *dma, uint32_t kind, const struct twin_piece *p
  * A buffer that the card may use; not empty. slot: what is pinned for it.
  *
  * Nearly every buffer lies in one frame or two that are held, or in one of a guest's that
- * has a pin: these cases are decided here, and all others, what is refused among them, by
+ * a packet pins: these cases are decided here, and all others, what is refused among them, by
  * admit_any_buffer. One that wraps has its last frame far before its first. A guest's frame
  * gets one more pin in the step that judges its word.
  */
@@ -117,7 +116,7 @@ static inline enum twin_dma_fault admit_buffer(struct twin_dma *dma, uint32_t ki
 		if (twin_has_frame(dma->held, first) && twin_has_frame(dma->held, last))
 			return TWIN_DMA_FINE;
 		if (kind == TWIN_DMA_TRANSMIT && first == last &&
-		    twin_frame_pin_guests_again(&dma->frames->words[first])) {
+		    twin_frame_pin_sent(&dma->frames->words[first])) {
 			slot->length = piece->length;
 			return TWIN_DMA_FINE;
 		}
@@ -132,9 +131,9 @@ static inline void unpin_slot(struct twin_dma *dma, const struct twin_dma_slot *
 	if (!piece.length)
 		return;
 	if (twin_first_frame(&piece) == twin_last_frame(&piece))
-		twin_frame_unpin(&dma->frames->words[twin_first_frame(&piece)]);
+		twin_frame_unpin(&dma->frames->words[twin_first_frame(&piece)], TWIN_PIN_CARD);
 	else
-		twin_frames_unpin(dma->frames, &piece);
+		twin_frames_unpin(dma->frames, &piece, TWIN_PIN_CARD);
 }
 
 /* ---- Descriptors ---------------------------------------------------------- */
@@ -272,13 +271,15 @@ static inline void shown_up_to(struct twin_dma *dma, struct twin_dma_ring *ring,
 /*
  * Descriptors [ring->shown, to), with which the card is done. Are they as they were? The
  * driver has no business in them before (3.2.6, 3.4). A slot changes only under the lock,
- * before its descriptor is the card's.
+ * before its descriptor is the card's. What the card wrote is shown behind the look at the
+ * descriptor: a driver on another CPU that sees DD may fill it, and those before it, anew.
  */
 static inline bool hand_back(struct twin_dma *dma, struct twin_dma_ring *ring, uint32_t to)
 {
 	volatile struct twin_dma_descriptor *driver = ring->is.driver;
 	const struct twin_dma_slot *slots = ring->is.slots;
 	uint32_t index = ring->shown, end;
+	uint64_t control;
 
 	while (index != to) {
 		for (end = end_of_run(ring, index, to); index != end; index++) {
@@ -289,6 +290,9 @@ static inline bool hand_back(struct twin_dma *dma, struct twin_dma_ring *ring, u
 				return twin_dma_violated(dma, ring, TWIN_DMA_CHANGED, index, address);
 			}
 			unpin_slot(dma, &slots[index]);
+			control = written_back(ring, index);
+			if (control & DONE)
+				__atomic_store_n(&driver[index].control, control, __ATOMIC_RELEASE);
 		}
 		if (index == ring->is.count)
 			index = 0;
@@ -302,13 +306,9 @@ static bool show_received(struct twin_dma *dma, struct twin_dma_ring *ring)
 {
 	uint32_t index;
 
-	for (index = ring->shown; index != ring->tail; index = after(ring, index)) {
-		const uint64_t control = written_back(ring, index);
-
-		if (!(control & DONE))
+	for (index = ring->shown; index != ring->tail; index = after(ring, index))
+		if (!(written_back(ring, index) & DONE))
 			break;
-		ring->is.driver[index].control = control;
-	}
 	return hand_back(dma, ring, index);
 }
 
@@ -325,7 +325,6 @@ static bool show_sent(struct twin_dma *dma, struct twin_dma_ring *ring)
 			continue;
 		if (!(control & DONE))
 			break;
-		ring->is.driver[index].control = control;
 		done = after(ring, index);
 	}
 	return hand_back(dma, ring, done);

@@ -79,7 +79,8 @@ static void hold_pool(struct twin_dma *dma)
 
 		dma->held[frame / 64] &= ~bit;
 		if (twin_has_frame(dma->pool, frame) &&
-		    twin_frames_pin(dma->frames, TWIN_OWNER_DOM0, &piece) == TWIN_ADMITTED)
+		    twin_frames_pin(dma->frames, TWIN_OWNER_DOM0, &piece, TWIN_PIN_CARD, false) ==
+			    TWIN_ADMITTED)
 			dma->held[frame / 64] |= bit;
 	}
 }
@@ -92,7 +93,7 @@ static void release_pool(struct twin_dma *dma)
 		if (twin_has_frame(dma->held, frame)) {
 			const struct twin_piece piece = frame_at(frame);
 
-			twin_frames_unpin(dma->frames, &piece);
+			twin_frames_unpin(dma->frames, &piece, TWIN_PIN_CARD);
 		}
 }
 

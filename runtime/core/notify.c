@@ -67,8 +67,9 @@ void twin_notify_taken(struct twin_notify *notify, uint32_t guest, uint32_t pack
 		of->told = of->taken;
 	if (of->told == of->arrived)
 		notify->waiting &= ~(1ull << guest);
-	if (of->taken == of->arrived)
-		of->event = of->arrived;
+	/* One that sets no index wants to be told of whatever comes behind what it took. */
+	if (of->taken == of->arrived || (int32_t)(of->taken - of->event) > 0)
+		of->event = of->taken;
 }
 
 void twin_notify_event(struct twin_notify *notify, uint32_t guest, uint32_t event)
@@ -121,7 +122,8 @@ uint64_t twin_notify_due(struct twin_notify *notify, uint64_t now)
 	for (rest = notify->waiting; rest; rest &= rest - 1) {
 		number = (uint32_t)__builtin_ctzll(rest);
 		guest = &notify->guest[number];
-		if (!is_wanted(guest))
+		/* What is held is everybody's when the pool is short. */
+		if (!is_short && !is_wanted(guest))
 			continue;
 		counter = reason(notify, guest, is_short, now);
 		if (!counter)

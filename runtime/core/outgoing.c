@@ -46,9 +46,9 @@ int twin_outgoing_init(struct twin_outgoing *outgoing, struct twin_frames *frame
 static inline void unpin_piece(struct twin_frames *frames, const struct twin_piece *piece)
 {
 	if (twin_first_frame(piece) == twin_last_frame(piece))
-		twin_frame_unpin(&frames->words[twin_first_frame(piece)]);
+		twin_frame_unpin(&frames->words[twin_first_frame(piece)], TWIN_PIN_PACKET);
 	else
-		twin_frames_unpin(frames, piece);
+		twin_frames_unpin(frames, piece, TWIN_PIN_PACKET);
 }
 
 static void unpin_first(struct twin_outgoing *outgoing, struct twin_flight *flight, uint32_t pieces)
@@ -70,8 +70,9 @@ static inline enum twin_admission pin_piece(struct twin_frames *frames, uint32_t
 					    const struct twin_piece *piece)
 {
 	if (is_of_one_frame(frames, piece))
-		return twin_frame_pin(&frames->words[twin_first_frame(piece)], owner, 0);
-	return twin_frames_pin(frames, owner, piece);
+		return twin_frame_pin(&frames->words[twin_first_frame(piece)], owner,
+				      TWIN_PIN_PACKET, false);
+	return twin_frames_pin(frames, owner, piece, TWIN_PIN_PACKET, false);
 }
 
 /* Copies and pins the pieces, all or none. */

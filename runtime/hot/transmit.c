@@ -329,6 +329,12 @@ static void hot_tx_result(struct hot_tx_request *request, u32 cpu, u32 result)
 /*
  * The doorbell waits for the last packet (xmit_more). Whether a packet is the last
  * is known only after the next one is built, so one is always built ahead.
+ *
+ * Who said "more" and is then refused the next packet has nobody to ring the doorbell, and
+ * nothing completes that would wake the queue. A driver that lets its queue run has room for
+ * any packet but a large one, which may need a descriptor for every few segments
+ * (e1000_xmit_frame() of Linux 6.1: 24 are free, and 64 KiB may need 132). So nothing waits
+ * for a large one.
  */
 static u32 hot_tx_batch(struct net_device *dev, struct netdev_queue *txq, u32 cpu,
 			struct hot_tx_request *requests, u32 count)
@@ -349,7 +355,7 @@ static u32 hot_tx_batch(struct net_device *dev, struct netdev_queue *txq, u32 cp
 			continue;
 		}
 		if (skb) {
-			if (unlikely(!hot_tx_send(skb, dev, txq, cpu, true))) {
+			if (unlikely(!hot_tx_send(skb, dev, txq, cpu, !skb_is_gso(next)))) {
 				hot_tx_drop(next);
 				i = at;
 				skb = NULL;

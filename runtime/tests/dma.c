@@ -25,7 +25,7 @@ enum { TX = TWIN_DMA_TRANSMIT, RX = TWIN_DMA_RECEIVE };
 #define RX_RING 9
 #define POOL 16
 
-static uint32_t words[FRAMES];
+static uint64_t words[FRAMES];
 static uint64_t pool[FRAMES / 64], held[FRAMES / 64];
 static struct twin_frames frames;
 static struct twin_dma dma;
@@ -321,6 +321,32 @@ static void a_guests_frame_is_sent_only_while_a_packet_pins_it(void)
 }
 
 /* Buffers of one frame, of two and of more take other ways through the check. */
+/* Not by another descriptor that the card has not written back. */
+static void a_descriptor_is_no_reason_for_the_next(void)
+{
+	static struct twin_flight flights[2];
+	const struct twin_piece piece = { .address = 33 * PAGE, .length = 100 };
+	struct twin_outgoing outgoing;
+	uint64_t ticket, cookie;
+	uint32_t guest;
+
+	take();
+	CHECK_EQUAL(twin_outgoing_init(&outgoing, &frames, flights, 2), TWIN_OK);
+	CHECK_EQUAL(twin_outgoing_admit(&outgoing, ANNA, 1, &piece, 1, &ticket), TWIN_ADMITTED);
+	put(TX, 0, 33 * PAGE, LEGACY(100));
+	CHECK(ring(TX, 1));
+	CHECK_EQUAL(twin_outgoing_complete(&outgoing, ticket, &guest, &cookie), TWIN_OK);
+	put(TX, 1, 33 * PAGE + 2000, LEGACY(1000));
+	CHECK(!ring(TX, 2));
+	CHECK_EQUAL(report.fault, TWIN_DMA_FOREIGN);
+	/* nor if it crosses frames */
+	put(TX, 1, 33 * PAGE + 100, LEGACY(4096));
+	CHECK(!ring(TX, 2));
+	CHECK_EQUAL(twin_frame_pins(&frames, 33), 1);
+	twin_dma_give_back(&dma);
+	CHECK_EQUAL(pins_of_all(), 0);
+}
+
 static void buffers_of_many_frames_are_checked_to_their_last(void)
 {
 	static struct twin_flight flights[1];
@@ -522,9 +548,60 @@ static void a_change_after_the_check_reaches_no_card_and_is_noticed(void)
 }
 
 #define RACES 20000
+#define ROUNDS 2000		/* of a ring each */
 #define PATIENCE 20000000
 
 static volatile uint32_t over;
+
+/* The driver on another CPU: takes what was received, and fills its descriptor anew. */
+static void *refills(void *unused)
+{
+	uint64_t turn = 0;
+
+	(void)unused;
+	while (!over) {
+		volatile struct twin_dma_descriptor *next = &driver[RX][turn % COUNT];
+
+		if (!(__atomic_load_n(&next->control, __ATOMIC_ACQUIRE) & DD)) {
+			sched_yield();
+			continue;
+		}
+		next->address = (POOL + ++turn % 8) * PAGE;
+		next->control = 0;
+	}
+	return NULL;
+}
+
+/* What is shown is the driver's: that it fills it at once is no change of what the card has. */
+static void a_driver_may_refill_as_soon_as_it_sees_that_all_is_received(void)
+{
+	uint32_t i, round, waited, head = 0, tail = COUNT - 1;
+	pthread_t thread;
+
+	take();
+	over = 0;
+	for (i = 0; i < COUNT; i++)
+		put(RX, i, POOL * PAGE, 0);
+	CHECK(ring(RX, tail));
+	CHECK(!pthread_create(&thread, NULL, refills, NULL));
+	for (round = 0; round < ROUNDS; round++) {
+		for (; head != tail; head = (head + 1) % COUNT)
+			card_receives(head, 60);
+		if (!twin_dma_show(&dma, &report))
+			break;
+		tail = (head + COUNT - 1) % COUNT;
+		for (i = head, waited = 0; i != tail && waited < PATIENCE; waited++)
+			if (driver[RX][i].control & DD)
+				sched_yield();
+			else
+				i = (i + 1) % COUNT;
+		CHECK(ring(RX, tail));
+	}
+	CHECK_EQUAL(round, ROUNDS);
+	over = 1;
+	pthread_join(thread, NULL);
+	twin_dma_give_back(&dma);
+}
 
 /* dom0, meanwhile: a good address and bad ones by turns. */
 static void *changes(void *unused)
@@ -583,6 +660,7 @@ int main(void)
 	RUN(a_foreign_buffer_is_refused);
 	RUN(lengths_and_types_are_refused);
 	RUN(a_guests_frame_is_sent_only_while_a_packet_pins_it);
+	RUN(a_descriptor_is_no_reason_for_the_next);
 	RUN(buffers_of_many_frames_are_checked_to_their_last);
 	RUN(a_bad_tail_is_refused);
 	RUN(a_bad_ring_is_not_taken);
@@ -590,5 +668,6 @@ int main(void)
 	RUN(what_is_dom0s_since_is_pinned_by_itself);
 	RUN(a_change_after_the_check_reaches_no_card_and_is_noticed);
 	RUN(a_race_with_the_check_is_lost);
+	RUN(a_driver_may_refill_as_soon_as_it_sees_that_all_is_received);
 	return test_summary();
 }

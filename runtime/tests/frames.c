@@ -17,7 +17,7 @@
 
 enum { ANNA = 0, BERT = 1, CARL = 63 };
 
-static uint32_t words[FRAMES];
+static uint64_t words[FRAMES];
 static struct twin_frames frames;
 static struct twin_flight flights[PLACES];
 static struct twin_outgoing outgoing;

@@ -134,6 +134,32 @@ static void a_packet_between_the_last_look_and_the_index_is_not_forgotten(void)
 	CHECK_EQUAL(twin_notify_due(&notify, 1), 1);
 }
 
+/* It sets no index, and is never seen with nothing left. */
+static void a_guest_that_always_has_one_left_is_told_for_ever(void)
+{
+	const uint32_t many = 1u << 20;
+	uint32_t i;
+
+	set_up((struct twin_notify_limits){ 0 });
+	twin_notify_arrived(&notify, 3, 1, 1);
+	for (i = 0; i < 1u << 13; i++) {
+		CHECK_EQUAL(twin_notify_due(&notify, 1), 1 << 3);
+		twin_notify_arrived(&notify, 3, many, 1);
+		twin_notify_taken(&notify, 3, many);
+	}
+}
+
+static void who_wants_to_wait_is_told_when_the_pool_is_short(void)
+{
+	set_up((struct twin_notify_limits){ .most = 4 });
+	twin_notify_event(&notify, 3, 1000);
+	twin_notify_arrived(&notify, 3, 3, 1);
+	CHECK_EQUAL(twin_notify_due(&notify, 1), 0);
+	twin_notify_arrived(&notify, 3, 1, 1);
+	CHECK_EQUAL(twin_notify_due(&notify, 1), 1 << 3);
+	CHECK_EQUAL(counts().most, 1);
+}
+
 static void what_was_taken_untold_is_not_told(void)
 {
 	set_up((struct twin_notify_limits){ .delay = 100 * US });
@@ -232,6 +258,8 @@ int main(void)
 	RUN(before_the_pool_is_empty_everybody_is_told);
 	RUN(a_guest_that_looks_by_itself_is_not_told);
 	RUN(a_packet_between_the_last_look_and_the_index_is_not_forgotten);
+	RUN(a_guest_that_always_has_one_left_is_told_for_ever);
+	RUN(who_wants_to_wait_is_told_when_the_pool_is_short);
 	RUN(what_was_taken_untold_is_not_told);
 	RUN(numbers_run_round);
 	RUN(a_guest_that_is_gone_holds_nothing);

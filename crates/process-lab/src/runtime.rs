@@ -230,7 +230,7 @@ pub const OWNER_GUESTS: u32 = 0xfffe;
 #[repr(C)]
 #[derive(Debug)]
 pub struct Frames {
-    pub words: *mut u32,
+    pub words: *mut u64,
     pub count: u64,
 }
 
@@ -453,7 +453,7 @@ unsafe extern "C" {
     ) -> c_int;
     pub fn twin_switch_news(switch: *mut Switch) -> u64;
 
-    pub fn twin_frames_init(frames: *mut Frames, words: *mut u32, count: u64);
+    pub fn twin_frames_init(frames: *mut Frames, words: *mut u64, count: u64);
     pub fn twin_frame_owner(frames: *const Frames, frame: u64) -> u32;
     pub fn twin_frame_pins(frames: *const Frames, frame: u64) -> u32;
     pub fn twin_frame_move(frames: *mut Frames, frame: u64, from: u32, to: u32) -> c_int;

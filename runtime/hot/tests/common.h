@@ -36,7 +36,7 @@ void frame(u8 *f, u8 first, u16 type);
 /* Every test, in the order in which they run. */
 #define HOT_TESTS(X)							\
 	X(setup) X(linear) X(short_is_padded) X(fragments) X(checksum) \
-	X(tso) X(vlan_tag) X(doorbell_once_a_batch) \
+	X(tso) X(vlan_tag) X(doorbell_once_a_batch) X(large_packets_ring) \
 	X(completions_name_their_request) X(unread_completions_stop_senders) \
 	X(busy_queue) X(down) X(dropped_by_driver) \
 	X(byte_limits_stop_and_restart) X(malformed) X(fuzz) X(double_fetch) \

@@ -57,6 +57,25 @@ static void driver_map(struct test_packet *packet, u64 address, u32 length)
 	packet->descriptor[packet->descriptors++].length = length;
 }
 
+/* As e1000_xmit_frame() counts: a descriptor has at most 4,096 bytes, and with TSO at most
+ * four segments; one more is for what the card is to compute. */
+static u32 driver_needs(const struct sk_buff *skb)
+{
+	const struct skb_shared_info *info = skb_shinfo(skb);
+	const u32 most = skb_is_gso(skb) ? min(4096, info->gso_size << 2) : 4096;
+	u32 i, needs = DIV_ROUND_UP(skb_headlen(skb), most);
+
+	for (i = 0; i < info->nr_frags; i++)
+		needs += DIV_ROUND_UP(skb_frag_size(&info->frags[i]), most);
+	return needs + (skb_is_gso(skb) || skb->ip_summed == CHECKSUM_PARTIAL);
+}
+
+/* Whether fewer than so many of the card's descriptors are free. */
+static bool driver_lacks(u32 descriptors)
+{
+	return driver->ring && driver->ring - driver->used < descriptors;
+}
+
 static netdev_tx_t driver_xmit(struct sk_buff *skb, struct net_device *dev)
 {
 	struct test_packet *packet = &driver->packet[driver->next % TEST_RING];
@@ -71,6 +90,11 @@ static netdev_tx_t driver_xmit(struct sk_buff *skb, struct net_device *dev)
 		return NETDEV_TX_OK;
 	if (driver->refuse > 0) {
 		driver->refuse--;
+		return NETDEV_TX_BUSY;
+	}
+	packet->needs = driver_needs(skb);
+	if (driver_lacks(packet->needs + 2)) {
+		netif_stop_queue(dev);
 		return NETDEV_TX_BUSY;
 	}
 	CHECK(skb_shinfo(skb)->nr_frags <= MAX_SKB_FRAGS);
@@ -102,8 +126,9 @@ static netdev_tx_t driver_xmit(struct sk_buff *skb, struct net_device *dev)
 		return NETDEV_TX_OK;
 	}
 	driver->next++;
+	driver->used += packet->needs;
 	netdev_sent_queue(dev, skb->len);
-	if (driver->next - driver->clean >= driver->room)
+	if (driver->next - driver->clean >= driver->room || driver_lacks(MAX_SKB_FRAGS + 7))
 		netif_stop_queue(dev);
 	if (!netdev_xmit_more() || netif_xmit_stopped(txq))
 		driver->doorbells++;
@@ -120,6 +145,7 @@ u32 driver_clean(u32 most)
 		dma_unmap_single(NULL, packet->descriptor[0].address,
 				 packet->descriptor[0].length, DMA_TO_DEVICE);
 		bytes += packet->skb->len;
+		driver->used -= packet->needs;
 		napi_consume_skb(packet->skb, 64);
 		packet->skb = NULL;
 		n++;

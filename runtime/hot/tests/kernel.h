@@ -40,6 +40,7 @@ struct test_packet {
 	struct sk_buff *skb;
 	struct test_descriptor descriptor[1 + HOT_FRAGMENTS];
 	u32 descriptors;
+	u32 needs;		/* of the card's descriptors */
 	bool more;
 };
 
@@ -50,6 +51,7 @@ struct test_driver {
 	struct test_packet packet[TEST_RING];
 	u32 next, clean;	/* packets, running freely */
 	u32 room;		/* packets before the queue is stopped */
+	u32 ring, used;		/* the card's descriptors; ring 0: any number */
 	u32 doorbells;
 	int refuse;		/* answer NETDEV_TX_BUSY this many times */
 	bool drop;		/* free instead of sending */

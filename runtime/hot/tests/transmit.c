@@ -196,6 +196,46 @@ void test_doorbell_once_a_batch(void)
 	nothing_lost();
 }
 
+/* 64 KiB in segments of 128 bytes: 130 descriptors. */
+static void large(u32 index)
+{
+	struct hot_tx_request *r = tso(index, false, 0);
+
+	r->gso_size = 128;
+	r->fragment[15].length = 3900;
+}
+
+/* The second of two does not fit any more, and what came before it is on its way. */
+void test_large_packets_ring(void)
+{
+	u32 doorbells;
+
+	begin();
+	large(0);		/* the queue's limit of bytes learns that one fits */
+	CHECK(hot_transmit(&driver->dev, 0, 1) == 1);
+	driver_clean(1);
+	driver->ring = 255;
+	doorbells = driver->doorbells;
+	large(0);
+	large(1);
+	CHECK(hot_transmit(&driver->dev, 0, 2) == 1);
+	CHECK(request(0)->result == HOT_SENT && request(1)->result == HOT_BUSY);
+	CHECK(driver->doorbells == doorbells + 1);
+	driver_clean(1);
+	CHECK(hot_transmit(&driver->dev, 1, 1) == 1);
+	driver_clean(1);
+	/* a small one waits for nothing but a small one */
+	doorbells = driver->doorbells;
+	linear(0, 60);
+	linear(1, 60);
+	large(2);
+	linear(3, 60);
+	CHECK(hot_transmit(&driver->dev, 0, 4) == 4);
+	CHECK(driver->doorbells == doorbells + 2);
+	driver_clean(4);
+	nothing_lost();
+}
+
 void test_completions_name_their_request(void)
 {
 	struct hot_tx_done done;

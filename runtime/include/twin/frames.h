@@ -35,22 +35,24 @@
 #define TWIN_OWNER_GUESTS	0xfffeu
 
 /*
- * One word for each frame: its owner in the upper half, its pins in the lower. Owner
- * and pins change together, by one compare and exchange: a pin is only added to a
- * word that names the owner, and the owner only changes in a word without pins. That
- * is why CPUs may pin, unpin and move frames concurrently.
+ * One word for each frame: its owner, the pins of packets that are being sent, and those of
+ * the card's descriptors. Owner and pins change together, by one compare and exchange: a pin
+ * is only added to a word that names the owner, and the owner only changes in a word without
+ * pins. That is why CPUs may pin, unpin and move frames concurrently. The two kinds are
+ * counted apart, because a descriptor may name a guest's frame only while a packet pins it:
+ * another descriptor is no reason.
  */
-#define TWIN_FRAME_PINS		0xffffu		/* of a word; and the most pins */
+#define TWIN_FRAME_PINS		0xffffffu	/* the most pins of a kind */
 
 struct twin_frames {
-	uint32_t *words;	/* the caller's memory, one for each frame */
+	uint64_t *words;	/* the caller's memory, one for each frame */
 	uint64_t count;		/* machine frames 0 to count - 1 exist */
 };
 
 /* Make a table in which no frame has an owner. [setup] */
-void twin_frames_init(struct twin_frames *frames, uint32_t *words, uint64_t count);
+void twin_frames_init(struct twin_frames *frames, uint64_t *words, uint64_t count);
 
-/* Owner of a frame, TWIN_OWNER_NOBODY where there is none; its pins. For reports:
+/* Owner of a frame, TWIN_OWNER_NOBODY where there is none; its pins of both kinds. For reports:
  * other CPUs change both. [any] */
 uint32_t twin_frame_owner(const struct twin_frames *frames, uint64_t frame);
 uint32_t twin_frame_pins(const struct twin_frames *frames, uint64_t frame);

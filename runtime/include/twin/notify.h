@@ -73,8 +73,9 @@ void twin_notify_arrived(struct twin_notify *notify, uint32_t guest, uint32_t pa
 void twin_notify_taken(struct twin_notify *notify, uint32_t guest, uint32_t packets);
 
 /* The guest wants to be told of its packet number `event` (the count that
- * twin_notify_arrived makes) and not before. It looks once more after this. Any value is
- * safe: a guest harms itself only. */
+ * twin_notify_arrived makes) and not before, unless the pool is short. It looks once more after
+ * this. Any value is safe. How many packets a guest holds that never takes any, its queue
+ * bounds, not this. */
 void twin_notify_event(struct twin_notify *notify, uint32_t guest, uint32_t event);
 
 /* The guest is gone, with its packets. */

@@ -87,7 +87,9 @@ uint64_t twin_testbed_window(const struct twin_testbed *testbed);
 /* Tell the platform of a region of dom0. TWIN_INVALID if it overlaps a known
  * one, is not made of pages, cannot be mapped, or is one too many; TWIN_COLLISION if it
  * has a place in the window in common with a range that twin_testbed_collision then
- * gives, or with the guard at the window's start. [any]; spins on a lock. */
+ * gives, or with the guard at the window's start. With a table, what is mapped beside it
+ * already keeps its hole there: an access across the two aborts the driver. [any]; spins on a
+ * lock. */
 int twin_testbed_add_region(struct twin_testbed *testbed, const struct twin_testbed_region *region);
 const struct twin_range *twin_testbed_collision(const struct twin_testbed *testbed);
 

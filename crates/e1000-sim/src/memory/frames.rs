@@ -67,7 +67,7 @@ impl Frames {
     /// A number of frames without owners.
     pub fn new(count: u64) -> Result<Frames, LiveError> {
         let failed = LiveError::system("making the table of frames");
-        let memory = Shared::new(count * size_of::<u32>() as u64).map_err(failed)?;
+        let memory = Shared::new(count * size_of::<u64>() as u64).map_err(failed)?;
         let mut table = Box::new(runtime::Frames {
             words: memory.as_ptr().cast(),
             count,
@@ -114,7 +114,7 @@ impl Frames {
         Owner::from_code(unsafe { runtime::twin_frame_owner(self.raw(), machine / PAGE) })
     }
 
-    /// The frame's pins: packets being sent that lie in it.
+    /// The frame's pins: packets being sent that lie in it, and the card's descriptors.
     pub fn pins(&self, machine: u64) -> u32 {
         // SAFETY: the table is alive.
         unsafe { runtime::twin_frame_pins(self.raw(), machine / PAGE) }
