@@ -273,6 +273,55 @@ fn what_depends_on_the_length_of_code_is_refused() {
     }
 }
 
+/// Each would be one `add` to memory, and is read by its address.
+#[test]
+fn numbers_that_nothing_runs_into_are_data() {
+    let refused = [
+        // What a compiler makes of a constant with `section(".text.z")`.
+        (
+            "\tret\n\t.globl zero\n\t.type zero, @object\n\t.size zero, 2\nzero:\t.value 3",
+            7,
+        ),
+        (
+            "\t.type k, @object\n\t.size k, 4\nk:\tnop\n\tnop\n\t.value 3",
+            7,
+        ),
+        ("\tret\n\t.p2align 4\n.Lt:\t.value 3", 5),
+        ("\tret\n\tint3\n.Lt:\t.value 3", 5),
+        ("\tret\n.Lt:\t.value 0xc031\n\t.value 3", 5),
+        // What is called reads it, or does not return.
+        ("\tcall 1f\n\t.value 3\n1:\tpop %rdx", 4),
+        ("\tcall *%rax\n\t.value 3", 4),
+        ("\tsyscall\n\t.value 3", 4),
+    ];
+    let sandbox = Sandbox::new();
+    let rewrite = |body: &str| {
+        let text = format!("\t.text\nf:\n{body}\n\tmovq (%rdi), %rax\n\tret\n");
+        sandbox.write("f.s", text);
+        sandbox.run(&["rewrite", "f.s", "-o", "out.s"])
+    };
+    for (body, line) in refused {
+        let outcome = rewrite(body);
+        let said = &outcome.stderr;
+        assert_eq!(outcome.status, 1, "{body}: {said}");
+        assert!(
+            said.contains(&format!("f.s: line {line}: ")),
+            "{body}: {said}"
+        );
+        assert!(said.contains("may be data"), "{body}: {said}");
+    }
+    for body in [
+        "\tpush %rax\n\tnop\n\t.value 3",
+        "\tjmp 1f\n\tnop\n1:\t.value 3",
+        "\tcall f\n\tnop\n\t.value 3",
+        "\tret\n\t.globl g\ng:\t.value 0xc031\n\t.value 3",
+        "\tret\n\t.type h, @function\nh:\t.value 3",
+    ] {
+        let outcome = rewrite(body);
+        assert_eq!(outcome.status, 0, "{body}: {}", outcome.stderr);
+    }
+}
+
 #[test]
 fn text_that_an_assembler_does_not_take_is_not_left() {
     let sandbox = Sandbox::new();

@@ -3,7 +3,7 @@
 use crate::sandbox::Sandbox;
 
 /// Lines from the third on, the line that is refused, and words of the reason.
-const REFUSED: [(&str, u32, &str); 30] = [
+const REFUSED: [(&str, u32, &str); 34] = [
     // The address is computed again by the slow path, behind the function.
     ("mov 1f(%rdi), %rax\n1:", 3, "by a place in the text"),
     ("nop\n1: mov 1b(%rdi), %rax", 4, "by a place in the text"),
@@ -43,6 +43,19 @@ const REFUSED: [(&str, u32, &str); 30] = [
         "1: nop\n2: cmp $(2b-1b), %ecx\nmov %rax, (%rdi)\nja f",
         4,
         "a length of code",
+    ),
+    (
+        "\"a b\": nop\n\"c\": movb $(\"c\"-\"a b\"), (%rdi)",
+        4,
+        "a length of code",
+    ),
+    // A table of jumps that go behind an instruction at the label.
+    ("1: nop\n.data\n2: .long 1b+2-2b\n.text", 5, "by a distance"),
+    ("1: nop\n2: add $(1b+2-2b), %rax", 4, "by a distance"),
+    (
+        ".macro e l, n\n.long \\l+\\n-f\n.endm\nmov (%rdi), %rax\n.data\ne f, 2\n.text",
+        8,
+        "by a distance",
     ),
     // Bytes of a replaced instruction.
     (

@@ -148,6 +148,7 @@ pub mod consts {
     pub const STT_FUNC: u8 = 2;
     pub const STT_SECTION: u8 = 3;
     pub const STT_FILE: u8 = 4;
+    pub const STT_GNU_IFUNC: u8 = 10;
     pub const STB_LOCAL: u8 = 0;
     pub const STB_GLOBAL: u8 = 1;
     pub const STB_WEAK: u8 = 2;

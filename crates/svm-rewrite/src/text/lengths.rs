@@ -11,8 +11,9 @@
 
 use foldhash::{HashMap, HashSet};
 
+use super::expression::{self, is_nonzero};
 use super::operand;
-use super::places::{CodeLabels, tokens};
+use super::places::{CodeLabels, named};
 use super::print::Obstacle;
 use super::statement::{Statement, StatementKind};
 use super::tie::Tie;
@@ -54,10 +55,8 @@ fn may_be_length(operands: &[u8]) -> bool {
 
 /// The names in an expression, without numbers.
 fn names(expression: &[u8]) -> impl Iterator<Item = &[u8]> {
-    tokens(expression).filter(|token| {
-        let direction = matches!(token.last(), Some(b'b' | b'f'));
-        !token[0].is_ascii_digit() || direction && !token.starts_with(b"0x")
-    })
+    let numeric = |name: &&[u8]| name[0].is_ascii_digit() && is_nonzero(name).is_some();
+    expression::names(expression).filter(move |name| !numeric(name))
 }
 
 /// What is a length of code in a text.
@@ -79,7 +78,7 @@ impl<'t> Lengths<'t> {
         for statement in statements {
             let rest = statement.rest(text);
             let symbol = match (statement.kind, statement.name(text)) {
-                (StatementKind::Assignment, name) => name,
+                (StatementKind::Assignment, name) => named(name),
                 (StatementKind::Directive, b".set" | b".equ" | b".equiv" | b".eqv") => {
                     names(rest).next().unwrap_or_default()
                 }

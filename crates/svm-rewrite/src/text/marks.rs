@@ -16,8 +16,8 @@ use foldhash::HashSet;
 use iced_x86::{Decoder, DecoderOptions};
 
 use super::directives::{Conditional, is_assignment, is_end, is_repetition, makes_bytes, switches};
+use super::expression::names;
 use super::number::{digits, push_number};
-use super::places::tokens;
 use super::sections::Sections;
 use super::statement::{Statement, StatementKind};
 
@@ -402,7 +402,7 @@ fn defines_a_place(text: &[u8], statement: &Statement) -> bool {
 
 /// Whether an expression has `.` for a symbol.
 fn names_its_place(expression: &[u8]) -> bool {
-    tokens(expression).any(|token| token == b".")
+    names(expression).any(|name| name == b".")
 }
 
 /// Directives between two instructions that leave them adjacent and define no place to

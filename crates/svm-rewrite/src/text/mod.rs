@@ -20,6 +20,7 @@ mod cfi;
 mod directives;
 mod distances;
 mod expand;
+mod expression;
 mod format;
 mod lengths;
 mod marks;
@@ -169,7 +170,7 @@ impl<'t> Source<'t> {
         let located = |refusals: Vec<Refusal>| self.locate(refusals, &lifted, &tie);
         let written_out = self.written_out;
         self.none(&distances::find(self.text, &statements, &tie, &lifted))?;
-        self.none(&places::find(self.text, &statements))?;
+        self.none(&places::find(self.text, &statements, written_out))?;
         if !written_out {
             self.none(&moved::hidden_syntax(self.text, &self.statements))?;
         }

@@ -17,6 +17,7 @@ use foldhash::HashSet;
 
 use super::directives::{is_end, is_repetition, switches};
 use super::distances::is_label;
+use super::expression::{self, names, unquoted};
 use super::marks::StatementIdx;
 use super::operand;
 use super::print::Obstacle;
@@ -229,21 +230,21 @@ impl<'t> Expressions<'t> {
             let Some(address) = operand::displacement(&operands) else {
                 return Some("an address that is not in the text");
             };
-            if tokens(address).any(|t| t == b"." || is_numeric_label(t)) {
+            if names(address).any(|t| t == b"." || is_numeric_label(t)) {
                 return Some(
                     "an address by a place in the text, which is computed again elsewhere; \
                      name a label",
                 );
             }
             let reassigned = self.reassigned.get_or_init(|| self.reassigned());
-            if tokens(address).any(|t| reassigned.contains(t)) {
+            if names(address).any(|t| reassigned.contains(t)) {
                 return Some("an address by a symbol that is given several values");
             }
         }
         if inst.immediate.is_some() {
             match operand::immediate(&operands) {
                 None => return Some("a number that is not in the text"),
-                Some(number) if tokens(number).any(|t| t == b".") => {
+                Some(number) if names(number).any(|t| t == b".") => {
                     return Some("a number by its place in the text, which changes; name a label");
                 }
                 Some(_) => {}
@@ -275,19 +276,11 @@ fn assigned<'t>(text: &'t [u8], statement: &Statement) -> Option<(&'t [u8], bool
         StatementKind::Opaque | StatementKind::Definition
     );
     if matches!(name, b".set" | b".equ" | b".eqv") {
-        let symbol = rest.split(|b| *b == b',').next().unwrap_or_default();
-        return Some((symbol.trim_ascii(), repeated));
+        let symbol = expression::split(rest).next().unwrap_or_default();
+        return Some((unquoted(symbol.trim_ascii()), repeated));
     }
     let assigns = statement.kind == StatementKind::Assignment || rest.starts_with(b"=");
-    assigns.then_some((name, repeated))
-}
-
-/// The names and numbers of an expression.
-fn tokens(expression: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let symbol = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'$') || *b >= 128;
-    expression
-        .split(move |b| !symbol(b))
-        .filter(|token| !token.is_empty())
+    assigns.then_some((unquoted(name), repeated))
 }
 
 /// `1f`, `22b`.

@@ -15,13 +15,13 @@ use foldhash::HashMap;
 
 use super::directives::width;
 use super::distances::is_label;
+use super::expression::{self, unquoted};
 use super::lengths::Lengths;
 use super::marks::StatementIdx;
 use super::operand;
 use super::print::Obstacle;
 use super::sections::{Section, Sections};
 use super::statement::{Statement, StatementKind};
-use super::taken::unquoted;
 use super::tie::{self, Label, Tie};
 use crate::asm::Piece;
 use crate::encode::sites::{SiteCode, SiteSequence};
@@ -62,7 +62,7 @@ pub fn find(
         let statement = &statements[*k as usize];
         let values = operand::without_comments(statement.rest(text));
         let hidden = statement.kind != StatementKind::Directive && values.contains(&b'\\');
-        let mut values = values.split(|b| *b == b',');
+        let mut values = expression::split(&values);
         values.any(|value| {
             let value = value.trim_ascii();
             let is_length = hidden && value.contains(&b'-') || lengths.are_in(value);

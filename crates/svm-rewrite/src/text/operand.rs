@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use super::expression::{quoted, split};
 use super::statement::is_prefix;
 
 /// The operands of an instruction's statement: what follows its mnemonic, which follows
@@ -40,17 +41,17 @@ pub fn without_comments(statement: &[u8]) -> Cow<'_, [u8]> {
     if !statement.windows(2).any(|two| two == b"/*") {
         return Cow::Borrowed(statement);
     }
-    let (mut out, mut at, mut quoted) = (Vec::with_capacity(statement.len()), 0, false);
-    while let Some(byte) = statement.get(at) {
-        if !quoted && statement[at..].starts_with(b"/*") {
-            let close = statement[at + 2..].windows(2).position(|two| two == b"*/");
-            at = close.map_or(statement.len(), |close| at + 2 + close + 2);
+    let (mut out, mut rest) = (Vec::with_capacity(statement.len()), statement);
+    while !rest.is_empty() {
+        if let Some(comment) = rest.strip_prefix(b"/*") {
+            let close = comment.windows(2).position(|two| two == b"*/");
+            rest = close.map_or(&[], |close| &comment[close + 2..]);
             out.push(b' ');
             continue;
         }
-        quoted ^= *byte == b'"';
-        out.push(*byte);
-        at += 1;
+        let (word, behind) = rest.split_at(quoted(rest));
+        out.extend_from_slice(word);
+        rest = behind;
     }
     Cow::Owned(out)
 }
@@ -78,19 +79,6 @@ pub fn displacement(operands: &[u8]) -> Option<&[u8]> {
 /// The immediate, `sym+4` of `$sym+4, (%rax)`.
 pub fn immediate(operands: &[u8]) -> Option<&[u8]> {
     split(operands).find_map(|o| o.trim_ascii().strip_prefix(b"$"))
-}
-
-/// Operands, split at the commas outside parentheses.
-fn split(operands: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let mut depth = 0i32;
-    operands.split(move |b| {
-        match b {
-            b'(' => depth += 1,
-            b')' => depth -= 1,
-            _ => {}
-        }
-        *b == b',' && depth == 0
-    })
 }
 
 #[cfg(test)]

@@ -7,7 +7,8 @@
 //!     x = . + 6
 //! ```
 //!
-//! Differences of labels are numbers, and stay right: `len = . - f`.
+//! Differences of labels are numbers, and stay right: `len = . - f`. With a number beside they
+//! may be such a place, seen from another: `.long case+2-table`, `add $(case+2-here), %rax`.
 //!
 //! Macros may make such a place out of sight. So each address of code that loaded data or a
 //! symbol of the assembled object has must be that of a label.
@@ -16,6 +17,7 @@ use elf_loader::consts::STT_SECTION;
 use foldhash::HashSet;
 
 use super::directives::{is_assignment, is_data};
+use super::expression::{self, Sum, Token, is_nonzero, names, tokens, unquoted};
 use super::marks::{self, StatementIdx};
 use super::operand;
 use super::print::Obstacle;
@@ -26,8 +28,10 @@ use super::tie::Tie;
 use crate::lift::{CodeIdx, InstIdx, Lifted};
 use crate::refusal::RefusalCode;
 
-/// Finds such places. `statements` are those that were assembled.
-pub fn find(text: &[u8], statements: &[Statement]) -> Vec<Obstacle> {
+/// Finds such places. `statements` are those that were assembled; `written_out` says that
+/// macros are.
+pub fn find(text: &[u8], statements: &[Statement], written_out: bool) -> Vec<Obstacle> {
+    let has_uses = statements.iter().any(|s| s.kind == StatementKind::Opaque);
     let mut sections = Sections::default();
     let constants = constants(text, statements);
     let mut code: Option<CodeLabels<'_>> = None;
@@ -44,6 +48,14 @@ pub fn find(text: &[u8], statements: &[Statement]) -> Vec<Obstacle> {
                 }
                 rest
             }
+            StatementKind::Instruction if may_be_sum(rest) => rest,
+            StatementKind::Definition if has_uses && !written_out && may_make_sum(name, rest) => {
+                found.push(obstacle(
+                    k,
+                    "a macro may make a place in code by a distance here, and it is not seen",
+                ));
+                continue;
+            }
             StatementKind::Label
             | StatementKind::Instruction
             | StatementKind::Prefix
@@ -59,9 +71,12 @@ pub fn find(text: &[u8], statements: &[Statement]) -> Vec<Obstacle> {
         let values = operand::without_comments(values);
         let here = sections.is_code();
         let is_code = |symbol: &[u8]| code.have(symbol, here);
-        if values
-            .split(|b| *b == b',')
-            .any(|value| is_by_distance(value, &constants, is_code))
+        // One name in an operand is seen by the relocation that it makes.
+        let least = match statement.kind {
+            StatementKind::Instruction => 2,
+            _ => 1,
+        };
+        if expression::split(&values).any(|value| is_by_distance(value, least, &constants, is_code))
         {
             found.push(obstacle(
                 k,
@@ -115,7 +130,12 @@ fn obstacle(k: u32, reason: &str) -> Obstacle {
 fn constants<'t>(text: &'t [u8], statements: &[Statement]) -> HashSet<&'t [u8]> {
     let mut constants: HashSet<&[u8]> = HashSet::default();
     for (symbol, value, _) in assignments(text, statements) {
-        if tokens(value).all(|token| number(token).is_some() || constants.contains(token)) {
+        let mut parts = tokens(value);
+        if parts.all(|token| match token {
+            Token::Name(name) => constants.contains(name),
+            Token::Number(number) => is_nonzero(number).is_some(),
+            Token::Character | Token::Register | Token::Sign(_) => true,
+        }) {
             constants.insert(symbol);
         }
     }
@@ -133,8 +153,8 @@ fn assignments<'t>(
         let (symbol, value) = match statement.kind {
             StatementKind::Assignment => (name, rest),
             StatementKind::Directive if is_assignment(name) => {
-                let comma = rest.iter().position(|b| *b == b',')?;
-                (rest[..comma].trim_ascii(), &rest[comma + 1..])
+                let symbol = expression::split(rest).next()?;
+                (symbol.trim_ascii(), rest.get(symbol.len() + 1..)?)
             }
             StatementKind::Directive => {
                 sections.directive(name, rest);
@@ -142,18 +162,35 @@ fn assignments<'t>(
             }
             _ => return None,
         };
-        Some((symbol, value, sections.is_code()))
+        Some((named(symbol), value, sections.is_code()))
     })
 }
 
 /// Whether there is a number that is not a numeric label, zero, or a part of a name.
 fn has_number(values: &[u8], constants: &HashSet<&[u8]>) -> bool {
-    tokens(values).any(|token| number(token) == Some(true) || constants.contains(token))
+    tokens(values).any(|token| match token {
+        Token::Name(name) => constants.contains(name),
+        Token::Number(number) => is_nonzero(number) == Some(true),
+        Token::Character => true,
+        Token::Register | Token::Sign(_) => false,
+    })
 }
 
-/// Whether an expression is a label of code and numbers, with no other symbol.
+/// Whether operands may have a sum of two names and a number: most have no two signs.
+fn may_be_sum(operands: &[u8]) -> bool {
+    let signs = operands.iter().filter(|b| matches!(b, b'+' | b'-'));
+    signs.take(2).count() == 2
+}
+
+/// Whether a line of a macro may have such a sum once its parameters have values.
+fn may_make_sum(name: &[u8], rest: &[u8]) -> bool {
+    rest.contains(&b'\\') && may_be_sum(rest) && (is_data(name) || !name.starts_with(b"."))
+}
+
+/// Whether an expression adds up a number and `least` names or more, one of code.
 fn is_by_distance(
     value: &[u8],
+    least: usize,
     constants: &HashSet<&[u8]>,
     is_code: impl Fn(&[u8]) -> bool,
 ) -> bool {
@@ -161,39 +198,18 @@ fn is_by_distance(
     if value.windows(4).any(|four| four == b"@GOT") {
         return false;
     }
-    let (mut symbols, mut numbers) = (Vec::new(), false);
-    for token in tokens(value) {
-        match number(token) {
-            Some(counts) => numbers |= counts,
-            None if constants.contains(token) => numbers = true,
-            None => symbols.push(token),
-        }
-    }
-    match &*symbols {
-        [symbol] => numbers && is_code(symbol),
-        _ => false,
-    }
+    let sum = Sum::of(value, constants);
+    sum.number && sum.names.len() >= least && sum.names.iter().any(|name| is_code(name))
 }
 
-/// Whether a token is a number, and one other than zero.
-fn number(token: &[u8]) -> Option<bool> {
-    let digits = token.first()?.is_ascii_digit();
-    let label = matches!(token.split_last(), Some((b'b' | b'f', rest))
-        if !rest.is_empty() && rest.iter().all(u8::is_ascii_digit));
-    (digits && !label).then(|| token.iter().any(|b| !matches!(b, b'0' | b'x')))
+/// A symbol as expressions name it.
+pub(super) fn named(symbol: &[u8]) -> &[u8] {
+    let name = unquoted(symbol);
+    name.strip_prefix(b"$").unwrap_or(name)
 }
 
-/// The names and numbers of an expression, without what follows `@`, and registers.
-pub(super) fn tokens(expression: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let symbol = |b: &u8| {
-        b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'$' | b'@' | b'%') || *b >= 128
-    };
-    let words = expression.split(move |b| !symbol(b));
-    let names = words.map(|word| word.split(|b| *b == b'@').next().unwrap_or_default());
-    let names = names.filter(|name| !name.starts_with(b"%"));
-    names
-        .map(|name| name.strip_prefix(b"$").unwrap_or(name))
-        .filter(|name| !name.is_empty())
+fn is_number(name: &[u8]) -> bool {
+    name[0].is_ascii_digit() && is_nonzero(name).is_some()
 }
 
 /// Labels in sections of code, and symbols that are given the place of one.
@@ -207,7 +223,7 @@ impl<'t> CodeLabels<'t> {
             let name = statement.name(text);
             match statement.kind {
                 StatementKind::Directive => sections.directive(name, statement.rest(text)),
-                StatementKind::Label if sections.is_code() => _ = labels.0.insert(name),
+                StatementKind::Label if sections.is_code() => _ = labels.0.insert(named(name)),
                 _ => {}
             }
         }
@@ -216,7 +232,7 @@ impl<'t> CodeLabels<'t> {
         loop {
             let before = labels.0.len();
             for (symbol, value, here) in &assigned {
-                let mut names = tokens(value).filter(|token| number(token).is_none());
+                let mut names = names(value).filter(|name| !is_number(name));
                 if let (Some(name), None) = (names.next(), names.next())
                     && labels.have(name, *here)
                 {
@@ -251,7 +267,7 @@ mod tests {
     fn a_label_and_a_number_are_a_place_by_distance() {
         let count = |line: &str| {
             let text = format!(".text\nf: nop\ng: ret\n.data\nd: .quad 0\n{line}\n");
-            find(text.as_bytes(), &split(text.as_bytes())).len()
+            find(text.as_bytes(), &split(text.as_bytes()), false).len()
         };
         for bad in [
             ".quad f+4",
@@ -266,13 +282,27 @@ mod tests {
             "three = 3\n.quad three+f",
             ".set al, f\n.quad al+3",
             ".section .note.q,\"a\"\n.quad f+3",
+            ".long g-f+4",
+            ".long f+2-d",
+            ".long 0, 2+f-.",
+            ".quad d-f-2",
+            ".long \"f\"+three-d\nthree = 3",
+            "\"x,y\" = f\n.quad \"x,y\"+4",
+            ".macro m n\n.long f+\\n-d\n.endm\nm 2",
+            ".text\nadd $(g+1-f), %rax",
+            ".text\nlea g-2-f(%rax,%rcx), %rax",
+            ".text\nadd $.+2-f, %rax",
         ] {
             assert_eq!(count(bad), 1, "{bad}");
         }
         for good in [
             ".quad f, 4",
             ".quad f+0",
-            ".quad g-f+4",
+            ".macro m n\n.long f+\\n-d\n.endm",
+            ".quad (g-f+7)/8",
+            ".text\nmov $(g-f), %rax",
+            ".text\nmov -8-8(%rax), %rax",
+            ".section .note.r,\"a\"\n.long e+4-d\ne:",
             "x = d+4",
             "x = .+6",
             ".quad other+8",

@@ -1,68 +1,133 @@
 //! Which bytes that directives make are instructions, and which may be data: tables of
 //! constants stand in sections of code, too, and some look like an instruction.
 //!
-//! Bytes are instructions where control runs into them, branches go, or a function begins,
-//! unless an operand reads them.
+//! Bytes are instructions where control comes to them from lines that are instructions, by
+//! branches or by running on, or where a function or a global symbol without a type begins.
+//! They are not where an operand reads them, or where a symbol says that they are an object's.
+//!
+//! ```text
+//!         ret
+//!         .p2align 4              nops that nothing runs into
+//! tab:    .value 0xc031           would run on, and is not run
+//!         .value 3
+//!
+//!         call 1f
+//!         .value 3                what was called may read it, by its return address
+//! 1:      pop  %rdx
+//! ```
 
 use elf_loader::Place;
-use elf_loader::consts::STB_LOCAL;
+use elf_loader::consts::{STB_LOCAL, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT};
 use foldhash::HashSet;
-use iced_x86::{FlowControl, Mnemonic};
+use iced_x86::{FlowControl, Instruction, Mnemonic};
 
 use crate::lift::{CodeIdx, Destination, Inst, InstIdx, Lifted};
 
 /// Where control comes to, and what operands read.
 pub struct Reached {
-    entered: HashSet<u32>,
+    /// By instruction: control comes there.
+    run: Vec<bool>,
     read: HashSet<(CodeIdx, u64)>,
+    /// Symbols of data: section, first byte, one past the last.
+    objects: Vec<(CodeIdx, u64, u64)>,
 }
 
 impl Reached {
-    /// Looks at all instructions.
-    pub fn of(lifted: &Lifted<'_>) -> Reached {
-        let mut entered: HashSet<u32> = HashSet::default();
-        let mut read = HashSet::default();
-        for inst in &lifted.insts {
-            if let Some(Destination::Inst(to)) = inst.target {
-                entered.insert(to.0);
+    /// Looks at all instructions; `written` says of each whether a line of the text is one.
+    pub fn of(lifted: &Lifted<'_>, written: &[bool]) -> Reached {
+        let mut reached = Reached {
+            run: vec![false; lifted.insts.len()],
+            read: lifted
+                .insts
+                .iter()
+                .filter_map(|inst| read_place(lifted, inst))
+                .collect(),
+            objects: objects(lifted).collect(),
+        };
+        let lines = (0..).map(InstIdx).zip(written);
+        let lines = lines.filter(|(i, written)| **written && !pads(&lifted.inst(*i).iced));
+        let mut found: Vec<InstIdx> = lines.map(|(i, _)| i).collect();
+        found.extend(entries(lifted));
+        while let Some(i) = found.pop() {
+            if std::mem::replace(&mut reached.run[i.0 as usize], true) {
+                continue;
             }
-            read.extend(read_place(lifted, inst));
-        }
-        let functions = lifted.functions.iter().filter(|f| f.has_symbol);
-        entered.extend(functions.map(|f| f.insts.start));
-        for (id, symbol) in lifted.object.symbols() {
-            if symbol.binding != STB_LOCAL
-                && let Some((code, at)) = lifted.code_place(id, 0)
-            {
-                entered.extend(lifted.inst_at(code, at).map(|i| i.0));
+            if let Some(Destination::Inst(to)) = lifted.inst(i).target {
+                found.push(to);
             }
+            found.extend(next(lifted, i, written));
         }
-        Reached { entered, read }
+        reached
     }
 
     /// Whether the bytes of an instruction are run.
     pub fn is_run(&self, lifted: &Lifted<'_>, i: InstIdx) -> bool {
         let inst = lifted.inst(i);
-        let mut bytes = inst.offset()..inst.iced.next_ip();
-        (self.entered.contains(&i.0) || runs_into(lifted, i))
-            && !bytes.any(|at| self.read.contains(&(inst.section, at)))
+        let (start, end) = (inst.offset(), inst.iced.next_ip());
+        self.run[i.0 as usize]
+            && !(start..end).any(|at| self.read.contains(&(inst.section, at)))
+            && !self
+                .objects
+                .iter()
+                .any(|(code, from, to)| *code == inst.section && *from < end && start < *to)
     }
 }
 
-/// Whether the instruction before continues here.
-fn runs_into(lifted: &Lifted<'_>, i: InstIdx) -> bool {
-    let Some(before) = i.0.checked_sub(1).map(InstIdx) else {
-        return false;
+/// Where functions begin.
+fn entries(lifted: &Lifted<'_>) -> impl Iterator<Item = InstIdx> {
+    let symbols = lifted.object.symbols();
+    let functions = symbols.filter(|(_, s)| names_code(s.kind, s.binding));
+    functions.filter_map(|(id, _)| {
+        let (code, at) = lifted.code_place(id, 0)?;
+        lifted.inst_at(code, at)
+    })
+}
+
+/// Whether a symbol of this type is a function's: it says so, or says nothing and others may
+/// call it.
+fn names_code(kind: u8, binding: u8) -> bool {
+    match kind {
+        STT_FUNC | STT_GNU_IFUNC => true,
+        STT_NOTYPE => binding != STB_LOCAL,
+        _ => false,
+    }
+}
+
+/// The places in code that symbols call objects.
+fn objects(lifted: &Lifted<'_>) -> impl Iterator<Item = (CodeIdx, u64, u64)> {
+    let symbols = lifted.object.symbols();
+    let objects = symbols.filter(|(_, s)| s.kind == STT_OBJECT);
+    objects.filter_map(|(id, symbol)| {
+        let (code, at) = lifted.code_place(id, 0)?;
+        Some((code, at, at.saturating_add(symbol.size)))
+    })
+}
+
+/// The instruction behind, if control runs on into it. What a directive makes behind a call
+/// or a trap may be data: calls may not return, or read what follows them.
+fn next(lifted: &Lifted<'_>, i: InstIdx, written: &[bool]) -> Option<InstIdx> {
+    let behind = InstIdx(i.0 + 1);
+    let inst = lifted.inst(i);
+    let next = lifted.insts.get(behind.0 as usize)?;
+    let runs_on = match inst.iced.flow_control() {
+        FlowControl::Return
+        | FlowControl::UnconditionalBranch
+        | FlowControl::IndirectBranch
+        | FlowControl::Exception => false,
+        FlowControl::Call | FlowControl::IndirectCall | FlowControl::Interrupt => {
+            written[behind.0 as usize]
+        }
+        FlowControl::Next | FlowControl::ConditionalBranch | FlowControl::XbeginXabortXend => true,
     };
-    let before = lifted.inst(before);
-    before.section == lifted.inst(i).section
-        && !matches!(
-            before.iced.flow_control(),
-            FlowControl::Return
-                | FlowControl::UnconditionalBranch
-                | FlowControl::IndirectBranch
-                | FlowControl::Exception
-        )
+    (runs_on && next.section == inst.section).then_some(behind)
+}
+
+/// Whether an instruction may stand between code and data, where nothing comes to it.
+fn pads(iced: &Instruction) -> bool {
+    matches!(
+        iced.mnemonic(),
+        Mnemonic::Nop | Mnemonic::Int3 | Mnemonic::Hlt
+    )
 }
 
 /// The place in code that an operand reads or writes.

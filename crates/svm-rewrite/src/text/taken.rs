@@ -17,6 +17,7 @@ use foldhash::{HashMap, HashSet};
 use iced_x86::{Instruction, Mnemonic, OpKind};
 
 use super::directives::is_data;
+use super::expression::{end_of_string, unquoted};
 use super::marks::StatementIdx;
 use super::print::Obstacle;
 use super::reached::displaced_place;
@@ -350,16 +351,6 @@ fn symbols(expression: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Where a string ends that has begun; a quote in it follows a backslash.
-fn end_of_string(text: &[u8]) -> Option<usize> {
-    let mut escaped = false;
-    text.iter().position(|b| {
-        let ends = *b == b'"' && !escaped;
-        escaped = *b == b'\\' && !escaped;
-        ends
-    })
-}
-
 /// Length of a comment behind its first `/`; none if it is a division.
 fn length_of_comment(text: &[u8]) -> usize {
     if !text.starts_with(b"*") {
@@ -367,14 +358,6 @@ fn length_of_comment(text: &[u8]) -> usize {
     }
     let close = text[1..].windows(2).position(|two| two == b"*/");
     close.map_or(text.len(), |close| 1 + close + 2)
-}
-
-/// A label's name without quotes.
-pub fn unquoted(name: &[u8]) -> &[u8] {
-    let inner = name.strip_prefix(b"\"");
-    inner
-        .and_then(|name| name.strip_suffix(b"\""))
-        .unwrap_or(name)
 }
 
 fn is_direct_branch(text: &[u8], statement: &Statement) -> bool {

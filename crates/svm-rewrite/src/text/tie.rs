@@ -13,6 +13,7 @@ use elf_loader::SectionId;
 use foldhash::{HashMap, HashSet};
 use iced_x86::{Decoder, DecoderOptions};
 
+use super::expression;
 use super::marks::{Form, Marks, Run, StatementIdx};
 use super::reached::Reached;
 use super::statement::{Statement, StatementKind};
@@ -102,7 +103,8 @@ impl Tie {
             labels: Vec::new(),
             rests: HashSet::default(),
         };
-        let mut reached = None;
+        // Instructions that lines of the text are, and those that directives make.
+        let (mut written, mut bytes) = (vec![false; lifted.insts.len()], Vec::new());
         for run in &marks.runs {
             // If a mark was not assembled, the text around it was not either.
             let ends = (places[run.from as usize], places[run.to as usize]);
@@ -116,14 +118,19 @@ impl Tie {
             };
             // What a symbol makes of its bytes is not known.
             let known = run.form != Form::Bytes || statements[run.first as usize].is_constant(text);
-            tie.run(
-                lifted,
-                statements,
-                run,
-                known,
-                &mut reached,
-                (*code, from, to),
-            );
+            let (insts, exact) = tie.run(lifted, statements, run, known, (*code, from, to));
+            match run.form {
+                Form::Instructions(_) => {
+                    written[insts.start as usize..insts.end as usize].fill(true);
+                }
+                Form::Bytes if exact => bytes.push(InstIdx(insts.start)),
+                Form::Bytes | Form::Opaque => {}
+            }
+        }
+        if !bytes.is_empty() {
+            let reached = Reached::of(lifted, &written);
+            let data = bytes.iter().filter(|i| !reached.is_run(lifted, **i));
+            tie.data.extend(data.map(|i| i.0));
         }
         for (k, mark) in &marks.labels {
             let Some((id, offset)) = places[*mark as usize] else {
@@ -152,15 +159,15 @@ impl Tie {
         self.untied.iter().map(|(insts, _)| insts.clone())
     }
 
+    /// Ties a run; gives its instructions, and whether each has its statement.
     fn run(
         &mut self,
         lifted: &Lifted<'_>,
         statements: &[Statement],
         run: &Run,
         known: bool,
-        reached: &mut Option<Reached>,
         (code, from, to): (CodeIdx, u64, u64),
-    ) {
+    ) -> (Range<u32>, bool) {
         let section = &lifted.sections[usize::from(code.0)].insts;
         let after = |offset: u64| {
             let insts = &lifted.insts[section.start as usize..section.end as usize];
@@ -180,19 +187,14 @@ impl Tie {
             Form::Instructions(made) => whole && made == end.saturating_sub(first),
             Form::Bytes => {
                 let one = lifted.inst_at(code, from);
-                let whole = one.filter(|i| known && lifted.inst(*i).iced.next_ip() == to);
-                if let Some(i) = whole {
-                    let reached = reached.get_or_insert_with(|| Reached::of(lifted));
-                    self.data
-                        .extend((!reached.is_run(lifted, i)).then_some(i.0));
-                }
-                whole.is_some()
+                one.is_some_and(|i| known && lifted.inst(i).iced.next_ip() == to)
             }
             Form::Opaque => false,
         };
+        let insts = first..end.max(first);
         if !exact {
             self.untied.push((first..end, run.first..run.end));
-            return;
+            return (insts, false);
         }
         let mut i = first;
         for k in run.first..run.end {
@@ -208,6 +210,7 @@ impl Tie {
                 i += 1;
             }
         }
+        (insts, true)
     }
 }
 
@@ -254,6 +257,6 @@ pub fn defined<'t>(text: &'t [u8], statement: &Statement) -> &'t [u8] {
     if statement.kind != StatementKind::Directive {
         return statement.name(text);
     }
-    let symbol = statement.rest(text).split(|b| *b == b',').next();
+    let symbol = expression::split(statement.rest(text)).next();
     symbol.unwrap_or_default().trim_ascii()
 }

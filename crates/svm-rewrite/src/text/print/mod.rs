@@ -216,8 +216,8 @@ impl<'p, 'a> Printer<'p, 'a> {
             if self.input.tie.may_be_data(site.inst) {
                 self.obstacle(
                     at,
-                    "these numbers look like an instruction, and nothing runs into them; put \
-                     constants into .rodata, or name a function (.type, .globl)",
+                    "these numbers look like an instruction, and may be data; put constants \
+                     into .rodata, or name a function (.type, .globl)",
                 );
             }
             let inst = self.input.lifted.inst(site.inst);
