@@ -9,11 +9,11 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::long;
+use super::long::{self, Short};
 use super::options::{
     WITH_VALUE, has_auxiliary, is_assemblers_help, is_cpp, is_dependency, is_for_assembler,
-    is_for_linker, is_halfway, is_no_output, is_refused, is_rewritten, makes_no_code, may_include,
-    takes_back,
+    is_for_linker, is_halfway, is_no_output, is_refused, is_rewritten, makes_no_code,
+    makes_no_code_of_clang, may_include, takes_back,
 };
 use super::response::expand;
 
@@ -90,11 +90,15 @@ pub struct CommandLine {
 }
 
 impl CommandLine {
-    /// Parses the arguments after the compiler's name.
+    /// Parses the arguments after the compiler's name. `is_gcc` says whether that is gcc, and
+    /// is asked only if that matters.
     ///
     /// # Errors
     /// A response file that cannot be read.
-    pub fn parse(arguments: &[OsString]) -> Result<CommandLine, (PathBuf, std::io::Error)> {
+    pub fn parse(
+        arguments: &[OsString],
+        is_gcc: impl Fn() -> bool,
+    ) -> Result<CommandLine, (PathBuf, std::io::Error)> {
         let mut expanded = Vec::new();
         expand(arguments, &mut expanded)?;
         let mut line = CommandLine {
@@ -109,14 +113,21 @@ impl CommandLine {
         let mut language: Option<OsString> = None;
         let mut rest = VecDeque::from(expanded);
         while let Some(argument) = rest.pop_front() {
-            let argument = match long::short(&argument) {
+            let argument = match long::short(&argument, &is_gcc) {
                 None => argument,
-                Some((short, value)) => {
+                Some(Short::Option(short, value)) => {
                     value.into_iter().for_each(|value| rest.push_front(value));
                     short.into()
                 }
+                Some(Short::Joined(option)) => option,
+                Some(Short::Joining(short)) => {
+                    line.lacks_value |= rest.is_empty();
+                    let mut option = OsString::from(short);
+                    option.push(rest.pop_front().unwrap_or_default());
+                    option
+                }
             };
-            line.argument(argument, &mut rest, &mut language);
+            line.argument(argument, &mut rest, &mut language, &is_gcc);
         }
         Ok(line)
     }
@@ -126,6 +137,7 @@ impl CommandLine {
         argument: OsString,
         rest: &mut VecDeque<OsString>,
         language: &mut Option<OsString>,
+        is_gcc: impl Fn() -> bool,
     ) {
         let text = argument.to_string_lossy().into_owned();
         if text == "-" || !text.starts_with('-') {
@@ -136,8 +148,9 @@ impl CommandLine {
             }
             return self.arguments.push(Argument::Input { path: argument, c });
         }
-        let valued = ["-o", "-x"].contains(&&*text) || WITH_VALUE.contains(&&*text);
-        self.lacks_value |= valued && rest.is_empty();
+        // clang has `-h` without a value.
+        let valued = WITH_VALUE.contains(&&*text) || text == "-h" && is_gcc();
+        self.lacks_value |= (valued || ["-o", "-x"].contains(&&*text)) && rest.is_empty();
         let parsed = match &*text {
             "-c" => self.reach(Stage::Object),
             "-S" => self.reach(Stage::Assembly),
@@ -158,10 +171,10 @@ impl CommandLine {
                 *language = Some(OsStr::from_bytes(&argument.as_bytes()[2..]).to_owned());
                 Argument::Language(vec![argument])
             }
-            _ if WITH_VALUE.contains(&&*text) => {
+            _ if valued => {
                 let value = rest.pop_front();
                 if text == "-Xclang" {
-                    self.note(&value.as_deref().unwrap_or_default().to_string_lossy());
+                    self.note_of_clang(&value.as_deref().unwrap_or_default().to_string_lossy());
                 }
                 Argument::Option([Some(argument), value].into_iter().flatten().collect())
             }
@@ -196,6 +209,15 @@ impl CommandLine {
         } else {
             self.refused
                 .take_if(|(refused, _)| takes_back(text, refused));
+        }
+    }
+
+    /// The same for what follows `-Xclang`.
+    fn note_of_clang(&mut self, value: &str) {
+        if makes_no_code_of_clang(value) {
+            self.stage = Stage::NoCode;
+        } else {
+            self.note(value);
         }
     }
 
@@ -251,7 +273,12 @@ impl CommandLine {
 
     /// Whether debug information goes to a file of its own.
     pub fn splits_debug(&self) -> bool {
-        self.any(&["-gsplit-dwarf", "-gsplit-dwarf=split"])
+        let said = self.options().filter_map(|words| match words[0].to_str()? {
+            "-gsplit-dwarf" | "-gsplit-dwarf=split" => Some(true),
+            "-gno-split-dwarf" | "-gsplit-dwarf=single" => Some(false),
+            _ => None,
+        });
+        said.last().unwrap_or(false)
     }
 
     /// Where intermediate files are kept, if they are: what follows the last `-save-temps`
@@ -259,8 +286,8 @@ impl CommandLine {
     pub fn temporaries(&self) -> Option<&'static str> {
         let kept = self.options().filter_map(|words| match words[0].to_str()? {
             "-save-temps" => Some(""),
-            "-save-temps=cwd" => Some("=cwd"),
-            "-save-temps=obj" | "-save-temps=object" => Some("=obj"),
+            "-save-temps=cwd" | "--save-temps=cwd" => Some("=cwd"),
+            "-save-temps=obj" | "-save-temps=object" | "--save-temps=obj" => Some("=obj"),
             _ => None,
         });
         kept.last()
@@ -398,6 +425,7 @@ impl CommandLine {
                 wanted.clone_into(&mut said);
             }
         };
+        let depends = self.link_tells_dependencies();
         for argument in &self.arguments {
             match argument {
                 Argument::Input { path, c: true } => {
@@ -408,7 +436,7 @@ impl CommandLine {
                     say(&mut out, &language);
                     out.push(path.clone());
                 }
-                Argument::Option(words) if !is_dependency(words) => {
+                Argument::Option(words) if depends || !is_dependency(words) => {
                     out.extend(words.iter().cloned());
                 }
                 Argument::Language(words) => language = of_language(words),
@@ -419,6 +447,19 @@ impl CommandLine {
             out.extend(["-o".into(), output.clone()]);
         }
         out
+    }
+
+    /// Whether the command that links also writes dependency files: of what is preprocessed
+    /// only there. In one file, each source replaces what the one before has left.
+    fn link_tells_dependencies(&self) -> bool {
+        let by_name = self.any(&["-MD", "-MMD"]) && self.output.is_none();
+        let of_each = by_name && self.last("-MF").is_none();
+        let kinds = self.inputs().map(|(_, kind)| kind);
+        let mut sources = kinds.filter(|kind| *kind != Kind::Object);
+        match of_each {
+            true => sources.any(|kind| kind == Kind::Source),
+            false => sources.last() == Some(Kind::Source),
+        }
     }
 
     /// Arguments that keep the dependency file as it is when the compiler goes directly to
@@ -485,7 +526,7 @@ mod tests {
 
     fn parse(line: &str) -> CommandLine {
         let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-        CommandLine::parse(&words).expect("no response file")
+        CommandLine::parse(&words, || true).expect("no response file")
     }
 
     fn strings(words: &[OsString]) -> String {
@@ -505,6 +546,8 @@ mod tests {
         assert_eq!(parse("--analyze a.c").stage, Stage::NoCode);
         assert_eq!(parse("--print-file-name=x -c a.c").stage, Stage::NoCode);
         assert_eq!(parse("-MD -c a.c").stage, Stage::Object);
+        assert_eq!(parse("--syntax-only -c a.c").stage, Stage::NoCode);
+        assert_eq!(parse("-Xclang -ast-dump -c a.c").stage, Stage::NoCode);
     }
 
     #[test]
@@ -542,6 +585,9 @@ mod tests {
         );
         assert_eq!(of("-m32 -fno-lto a.c").as_deref(), Some("-m32"));
         assert_eq!(of("-m32 -m64 a.c"), None);
+        assert_eq!(of("--machine=x32 a.c").as_deref(), Some("-mx32"));
+        assert_eq!(of("--machine 32 a.c").as_deref(), Some("-m32"));
+        assert_eq!(of("--lto --no-lto a.c"), None);
     }
 
     #[test]
@@ -564,6 +610,15 @@ mod tests {
             strings(&link),
             "-O2 -Wl,-z,now -Wa,--noexecstack -gz -I i a.t.o b.t.o x.o -lz -o prog"
         );
+    }
+
+    #[test]
+    fn the_link_tells_dependencies_of_what_it_preprocesses() {
+        let of = |line: &str| strings(&parse(line).for_linking(|_| "t.o".into()));
+        assert_eq!(of("-MMD a.c b.S"), "-MMD t.o b.S");
+        assert_eq!(of("-MMD b.S a.c -o p"), "b.S t.o -o p");
+        assert_eq!(of("-Wp,-DX -MD -MF d a.c b.S"), "-Wp,-DX -MD -MF d t.o b.S");
+        assert_eq!(of("-Wp,-MMD,d -Wp,-DX a.c b.o"), "-Wp,-DX t.o b.o");
     }
 
     #[test]

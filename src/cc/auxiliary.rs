@@ -296,7 +296,7 @@ mod tests {
     fn names_of_gcc() {
         let of = |line: &str, source: &str| {
             let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-            let line = CommandLine::parse(&words).expect("no response file");
+            let line = CommandLine::parse(&words, || true).expect("no response file");
             Auxiliary::of(&line, Family::Gcc, Path::new(source)).named(".gcno")
         };
         assert_eq!(of("-c s/x.c -o o/y.o", "s/x.c"), Path::new("o/y.gcno"));

@@ -5,6 +5,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::Command;
 
+use super::auxiliary::Family;
+
 /// Programs that are given a compiler's whole command line and run it. The compiler's name
 /// is their next argument.
 const LAUNCHERS: [&str; 5] = ["ccache", "sccache", "distcc", "icecc", "buildcache"];
@@ -39,6 +41,14 @@ impl<'c> Compiler<'c> {
             .last()
             .and_then(|word| Path::new(word).file_name());
         name.is_some_and(|name| name.to_string_lossy().contains("++"))
+    }
+
+    /// Asks it what it is.
+    pub fn family(&self) -> Family {
+        let answer = self.command().arg("--version").output();
+        answer.map_or(Family::Gcc, |answer| {
+            Family::of(&String::from_utf8_lossy(&answer.stdout))
+        })
     }
 
     /// The program that is run.

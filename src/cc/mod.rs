@@ -29,7 +29,8 @@ use svm_rewrite::text::{Printed, Returns};
 
 use arguments::Kind;
 pub use arguments::{CommandLine, Stage};
-use auxiliary::{Auxiliary, Family};
+use auxiliary::Auxiliary;
+pub use auxiliary::Family;
 pub use compiler::Compiler;
 
 use crate::source;
@@ -312,7 +313,13 @@ impl Job<'_> {
             Stage::Assembly if output == Path::new("-") => std::io::stdout()
                 .write_all(&printed.text)
                 .map_err(|e| Failure::access("<stdout>", e))?,
-            Stage::Assembly => write(output, &printed.text)?,
+            Stage::Assembly => {
+                if let Err(failure) = write(output, &printed.text) {
+                    // The compiler cannot write there either, and says so.
+                    self.execute(self.compiler.command().args(self.given))?;
+                    return Err(failure.into());
+                }
+            }
             Stage::NoCode | Stage::Object | Stage::Link => {
                 self.assemble(
                     &scratch.path().join("rewritten.s"),
@@ -359,7 +366,9 @@ impl Job<'_> {
         if self.line.stage == Stage::Assembly {
             return Ok(());
         }
-        if self.line.splits_debug() {
+        // clang leaves no file if there is no debug information; gcc does.
+        let has_parts = || text.windows(4).any(|four| four == b".dwo");
+        if self.line.splits_debug() && (self.family() == Family::Gcc || has_parts()) {
             // A name that begins with a dash is no option then.
             let dotted = |path: &Path| Path::new(".").join(path);
             let (split, output) = (dotted(&auxiliary.named(".dwo")), dotted(output));
@@ -381,12 +390,7 @@ impl Job<'_> {
 
     /// Asks the compiler what it is, once.
     fn family(&self) -> Family {
-        *self.family.get_or_init(|| {
-            let answer = self.compiler.command().arg("--version").output();
-            answer.map_or(Family::Gcc, |answer| {
-                Family::of(&String::from_utf8_lossy(&answer.stdout))
-            })
-        })
+        *self.family.get_or_init(|| self.compiler.family())
     }
 
     fn rewrite(

@@ -7,7 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 /// Options whose value is the next argument.
-pub(super) const WITH_VALUE: [&str; 57] = [
+pub(super) const WITH_VALUE: [&str; 77] = [
     "-I",
     "-D",
     "-U",
@@ -65,6 +65,26 @@ pub(super) const WITH_VALUE: [&str; 57] = [
     "-wrapper",
     "-J",
     "-fintrinsic-modules-path",
+    "-Tbss",
+    "-Tdata",
+    "-Ttext",
+    "-b",
+    "-init",
+    "-rpath",
+    "-framework",
+    "-weak_framework",
+    "-install_name",
+    "-filelist",
+    "-resource-dir",
+    "-mthread-model",
+    "-fdebug-compilation-dir",
+    "-fmodules-user-build-path",
+    "-serialize-diagnostics",
+    "-stdlib++-isystem",
+    "--system-header-prefix",
+    "--no-system-header-prefix",
+    "--dyld-prefix",
+    "-Xopenmp-target",
 ];
 
 /// Options that make the compiler print or write something that is no code.
@@ -72,6 +92,34 @@ const NO_CODE: [&str; 14] = [
     "-E", "-M", "-MM", "-fsyntax-only", "-###", "--help", "--version", "-dumpversion",
     "-dumpmachine", "-dumpspecs", "--analyze", "--precompile", "-emit-ast", "-extract-api",
 ];
+
+/// What follows `-Xclang` where clang prints, or writes something that is no code, whatever
+/// else it is told to make.
+const NO_CODE_OF_CLANG: [&str; 18] = [
+    "-ast-dump",
+    "-ast-dump-all",
+    "-ast-dump-lookups",
+    "-ast-dump=json",
+    "-ast-list",
+    "-ast-print",
+    "-ast-view",
+    "-analyze",
+    "-dump-raw-tokens",
+    "-dump-tokens",
+    "-Eonly",
+    "-emit-codegen-only",
+    "-emit-html",
+    "-emit-llvm-only",
+    "-emit-pch",
+    "-fsyntax-only",
+    "-init-only",
+    "-print-preamble",
+];
+
+/// Whether clang makes no code if this follows `-Xclang`.
+pub(super) fn makes_no_code_of_clang(value: &str) -> bool {
+    NO_CODE_OF_CLANG.contains(&value)
+}
 
 /// What follows `-print-` or `--print-` where a compiler only prints. Others compile all the
 /// same, as `-print-objc-runtime-info` does.
@@ -142,7 +190,9 @@ pub(super) fn is_refused(text: &str) -> Option<&'static str> {
             "lets an access that faults throw, and a rewritten one is several instructions; \
              leave it out, or add -fno-non-call-exceptions",
         ),
-        "-emit-llvm" => Some("makes no code that could be rewritten; leave it out"),
+        "-emit-llvm" | "-emit-llvm-bc" => {
+            Some("makes no code that could be rewritten; leave it out")
+        }
         "-fno-syntax-only" => Some("takes back -fsyntax-only; leave both out"),
         "-m32" | "-mx32" | "-m16" | "-miamcu" => {
             Some("makes code that is not of the 64-bit ABI; leave it out, or add -m64")
@@ -161,13 +211,22 @@ pub(super) fn takes_back(text: &str, refused: &str) -> bool {
     }
 }
 
+/// Whether an option is one that something is made of here.
+pub(super) fn has_meaning(text: &str) -> bool {
+    const TAKING_BACK: [&str; 2] = ["-fno-lto", "-fno-non-call-exceptions"];
+    makes_no_code(text)
+        || is_refused(text).is_some()
+        || has_auxiliary(text)
+        || TAKING_BACK.contains(&text)
+}
+
 /// Whether an option makes the compiler leave files beside its output, or read such.
 pub(super) fn has_auxiliary(text: &str) -> bool {
     const PREFIXES: [&str; 16] = [
         "--coverage",
         "-coverage",
         "-ftest-coverage",
-        "-fprofile",
+        "-fprofile-",
         "-fauto-profile",
         "-fbranch-probabilities",
         "-gsplit-dwarf",
@@ -247,7 +306,7 @@ fn starts(words: &[OsString], prefixes: &[&str]) -> bool {
 
 /// Whether an option, with its value, means nothing to the compiler proper.
 pub(super) fn is_for_linker(words: &[OsString]) -> bool {
-    starts(words, &["-Wl,", "-Xlinker", "-l", "-L"])
+    starts(words, &["-Wl,", "-Xlinker", "-l", "-L", "-rpath"])
         || ["-shared", "-s", "-r"].iter().any(|one| words[0] == *one)
 }
 
@@ -280,8 +339,7 @@ pub(super) fn is_for_assembler(words: &[OsString]) -> bool {
 
 /// Whether an option, with its value, is about the dependency file.
 pub(super) fn is_dependency(words: &[OsString]) -> bool {
-    starts(
-        words,
-        &["-MD", "-MMD", "-MF", "-MT", "-MQ", "-MP", "-MG", "-Wp,"],
-    )
+    let passed = words[0].to_string_lossy();
+    starts(words, &["-MD", "-MMD", "-MF", "-MT", "-MQ", "-MP", "-MG"])
+        || passed.starts_with("-Wp,") && passed.contains(",-M")
 }

@@ -15,7 +15,7 @@ use serde::Serialize;
 use svm_rewrite::class::SiteClass;
 use svm_rewrite::{Accesses, Options, Scheme, Target};
 
-use crate::cc::{CommandLine, Compiled, Compiler, Job, Stop};
+use crate::cc::{CommandLine, Compiled, Compiler, Family, Job, Stop};
 use crate::source;
 
 const EXAMPLES: &str = "\
@@ -73,14 +73,16 @@ impl Opts {
     /// Compiles.
     pub fn run(self) -> Result<(), Failure> {
         let (compiler, given) = Compiler::split(&self.command);
-        let line = CommandLine::parse(given)
+        let family = OnceCell::new();
+        let is_gcc = || *family.get_or_init(|| compiler.family()) == Family::Gcc;
+        let line = CommandLine::parse(given, is_gcc)
             .map_err(|(file, error)| Failure::access(file.display(), error))?;
         let job = Job {
             compiler,
             given,
             line,
             options: self.options()?,
-            family: OnceCell::new(),
+            family,
         };
         match job.run() {
             Ok(compiled) => self.account(&compiled),

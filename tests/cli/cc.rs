@@ -40,11 +40,15 @@ fn cc_by(sandbox: &Sandbox, compiler: &str, arguments: &str) -> Output {
 }
 
 pub fn gcc(sandbox: &Sandbox, arguments: &str) -> Output {
-    Command::new("gcc")
+    by(sandbox, "gcc", arguments)
+}
+
+fn by(sandbox: &Sandbox, compiler: &str, arguments: &str) -> Output {
+    Command::new(compiler)
         .args(arguments.split(' '))
         .current_dir(sandbox.path(""))
         .output()
-        .expect("gcc is installed")
+        .expect("it is installed")
 }
 
 pub fn done(output: &Output) {
@@ -488,7 +492,7 @@ fn a_thread_local_variable_by_descriptor() {
 
 /// Command lines, and the files that a compiler leaves when it is asked in this way, beside
 /// its output. `x.c` includes `h.h`; `m.c` is a program; `s.s` is assembly.
-const LEAVES: [&str; 62] = [
+const LEAVES: [&str; 77] = [
     "-c x.c",
     "-c x.c -o d/y.o",
     "-c x.c m.c",
@@ -551,49 +555,95 @@ const LEAVES: [&str; 62] = [
     "-pipe -c bad.c -o d/old",
     "-MD -S x.c",
     "-MMD -S x.c -o d/y.s",
+    "-MMD m.c b.S -o p",
+    "-MMD b.S m.c -o p",
+    "-MMD m.c b.S",
+    "-MD -MF d/z.d m.c b.S -o p",
+    "--stack-usage --dump-tree-optimized -c x.c -o d/y.o",
+    "--test-coverage --profile-arcs -c x.c -o d/y.o",
+    "--profile-generate m.c -o p",
+    "--syntax-only -c x.c",
+    "--debug=split-dwarf -c x.c -o d/y.o",
+    "-gsplit-dwarf -gno-split-dwarf -c x.c",
+    "-gsplit-dwarf -g0 -c x.c",
+    "--machine 64 --std c99 --no-lto -c x.c",
+    "-h name.c -shared x.c -o p",
+    "-Ttext 0x10000 -c x.c",
+    "-S x.c -o nowhere/y.s",
+];
+
+/// The same of clang, if it is installed.
+const LEAVES_OF_CLANG: [&str; 12] = [
+    "--save-temps=obj -c x.c -o d/y.o",
+    "-rpath d m.c -o p",
+    "-resource-dir d -c m.c -o d/y.o",
+    "-mthread-model posix -c x.c",
+    "-fdebug-compilation-dir d -g -c x.c",
+    "--std c99 -c x.c",
+    "-gsplit-dwarf -g0 -c x.c",
+    "-gsplit-dwarf -g -c x.c",
+    "-MMD m.c b.S -o p",
+    "-Xclang -ast-dump -c x.c",
+    "-Xclang -emit-codegen-only -c x.c",
+    "--stack-usage -c x.c",
 ];
 
 #[test]
 fn what_a_compiler_leaves_behind_is_the_same() {
     for arguments in LEAVES {
-        // In one place, since files have the names of others in them.
-        let sandbox = Sandbox::new();
-        let left = |run: &dyn Fn(&Sandbox, &str) -> Output| {
-            let folder = sandbox.path("");
-            std::fs::remove_dir_all(&folder).expect("a folder");
-            std::fs::create_dir_all(folder.join("d")).expect("a folder");
-            sandbox.write(
+        leaves_the_same("gcc", arguments);
+    }
+    let clang = "clang-14";
+    if Command::new(clang).arg("--version").output().is_ok() {
+        for arguments in LEAVES_OF_CLANG {
+            leaves_the_same(clang, arguments);
+        }
+    }
+}
+
+fn leaves_the_same(compiler: &str, arguments: &str) {
+    // In one place, since files have the names of others in them.
+    let sandbox = Sandbox::new();
+    let left = |run: fn(&Sandbox, &str, &str) -> Output| {
+        let folder = sandbox.path("");
+        std::fs::remove_dir_all(&folder).expect("a folder");
+        std::fs::create_dir_all(folder.join("d")).expect("a folder");
+        for (name, text) in [
+            (
                 "x.c",
                 "#include \"h.h\"\nint g(int *p) { return *p + h; }\n",
-            );
-            sandbox.write(
+            ),
+            (
                 "m.c",
                 "int main(void) { int a[2] = { 0 }, *p = a; return *p; }\n",
-            );
-            sandbox.write("h.h", "static int h;\n");
-            sandbox.write("s.s", "\tnop\n");
-            sandbox.write("t.asm", "\tnop\n");
-            sandbox.write("bad.c", "int f( {\n");
-            sandbox.write("d/old", "an older result\n");
-            sandbox.write("words", "-c x.c -o d/y.o");
-            let status = run(&sandbox, arguments).status;
-            let mut files = std::collections::BTreeMap::new();
-            for folder in ["", "d"] {
-                for entry in std::fs::read_dir(sandbox.path(folder)).expect("a folder") {
-                    let path = entry.expect("an entry").path();
-                    // Of text that is not code, what it says.
-                    let extension = path.extension().and_then(|e| e.to_str());
-                    let text = matches!(extension, Some("d" | "i" | "su"));
-                    let text = text.then(|| std::fs::read_to_string(&path));
-                    if path.is_file() {
-                        files.insert(path, text.map(|text| text.expect("text")));
-                    }
+            ),
+            ("h.h", "#ifndef __ASSEMBLER__\nstatic int h;\n#endif\n"),
+            ("b.S", "#include \"h.h\"\n"),
+            ("s.s", "\tnop\n"),
+            ("t.asm", "\tnop\n"),
+            ("bad.c", "int f( {\n"),
+            ("d/old", "an older result\n"),
+            ("words", "-c x.c -o d/y.o"),
+        ] {
+            sandbox.write(name, text);
+        }
+        let status = run(&sandbox, compiler, arguments).status;
+        let mut files = std::collections::BTreeMap::new();
+        for folder in ["", "d"] {
+            for entry in std::fs::read_dir(sandbox.path(folder)).expect("a folder") {
+                let path = entry.expect("an entry").path();
+                // Of text that is not code, what it says.
+                let extension = path.extension().and_then(|e| e.to_str());
+                let text = matches!(extension, Some("d" | "i" | "su"));
+                let text = text.then(|| std::fs::read_to_string(&path));
+                if path.is_file() {
+                    files.insert(path, text.map(|text| text.expect("text")));
                 }
             }
-            (status.code(), files)
-        };
-        assert_eq!(left(&cc), left(&gcc), "{arguments}");
-    }
+        }
+        (status.code(), files)
+    };
+    assert_eq!(left(cc_by), left(by), "{compiler} {arguments}");
 }
 
 #[test]
@@ -607,19 +657,22 @@ fn what_is_compiled_is_rewritten_whatever_is_printed() {
 
 #[test]
 fn options_that_nothing_can_be_rewritten_with_are_named() {
-    for option in [
-        "-flto",
-        "-flto=auto",
-        "-emit-llvm",
-        "-m32",
-        "-mx32",
-        "-fnon-call-exceptions",
+    for (option, named) in [
+        ("-flto", "-flto"),
+        ("-flto=auto", "-flto=auto"),
+        ("--lto", "-flto"),
+        ("-emit-llvm", "-emit-llvm"),
+        ("-m32", "-m32"),
+        ("-mx32", "-mx32"),
+        ("--machine=x32", "-mx32"),
+        ("--machine 32", "-m32"),
+        ("-fnon-call-exceptions", "-fnon-call-exceptions"),
     ] {
         let sandbox = with_program();
         let output = cc(&sandbox, &format!("-O2 {option} -c program.c"));
         let errors = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{errors}");
-        assert!(errors.contains(option), "{errors}");
+        assert!(errors.contains(named), "{errors}");
         assert_eq!(sandbox.names(), ["program.c"]);
     }
 }
