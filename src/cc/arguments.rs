@@ -588,6 +588,8 @@ mod tests {
         assert_eq!(of("--machine=x32 a.c").as_deref(), Some("-mx32"));
         assert_eq!(of("--machine 32 a.c").as_deref(), Some("-m32"));
         assert_eq!(of("--lto --no-lto a.c"), None);
+        let triple = of("-Xclang -triple -Xclang x86_64-linux-gnux32 a.c");
+        assert_eq!(triple.as_deref(), Some("-triple"));
     }
 
     #[test]

@@ -186,6 +186,7 @@ pub(super) fn is_refused(text: &str) -> Option<&'static str> {
     match text {
         "-flto" => Some("makes code in the linker, where nothing rewrites it; add -fno-lto"),
         _ if text.starts_with("-flto=") => is_refused("-flto"),
+        _ if text.starts_with("-triple=") => is_refused("-triple"),
         "-fnon-call-exceptions" => Some(
             "lets an access that faults throw, and a rewritten one is several instructions; \
              leave it out, or add -fno-non-call-exceptions",
@@ -193,6 +194,8 @@ pub(super) fn is_refused(text: &str) -> Option<&'static str> {
         "-emit-llvm" | "-emit-llvm-bc" => {
             Some("makes no code that could be rewritten; leave it out")
         }
+        // Behind `-Xclang`.
+        "-triple" => Some("chooses what the driver does not know of; give --target=TRIPLE"),
         "-fno-syntax-only" => Some("takes back -fsyntax-only; leave both out"),
         "-m32" | "-mx32" | "-m16" | "-miamcu" => {
             Some("makes code that is not of the 64-bit ABI; leave it out, or add -m64")

@@ -1,9 +1,11 @@
 //! Assembly text that would mean something else in rewritten text: refused, with its line.
 
+use std::process::Command;
+
 use crate::sandbox::Sandbox;
 
 /// Lines from the third on, the line that is refused, and words of the reason.
-const REFUSED: [(&str, u32, &str); 34] = [
+const REFUSED: [(&str, u32, &str); 37] = [
     // The address is computed again by the slow path, behind the function.
     ("mov 1f(%rdi), %rax\n1:", 3, "by a place in the text"),
     ("nop\n1: mov 1b(%rdi), %rax", 4, "by a place in the text"),
@@ -76,6 +78,11 @@ const REFUSED: [(&str, u32, &str); 34] = [
     (".intel_mnemonic", 3, "other names"),
     (".INTEL_SYNTAX noprefix", 3, "lower case"),
     (".IF 0\nnonsense\n.ENDIF", 3, "lower case"),
+    // The runtime is appended.
+    (".data\ntwin_stlb: .quad 1\n.text", 4, "twin's runtime"),
+    (".comm twin_slow_rax,8,8", 3, "twin's runtime"),
+    // clang's, before or in each function.
+    ("ret\n.long 846595819", 4, "-fno-sanitize=function"),
     // What lifting refuses has its line, too.
     ("nop\njmp f+2", 4, "no instruction"),
     ("nop; nop\nmov (%rdi), %rax\njmp f+3", 5, "no instruction"),
@@ -88,7 +95,7 @@ const REFUSED: [(&str, u32, &str); 34] = [
 ];
 
 /// What is like these and is accepted.
-const ACCEPTED: [&str; 11] = [
+const ACCEPTED: [&str; 16] = [
     // A line that stays is counted again.
     "1: nop\n2: mov $(2b-1b), %ecx",
     // A length of data does not change.
@@ -102,6 +109,11 @@ const ACCEPTED: [&str; 11] = [
     "lea 1f(%rip), %rax\n1:",
     ".reloc ., R_X86_64_NONE, a",
     ".macro Load p, q\nmov 8+\\p, \\q\n.endm\nload a(%rdi), %rax",
+    "movb $',', a(%rdi)",
+    ".set ptr, %rdi\nmov a(ptr), %eax",
+    ".att_syntax noprefix\nmov a(rdi), eax\nmov eax, a(rdi)",
+    "call \"p q+1\"\nlea \"p q+1\"(%rip), %rax\nret\n\"p q+1\": nop",
+    ".data\n.long 846595819\n.text",
 ];
 
 fn text(body: &str) -> String {
@@ -138,6 +150,12 @@ fn what_names_labels_is_accepted() {
         sandbox.write("f.s", text(body));
         let answer = sandbox.run(&["rewrite", "--target", "process", "f.s", "-o", "out.s"]);
         assert_eq!(answer.status, 0, "{body}: {}", answer.stderr);
+        let mut assembler = Command::new("as");
+        assembler
+            .args(["out.s", "-o", "out.o"])
+            .current_dir(sandbox.path(""));
+        let assembled = assembler.status();
+        assert!(assembled.expect("binutils").success(), "{body}");
     }
 }
 

@@ -5,6 +5,7 @@
 //! not seen: a branch in one is found here, too, so that the macro is written out.
 
 use super::directives::width;
+use super::expression::{self, Token, is_nonzero, quoted};
 use super::marks::StatementIdx;
 use super::operand;
 use super::print::Obstacle;
@@ -44,30 +45,36 @@ fn is_named(statement: &Statement, text: &[u8]) -> bool {
     let operand = operand::without_comments(statement.rest(text));
     let operand = operand.trim_ascii();
     // Of `jne,pn x` and `bnd jmp x` the last word. Before `4 + x` is no operator.
-    let blank = operand.iter().rposition(|b| matches!(b, b' ' | b'\t'));
-    let (before, name) = operand.split_at(blank.map_or(0, |blank| blank + 1));
+    let (before, name) = operand.split_at(last_word(operand));
     let word =
         |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b' ' | b'\t' | b'.' | b',' | b'{' | b'}');
     statement.kind == StatementKind::Instruction && before.iter().all(word) && is_label(name)
 }
 
 /// Whether an expression is a label and nothing else.
-pub(super) fn is_label(name: &[u8]) -> bool {
-    let symbol = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'$') || *b >= 128;
-    // `f@PLT` is one, `f@PLT+4` is not.
-    let mut parts = name.split(|b| *b == b'@');
-    let name = parts.next().unwrap_or_default();
-    if !parts.all(|kind| kind.iter().all(symbol)) {
-        return false;
+pub(super) fn is_label(expression: &[u8]) -> bool {
+    // Compilers write `($f)` for a name that begins with a dollar sign.
+    let inner = expression.strip_prefix(b"(");
+    let inner = inner.and_then(|inner| inner.strip_suffix(b")"));
+    let mut tokens = expression::tokens(inner.unwrap_or(expression));
+    let names = match tokens.next() {
+        Some(Token::Name(_)) => true,
+        Some(Token::Number(number)) => is_nonzero(number).is_none(),
+        _ => false,
+    };
+    names && tokens.next().is_none()
+}
+
+/// Where the last word begins; blanks in quotes are a part of it.
+fn last_word(text: &[u8]) -> usize {
+    let (mut at, mut begins) = (0, 0);
+    while at < text.len() {
+        at += quoted(&text[at..]);
+        if matches!(text[at - 1], b' ' | b'\t') {
+            begins = at;
+        }
     }
-    let (local, direction) = name.split_at(name.len().saturating_sub(1));
-    let numeric = matches!(direction, b"b" | b"f")
-        && !local.is_empty()
-        && local.iter().all(u8::is_ascii_digit);
-    let quoted = name.starts_with(b"\"") && name.ends_with(b"\"") && !name.contains(&b'+');
-    numeric
-        || quoted
-        || name.iter().all(symbol) && name.first().is_some_and(|b| !b.is_ascii_digit())
+    begins
 }
 
 /// Whether one of the directives that make an instruction of `len` bytes has a name, as
@@ -105,13 +112,13 @@ mod tests {
         let is = |text: &str| is_named(&split(text.as_bytes())[0], text.as_bytes());
         for good in [
             "jmp .L5", "jne 1b", "call f@PLT", "jmp .", "jne,pn x", "loop 22f", "bnd jmp f",
-            "jmp \"ab\"", "jmp /* 1 + */ f",
+            "jmp \"ab\"", "jmp /* 1 + */ f", "jmp ($f)", "call \"a b+c\"", "jmp \"a b\"@PLT",
         ] {
             assert!(is(good), "{good}");
         }
         for bad in [
             "jmp .+6", "jmp . + 6", "jmp .-2", "jmp 1f+3", "call f+4", "jmp 5", ".byte 1",
-            "call f@PLT+4", "jmp 4 + f", "jmp -4+ 1f",
+            "call f@PLT+4", "jmp 4 + f", "jmp -4+ 1f", "call \"a b\"+4", "jmp (f+4)",
         ] {
             assert!(!is(bad), "{bad}");
         }

@@ -164,6 +164,7 @@ impl<'t> Source<'t> {
     pub fn rewrite(&self, object: &Object<'_>, options: Options) -> Result<Printed, Vec<Refusal>> {
         let target = targets::of(options.target);
         let statements = self.marks.assembled(&self.statements, object);
+        self.none(&moved::names_of_runtime(self.text, &statements, object))?;
         let lifted = lift::lift_for(object, target.any_relocation);
         let lifted = lifted.map_err(|refusals| self.locate_unlifted(refusals, object))?;
         let tie = Tie::find(self.text, &statements, &lifted, &self.marks);

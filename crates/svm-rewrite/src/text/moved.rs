@@ -12,15 +12,17 @@
 
 use std::cell::OnceCell;
 
-use elf_loader::Place;
+use elf_loader::{Object, Place};
 use foldhash::HashSet;
 
 use super::directives::{is_end, is_repetition, switches};
 use super::distances::is_label;
-use super::expression::{self, names, unquoted};
+use super::expression::{self, names};
 use super::marks::StatementIdx;
-use super::operand;
+use super::operand::{self, is_based};
+use super::places::named;
 use super::print::Obstacle;
+use super::sections::Sections;
 use super::statement::{Statement, StatementKind};
 use super::tie::Tie;
 use crate::lift::{self, Inst, InstIdx, Lifted, RelocatedValue};
@@ -28,6 +30,56 @@ use crate::refusal::RefusalCode;
 
 /// Statements that are refused before the text is assembled.
 pub fn misread(text: &[u8], statements: &[Statement]) -> Vec<Obstacle> {
+    let mut found = unread(text, statements);
+    found.extend(types_of_functions(text, statements));
+    found
+}
+
+/// What clang's `-fsanitize=function` puts before or into functions: numbers that say that
+/// their types follow (`getUBSanFunctionSignature`; `MagicNumber` since version 17).
+fn types_of_functions(text: &[u8], statements: &[Statement]) -> Option<Obstacle> {
+    let marks = |s: &Statement| {
+        s.kind == StatementKind::Directive
+            && s.name(text) == b".long"
+            && matches!(s.rest(text), b"846595819" | b"3238382334")
+    };
+    let k = statements.iter().position(marks)?;
+    let mut sections = Sections::default();
+    for before in statements[..k].iter().filter(|s| s.is_directive(text)) {
+        sections.directive(before.name(text), before.rest(text));
+    }
+    let reason = "the type of a function, as data in code, for -fsanitize=function (a part of \
+                  -fsanitize=undefined); add -fno-sanitize=function";
+    sections.is_code().then(|| obstacle(k, reason))
+}
+
+/// Symbols that have a name of the runtime's, which is appended to the text.
+pub fn names_of_runtime(
+    text: &[u8],
+    statements: &[Statement],
+    object: &Object<'_>,
+) -> Vec<Obstacle> {
+    let is_own = |name: &str| {
+        name == twin_abi::names::STLB
+            || name.starts_with(twin_abi::names::SLOW_PREFIX)
+            || name.starts_with("twin_identity_")
+    };
+    let defined = object
+        .symbols()
+        .filter(|(_, s)| s.place != Place::Undefined);
+    let own = defined.filter(|(_, symbol)| is_own(&symbol.name));
+    let found = own.map(|(_, symbol)| {
+        let has = |s: &Statement| {
+            let mut all = names(s.text(text));
+            all.any(|name| name == symbol.name.as_bytes())
+        };
+        let k = statements.iter().position(has).unwrap_or(0);
+        obstacle(k, "a name of twin's runtime; rename it")
+    });
+    found.collect()
+}
+
+fn unread(text: &[u8], statements: &[Statement]) -> Vec<Obstacle> {
     let found = statements.iter().enumerate().filter_map(|(k, statement)| {
         let name = statement.name(text);
         let reason = match statement.kind {
@@ -197,9 +249,10 @@ fn names_code_by_distance(
         return false;
     }
     let operands = operand::of(statement.text(text));
-    let named = |expression: Option<&[u8]>| expression.is_some_and(is_label);
-    (resolved || relocated(inst.displacement)) && !named(operand::displacement(&operands))
-        || relocated(inst.immediate) && !named(operand::immediate(&operands))
+    let is_named = |expression: Option<&[u8]>| expression.is_some_and(is_label);
+    (resolved || relocated(inst.displacement))
+        && !is_named(operand::displacement(&operands, is_based(&inst.iced)))
+        || relocated(inst.immediate) && !is_named(operand::immediate(&operands))
 }
 
 /// The expressions in a text that change their value along it.
@@ -227,7 +280,7 @@ impl<'t> Expressions<'t> {
         let statement = &self.statements[k.0 as usize];
         let operands = operand::of(statement.text(self.text));
         if inst.displacement.is_some() {
-            let Some(address) = operand::displacement(&operands) else {
+            let Some(address) = operand::displacement(&operands, is_based(&inst.iced)) else {
                 return Some("an address that is not in the text");
             };
             if names(address).any(|t| t == b"." || is_numeric_label(t)) {
@@ -277,10 +330,10 @@ fn assigned<'t>(text: &'t [u8], statement: &Statement) -> Option<(&'t [u8], bool
     );
     if matches!(name, b".set" | b".equ" | b".eqv") {
         let symbol = expression::split(rest).next().unwrap_or_default();
-        return Some((unquoted(symbol.trim_ascii()), repeated));
+        return Some((named(symbol.trim_ascii()), repeated));
     }
     let assigns = statement.kind == StatementKind::Assignment || rest.starts_with(b"=");
-    assigns.then_some((unquoted(name), repeated))
+    assigns.then_some((named(name), repeated))
 }
 
 /// `1f`, `22b`.

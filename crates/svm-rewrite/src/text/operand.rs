@@ -3,6 +3,8 @@
 
 use std::borrow::Cow;
 
+use iced_x86::{Instruction, Register};
+
 use super::expression::{quoted, split};
 use super::statement::is_prefix;
 
@@ -56,24 +58,44 @@ pub fn without_comments(statement: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(out)
 }
 
+/// Whether an instruction's memory operand has a base or an index.
+pub fn is_based(iced: &Instruction) -> bool {
+    iced.memory_base() != Register::None || iced.memory_index() != Register::None
+}
+
 /// The displacement of the memory operand of an instruction's operands,
-/// `sym+4` of `%eax, %gs:sym+4(,%rdx,8)`.
-pub fn displacement(operands: &[u8]) -> Option<&[u8]> {
-    let operand = split(operands).find(|o| {
-        let o = o.trim_ascii();
-        !o.starts_with(b"$") && (!o.starts_with(b"%") || o.contains(&b':'))
-    })?;
-    let operand = operand.trim_ascii();
+/// `sym+4` of `%eax, %gs:sym+4(,%rdx,8)`. `based` says that the operand has a base or an
+/// index, which are in the parentheses at its end, by whatever names: registers may have
+/// others (`.set ptr, %rdi`), or no `%`. `None` if it cannot be told which operand it is.
+pub fn displacement(operands: &[u8], based: bool) -> Option<&[u8]> {
+    let mut found = split(operands).map(without_mask).filter(|o| {
+        let register = o.starts_with(b"%") && !o.contains(&b':');
+        !o.starts_with(b"$") && !register && (!based || o.ends_with(b")"))
+    });
+    let operand = found.next().filter(|_| found.next().is_none())?;
     let operand = operand.strip_prefix(b"*").unwrap_or(operand);
     let operand = match operand.iter().position(|b| *b == b':') {
         Some(colon) if operand.starts_with(b"%") => &operand[colon + 1..],
         _ => operand,
     };
-    // The parentheses of base and index come last and hold a register.
     let open = operand.iter().rposition(|b| *b == b'(');
-    let end = open.filter(|o| operand[*o..].contains(&b'%') || operand[*o..].contains(&b','));
+    let end = open.filter(|o| based || operand[*o..].iter().any(|b| matches!(b, b'%' | b',')));
     let expression = operand[..end.unwrap_or(operand.len())].trim_ascii();
-    (!expression.is_empty()).then_some(expression)
+    // A segment without `%` is no part of an expression.
+    let plain = expression.starts_with(b"\"") || !expression.contains(&b':');
+    (plain && !expression.is_empty()).then_some(expression)
+}
+
+/// An operand without the braces behind it, `x(%rdi)` of `x(%rdi){%k1}{z}`.
+fn without_mask(operand: &[u8]) -> &[u8] {
+    let mut operand = operand.trim_ascii();
+    while let (Some(open), true) = (
+        operand.iter().rposition(|b| *b == b'{'),
+        operand.ends_with(b"}"),
+    ) {
+        operand = operand[..open].trim_ascii_end();
+    }
+    operand
 }
 
 /// The immediate, `sym+4` of `$sym+4, (%rax)`.
@@ -86,7 +108,8 @@ mod tests {
     use super::*;
 
     fn disp(operands: &str) -> Option<String> {
-        displacement(operands.as_bytes()).map(|d| String::from_utf8_lossy(d).into_owned())
+        let based = operands.contains("(,") || operands.contains("(%") || operands.contains("(r");
+        displacement(operands.as_bytes(), based).map(|d| String::from_utf8_lossy(d).into_owned())
     }
 
     #[test]
@@ -125,6 +148,14 @@ mod tests {
         assert_eq!(disp("*.L4(,%rax,8)").as_deref(), Some(".L4"));
         assert_eq!(disp("$sym, (%rax)"), None);
         assert_eq!(disp("%eax, (a+b)").as_deref(), Some("(a+b)"));
+        assert_eq!(disp("$',', x(%rdi)").as_deref(), Some("x"));
+        assert_eq!(disp("\"a,b\"+4(%rdi), %eax").as_deref(), Some("\"a,b\"+4"));
+        assert_eq!(disp("x(%rdi){%k1}{z}, %zmm1").as_deref(), Some("x"));
+        assert_eq!(disp("(x)(%rip), %rax").as_deref(), Some("(x)"));
+        // Other names of registers.
+        assert_eq!(displacement(b"eax, x(ptr)", true), Some(&b"x"[..]));
+        assert_eq!(displacement(b"x, eax", false), None);
+        assert_eq!(disp("fs:x(rdi), eax"), None);
     }
 
     #[test]

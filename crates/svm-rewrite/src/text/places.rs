@@ -39,6 +39,15 @@ pub fn find(text: &[u8], statements: &[Statement], written_out: bool) -> Vec<Obs
     for (k, statement) in (0..).zip(statements) {
         let (name, rest) = (statement.name(text), statement.rest(text));
         let values = match statement.kind {
+            StatementKind::Definition | StatementKind::Opaque
+                if has_uses && !written_out && may_make_sum(name, rest) =>
+            {
+                found.push(obstacle(
+                    k,
+                    "a macro may make a place in code by a distance here, and it is not seen",
+                ));
+                continue;
+            }
             StatementKind::Assignment | StatementKind::Opaque => rest,
             StatementKind::Directive => {
                 sections.directive(name, rest);
@@ -49,13 +58,6 @@ pub fn find(text: &[u8], statements: &[Statement], written_out: bool) -> Vec<Obs
                 rest
             }
             StatementKind::Instruction if may_be_sum(rest) => rest,
-            StatementKind::Definition if has_uses && !written_out && may_make_sum(name, rest) => {
-                found.push(obstacle(
-                    k,
-                    "a macro may make a place in code by a distance here, and it is not seen",
-                ));
-                continue;
-            }
             StatementKind::Label
             | StatementKind::Instruction
             | StatementKind::Prefix
@@ -289,6 +291,7 @@ mod tests {
             ".long \"f\"+three-d\nthree = 3",
             "\"x,y\" = f\n.quad \"x,y\"+4",
             ".macro m n\n.long f+\\n-d\n.endm\nm 2",
+            ".irp n, 2, 4\n.long f+\\n-d\n.endr",
             ".text\nadd $(g+1-f), %rax",
             ".text\nlea g-2-f(%rax,%rcx), %rax",
             ".text\nadd $.+2-f, %rax",

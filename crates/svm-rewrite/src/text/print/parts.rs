@@ -156,6 +156,7 @@ impl<'p> Printer<'p, '_> {
             references: self.references_from(emitted.section, part.from),
             labels: Vec::new(),
             operands: operand::of(input.statements[k.0 as usize].text(input.text)),
+            based: operand::is_based(&input.lifted.inst(part.inst).iced),
             pending: 0,
             pushed: 0,
             counts: at.cfi.as_ref().is_some_and(Here::counts_pushes),

@@ -22,6 +22,8 @@ pub struct Walk<'w> {
     pub labels: Vec<(Position, Label)>,
     /// The original's operands.
     pub operands: Cow<'w, [u8]>,
+    /// One of them has a base or an index.
+    pub based: bool,
     /// What the last instruction pushed, for which no directive is printed yet.
     pub pending: i64,
     /// What was pushed before.
@@ -119,6 +121,7 @@ impl<'p> Printer<'p, '_> {
             references: self.references_from(site.section, site.from),
             labels: self.labels_in(site),
             operands: operand::of(statement.text(self.input.text)),
+            based: operand::is_based(&self.input.lifted.inst(site.inst).iced),
             pending: 0,
             pushed: 0,
             counts: self.cfi.here().is_some_and(Here::counts_pushes),
@@ -269,7 +272,7 @@ impl<'p> Printer<'p, '_> {
             displacement: displacement.is_some(),
             immediate: immediate.is_some(),
         };
-        let operands = &walk.operands;
+        let (operands, based) = (&walk.operands, walk.based);
         self.texts
             .write(k, code, filled, &mut self.out, |gap, out| {
                 let referent = match gap {
@@ -282,7 +285,7 @@ impl<'p> Printer<'p, '_> {
                     return;
                 }
                 let original = match gap {
-                    Gap::Displacement => operand::displacement(operands),
+                    Gap::Displacement => operand::displacement(operands, based),
                     Gap::Immediate => operand::immediate(operands),
                 };
                 out.extend_from_slice(original.unwrap_or_default());
