@@ -171,9 +171,10 @@ impl<'t> Source<'t> {
         let located = |refusals: Vec<Refusal>| self.locate(refusals, &lifted, &tie);
         let written_out = self.written_out;
         self.none(&distances::find(self.text, &statements, &tie, &lifted))?;
-        self.none(&places::find(self.text, &statements, written_out))?;
+        self.none(&places::find(self.text, &statements))?;
         if !written_out {
             self.none(&moved::hidden_syntax(self.text, &self.statements))?;
+            self.none(&places::hidden(self.text, &statements))?;
         }
         self.none(&moved::find(
             self.text, &statements, &tie, &lifted, written_out,
