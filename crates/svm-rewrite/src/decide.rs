@@ -14,6 +14,7 @@ use crate::encode::apply::Decisions;
 use crate::encode::deep;
 use crate::explain::stats::{self, Stats};
 use crate::frame::facts::{self, Asked, FactsBefore};
+use crate::frame::lost::Lost;
 use crate::frame::variants::Variants;
 use crate::frame::words::{self, StackWords};
 use crate::lift::Lifted;
@@ -184,6 +185,7 @@ pub fn decide<'a>(
         classes,
         variants,
         facts,
+        lost,
     } = refined;
     // --- classes do not change beyond this point ---
     // Registers and flags for each sequence.
@@ -195,7 +197,7 @@ pub fn decide<'a>(
     // A second stack has the data; no return address is on it.
     let words = match options.row().has_checks() {
         true => None,
-        false => Some(words::find(&analysis, &classes, &facts, &variants)?),
+        false => Some(words::find(&analysis, &classes, &facts, &lost, &variants)?),
     };
     let returns = match target.classes.guards_returns && words.is_none() {
         true => returns::plan(&returns::Input {
@@ -279,6 +281,7 @@ struct Refined {
     classes: Vec<Class>,
     variants: Variants,
     facts: FactsBefore,
+    lost: Lost,
 }
 
 /// Gives the final classes; `None` if an instruction is refused.
@@ -300,19 +303,15 @@ fn refine(
         );
     }
     let variants = Variants::find(lifted, &analysis.flow, &classes);
-    let input = facts::Input {
-        lifted,
-        surveys: &analysis.surveys,
-        changes_facts: &analysis.changes_facts,
-        flow: &analysis.flow,
-        classes: &classes,
-    };
+    let lost = Lost::find(analysis, &classes, codemap);
+    let input = facts::Input::of(analysis, &classes, &lost);
     let facts = facts::analyse(input, &variants, asked);
     (target.refine)(analysis, &facts, &mut classes);
     Some(Refined {
         classes,
         variants,
         facts,
+        lost,
     })
 }
 

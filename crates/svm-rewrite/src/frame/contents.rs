@@ -192,8 +192,9 @@ impl Frame {
         }
     }
 
-    /// After a call: only callee-saved registers are still known (psABI 3.2.1).
-    pub fn called(&mut self) {
+    /// After a call: only callee-saved registers are still known (psABI 3.2.1), and none that
+    /// the callee may have `lost`.
+    pub fn called(&mut self, lost: LocSet) {
         const CLOBBERED: [Register; 9] = [
             Register::RAX,
             Register::RCX,
@@ -208,6 +209,7 @@ impl Frame {
         for register in CLOBBERED {
             self.set(register, None);
         }
+        self.overwrite(lost);
     }
 
     /// What holds on both paths.

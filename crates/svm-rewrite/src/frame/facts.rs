@@ -12,8 +12,11 @@ use iced_x86::{Code, Instruction, Mnemonic, OpKind, Register};
 use liveness::{BlockId, LocSet};
 use twin_abi::stack;
 
+use super::before::{Before, Join};
 use super::contents::{Frame, FramePlace};
 use super::dependents::Dependents;
+use super::lost::Lost;
+use crate::analyse::Analysis;
 use crate::analyse::class::{Class, Direction};
 use crate::analyse::flow::Flow;
 use crate::analyse::routines;
@@ -21,7 +24,7 @@ use crate::analyse::survey::{FOLLOWED, MemoryEffect, Survey};
 use crate::asm::Operand;
 use crate::frame::variants::{Variant, Variants};
 use crate::lift::starts::{Start, Starts};
-use crate::lift::{FuncIdx, Inst, InstIdx, Lifted};
+use crate::lift::{FuncIdx, InstIdx, Lifted};
 use crate::registers::reg64;
 
 /// Bytes of the return address, which `rsp` points to at entry.
@@ -39,8 +42,17 @@ pub struct Facts {
     direction: Option<Direction>,
 }
 
+impl Join for Facts {
+    fn join(self, other: Facts) -> Facts {
+        Facts {
+            frame: self.frame.join(&other.frame),
+            direction: self.direction.filter(|_| self.direction == other.direction),
+        }
+    }
+}
+
 impl Facts {
-    fn at_entry(followed: LocSet) -> Facts {
+    pub(super) fn at_entry(followed: LocSet) -> Facts {
         Facts {
             frame: Frame::at_entry(followed),
             direction: Some(Direction::Forward),
@@ -142,24 +154,14 @@ impl Facts {
         !registers.into_iter().any(|r| self.frame.is_loaded(r))
     }
 
-    fn join(self, other: Facts) -> Facts {
-        Facts {
-            frame: self.frame.join(&other.frame),
-            direction: if self.direction == other.direction {
-                self.direction
-            } else {
-                None
-            },
-        }
-    }
-
     /// Updates the facts over an instruction.
     ///
     /// If a function that realigns its stack has no variants (a module for a stock
     /// kernel), `rsp` at entry is assumed to be aligned. If it was not, all places found
     /// after the `and` are off by the same number of bytes: distances between them are
     /// right, and [`keep_realigned`](crate::targets) uses no others.
-    fn pass(&mut self, inst: &Inst, survey: &Survey, variant: Variant) {
+    pub(super) fn pass(&mut self, input: Input<'_>, i: InstIdx, variant: Variant) {
+        let inst = input.lifted.inst(i);
         let iced = &inst.iced;
         match iced.mnemonic() {
             Mnemonic::Std => self.direction = Some(Direction::Backward),
@@ -167,10 +169,10 @@ impl Facts {
             _ => {}
         }
         if routines::is_call(iced) {
-            // A callee preserves rsp and the callee-saved registers, and returns with
-            // DF clear (psABI 3.2.1).
+            // A callee preserves rsp and the callee-saved registers but for those that it is
+            // known to lose, and returns with DF clear (psABI 3.2.1).
             self.direction = Some(Direction::Forward);
-            self.frame.called();
+            self.frame.called(input.lost.at_call(inst));
             return;
         }
         self.frame.store(iced);
@@ -233,7 +235,7 @@ impl Facts {
             _ => {
                 let moved = i64::from(iced.stack_pointer_increment());
                 self.move_rsp(|rsp| rsp + moved);
-                self.frame.overwrite(survey.written);
+                self.frame.overwrite(input.surveys[i.0 as usize].written);
             }
         }
     }
@@ -245,7 +247,7 @@ impl Facts {
             let changes = input.changes_facts[i]
                 || all && input.surveys[i].written.intersects(LocSet::registers());
             if changes {
-                self.pass(&input.lifted.insts[i], &input.surveys[i], variant);
+                self.pass(input, InstIdx(i as u32), variant);
             }
         }
     }
@@ -336,6 +338,22 @@ pub struct Input<'a> {
     pub flow: &'a Flow,
     /// The class of each instruction.
     pub classes: &'a [Class],
+    /// The registers that calls lose.
+    pub lost: &'a Lost,
+}
+
+impl<'a> Input<'a> {
+    /// Of code that was analysed, with its classes so far.
+    pub fn of(analysis: &'a Analysis<'_>, classes: &'a [Class], lost: &'a Lost) -> Input<'a> {
+        Input {
+            lifted: analysis.lifted,
+            surveys: &analysis.surveys,
+            changes_facts: &analysis.changes_facts,
+            flow: &analysis.flow,
+            classes,
+            lost,
+        }
+    }
 }
 
 /// Whose treatment depends on facts, besides that of instructions that always do.
@@ -411,61 +429,28 @@ fn one_variant(
     }
 }
 
-/// Facts before the blocks that control was found to reach.
-struct Before {
-    /// For each block the number of its facts, or `NONE`.
-    slot: Vec<u32>,
-    facts: Vec<Facts>,
-}
-
-const NONE: u32 = u32::MAX;
-
-impl Before {
-    fn get(&self, block: BlockId) -> Option<&Facts> {
-        self.facts.get(self.slot[block.0 as usize] as usize)
-    }
-
-    /// Joins the facts of a path to a block into the block's facts. Returns whether they
-    /// changed.
-    fn arrive(&mut self, block: BlockId, facts: Facts) -> bool {
-        let slot = &mut self.slot[block.0 as usize];
-        let Some(old) = self.facts.get_mut(*slot as usize) else {
-            *slot = self.facts.len() as u32;
-            self.facts.push(facts);
-            return true;
-        };
-        if *old == facts {
-            return false;
-        }
-        let joined = old.join(facts);
-        std::mem::replace(old, joined) != joined
-    }
-}
-
 fn solve(
     input: Input<'_>,
     dependents: &Dependents,
     variants: &Variants,
     variant: Variant,
     asked: Asked,
-) -> Before {
+) -> Before<Facts> {
     let Input { lifted, flow, .. } = input;
-    let mut before = Before {
-        slot: vec![NONE; flow.blocks().len()],
-        facts: Vec::with_capacity(flow.blocks().len()),
-    };
+    let mut before = Before::new(flow.blocks().len());
     let mut work = Vec::new();
-    // Functions are entered with an empty frame, parts of functions that the
-    // compiler split off are not: those get their facts from their jumps.
-    for (f, function) in (0..).map(FuncIdx).zip(&lifted.functions) {
+    // Functions and subroutines are entered with an empty frame, parts of functions that
+    // the compiler split off are not: those get their facts from their jumps.
+    for f in (0..lifted.functions.len() as u32).map(FuncIdx) {
         let asks = dependents.functions[f.0 as usize];
-        if !asks || !lifted.is_entered(f) || !variants.of(f).any(|c| c == variant) {
+        if !asks || !variants.of(f).any(|c| c == variant) {
             continue;
         }
-        let entry = flow.block_of(InstIdx(function.insts.start));
-        if !is_left_out(input, entry) {
-            before.arrive(entry, Facts::at_entry(asked.followed()));
-            work.push(entry);
+        for entry in lifted.entries_of(f).map(|i| flow.block_of(i)) {
+            if !is_left_out(input, entry) {
+                before.arrive(entry, Facts::at_entry(asked.followed()));
+                work.push(entry);
+            }
         }
     }
     while let Some(block) = work.pop() {
@@ -494,7 +479,7 @@ fn solve(
 }
 
 /// Whether a block is not written, because no path comes to it.
-fn is_left_out(input: Input<'_>, block: BlockId) -> bool {
+pub(super) fn is_left_out(input: Input<'_>, block: BlockId) -> bool {
     let first = input.flow.blocks()[block.0 as usize].start;
     matches!(input.classes[first as usize], Class::Unreached(_))
 }

@@ -1,12 +1,16 @@
 //! The stack frame: facts about `rsp`, registers that point into the frame and the
-//! direction flag ([`facts`]); the variants of a function that realigns its stack
+//! direction flag ([`facts`]), with what calls do to them ([`lost`]); the variants of a function that realigns its stack
 //! ([`variants`]); the classes that depend on either ([`refine`]); which of two stacks has
 //! which words ([`words`]).
 
+mod before;
 mod contents;
 mod dependents;
 pub mod facts;
+mod frames;
+pub mod lost;
 pub mod refine;
+mod sets;
 pub mod variants;
 pub mod words;
 

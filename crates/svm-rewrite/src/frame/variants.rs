@@ -30,6 +30,7 @@
 
 use liveness::BlockId;
 
+use super::sets::Sets;
 use crate::analyse::class::Class;
 use crate::analyse::flow::Flow;
 use crate::lift::{FuncIdx, InstIdx, Lifted};
@@ -78,14 +79,14 @@ impl Variants {
                 most: 1,
             };
         }
-        let mut families = Families::new(lifted, flow);
+        let mut families = families(lifted, flow);
         let mut alignment = vec![GRANULE; lifted.functions.len()];
         for (function, wanted) in realigned {
-            let of = &mut alignment[families.of(function)];
+            let of = &mut alignment[families.of(function.0)];
             *of = wanted.max(*of);
         }
         let alignment: Vec<u32> = (0..lifted.functions.len() as u32)
-            .map(|f| alignment[families.of(FuncIdx(f))])
+            .map(|f| alignment[families.of(f)])
             .collect();
         let most = alignment.iter().max().map_or(1, |a| a / GRANULE) as u8;
         Variants { alignment, most }
@@ -107,47 +108,26 @@ impl Variants {
 }
 
 /// Functions that jump into each other with a frame, as sets.
-pub struct Families(Vec<u32>);
-
-impl Families {
-    /// Finds them.
-    pub fn new(lifted: &Lifted<'_>, flow: &Flow) -> Families {
-        let mut families = Families((0..lifted.functions.len() as u32).collect());
-        let mut from = FuncIdx(0);
-        for (n, block) in flow.blocks().iter().enumerate() {
-            from = lifted.function_from(from, InstIdx(block.start));
-            // Replacements of alternatives are not written at all.
-            if lifted.function(from).padding {
+fn families(lifted: &Lifted<'_>, flow: &Flow) -> Sets {
+    let mut families = Sets::new(lifted.functions.len());
+    let mut from = FuncIdx(0);
+    for (n, block) in flow.blocks().iter().enumerate() {
+        from = lifted.function_from(from, InstIdx(block.start));
+        // Replacements of alternatives are not written at all.
+        if lifted.function(from).padding {
+            continue;
+        }
+        for next in flow.continuations(BlockId(n as u32)) {
+            let first = flow.blocks()[next.0 as usize].start;
+            if lifted.function(from).insts.contains(&first) {
                 continue;
             }
-            for next in flow.continuations(BlockId(n as u32)) {
-                let first = flow.blocks()[next.0 as usize].start;
-                if lifted.function(from).insts.contains(&first) {
-                    continue;
-                }
-                let to = lifted.function_of(InstIdx(first));
-                let tail_call = lifted.function(to).insts.start == first && lifted.is_entered(to);
-                if !tail_call && !lifted.function(to).padding {
-                    families.join(from, to);
-                }
+            let to = lifted.function_of(InstIdx(first));
+            let tail_call = lifted.function(to).insts.start == first && lifted.is_entered(to);
+            if !tail_call && !lifted.function(to).padding {
+                families.join(from.0, to.0);
             }
         }
-        families
     }
-
-    /// The number of a function's set.
-    pub fn of(&mut self, f: FuncIdx) -> usize {
-        let mut at = f.0;
-        while self.0[at as usize] != at {
-            let above = self.0[at as usize];
-            self.0[at as usize] = self.0[above as usize];
-            at = above;
-        }
-        at as usize
-    }
-
-    fn join(&mut self, a: FuncIdx, b: FuncIdx) {
-        let (a, b) = (self.of(a), self.of(b));
-        self.0[a] = b as u32;
-    }
+    families
 }

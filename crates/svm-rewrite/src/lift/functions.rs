@@ -2,9 +2,11 @@
 
 use elf_loader::consts::{STB_LOCAL, STT_FUNC};
 use elf_loader::{Place, Symbol};
+use foldhash::HashSet;
+use iced_x86::FlowControl;
 
 use super::starts::Start;
-use super::{CodeIdx, Destination, Function, Lifter, is_filler};
+use super::{CodeIdx, Destination, Function, InstIdx, Lifter, is_filler};
 use crate::refusal::RefusalCode;
 
 /// A function symbol: where it begins, whether it is exported, where it ends, its name.
@@ -13,6 +15,16 @@ type Named = (u64, bool, u64, String);
 /// The section of code that the kernel may copy over other code
 /// (arch/x86/include/asm/alternative.h).
 const REPLACEMENTS: &str = ".altinstr_replacement";
+
+/// What direct branches and symbols say of instructions.
+struct Reached {
+    /// Whether a branch leads there, by index.
+    by_branch: Vec<bool>,
+    /// Those that a call leads to.
+    by_call: HashSet<u32>,
+    /// Places that other objects see: they are entered, whatever their names.
+    by_others: HashSet<(CodeIdx, u64)>,
+}
 
 /// Whether a symbol in code is a function's: it says so, or other objects see it and may call
 /// it. Assembly leaves the type out, and names are resolved without it (gABI chapter 4).
@@ -28,19 +40,49 @@ impl Lifter<'_> {
     /// refused already, so this is not refused again.
     pub fn find_functions(&mut self, decoded: bool) {
         let before = self.refusals.len();
-        let mut is_target = vec![false; self.lifted.insts.len()];
-        for inst in &self.lifted.insts {
-            if let Some(Destination::Inst(t)) = inst.target {
-                is_target[t.0 as usize] = true;
-            }
-        }
-        for (index, found) in (0..).map(CodeIdx).zip(self.function_symbols()) {
+        let symbols = self.function_symbols();
+        let reached = self.reached(&symbols);
+        for (index, found) in (0..).map(CodeIdx).zip(symbols) {
             let spans = self.spans(index, found);
-            self.cut_section(index, &spans, &is_target);
+            self.cut_section(index, &spans, &reached);
         }
         if !decoded {
             self.refusals.truncate(before);
         }
+        self.find_subroutines(reached.by_call);
+    }
+
+    fn reached(&self, symbols: &[Vec<Named>]) -> Reached {
+        let mut by_branch = vec![false; self.lifted.insts.len()];
+        let mut by_call = HashSet::default();
+        for inst in &self.lifted.insts {
+            let Some(Destination::Inst(to)) = inst.target else {
+                continue;
+            };
+            by_branch[to.0 as usize] = true;
+            if inst.iced.flow_control() == FlowControl::Call {
+                by_call.insert(to.0);
+            }
+        }
+        let by_section = (0..).map(CodeIdx).zip(symbols);
+        let visible = by_section.flat_map(|(section, found)| {
+            let exported = found.iter().filter(|(_, exported, ..)| *exported);
+            exported.map(move |(start, ..)| (section, *start))
+        });
+        Reached {
+            by_branch,
+            by_call,
+            by_others: visible.collect(),
+        }
+    }
+
+    fn find_subroutines(&mut self, mut called: HashSet<u32>) {
+        for function in &self.lifted.functions {
+            called.remove(&function.insts.start);
+        }
+        let mut inside: Vec<InstIdx> = called.into_iter().map(InstIdx).collect();
+        inside.sort_unstable();
+        self.lifted.subroutines = inside;
     }
 
     /// The function symbols of each code section, in one pass over all symbols.
@@ -85,16 +127,16 @@ impl Lifter<'_> {
         spans
     }
 
-    fn cut_section(&mut self, section: CodeIdx, spans: &[(u64, u64, String)], is_target: &[bool]) {
+    fn cut_section(&mut self, section: CodeIdx, spans: &[(u64, u64, String)], reached: &Reached) {
         let id = self.lifted.sections[section.0 as usize].id;
         let size = self.lifted.object.section(id).data.len() as u64;
         let mut at = 0;
         for (start, end, name) in spans {
-            self.push_function(section, at, *start, None, is_target);
-            self.push_function(section, *start, *end, Some(name), is_target);
+            self.push_function(section, at, *start, None, reached);
+            self.push_function(section, *start, *end, Some(name), reached);
             at = *end;
         }
-        self.push_function(section, at, size, None, is_target);
+        self.push_function(section, at, size, None, reached);
     }
 
     fn push_function(
@@ -103,7 +145,7 @@ impl Lifter<'_> {
         start: u64,
         end: u64,
         name: Option<&str>,
-        is_target: &[bool],
+        reached: &Reached,
     ) {
         if start >= end {
             return;
@@ -130,8 +172,14 @@ impl Lifter<'_> {
         let padding = replacement
             || name.is_none()
                 && (first..last).all(|i| {
-                    is_filler(&self.lifted.insts[i as usize].iced) && !is_target[i as usize]
+                    is_filler(&self.lifted.insts[i as usize].iced) && !reached.by_branch[i as usize]
                 });
+        // gcc jumps to what it splits off a function, with the function's frame. LLVM calls it
+        // (HotColdSplitting), by a name of the same form.
+        let is_part = name.is_some_and(|name| name.contains(".cold"));
+        let entered =
+            reached.by_call.contains(&first) || reached.by_others.contains(&(section, start));
+        let is_entered = first < last && !padding && (!is_part || entered);
         let has_symbol = name.is_some();
         let name = match name {
             Some(name) => name.to_owned(),
@@ -145,6 +193,7 @@ impl Lifter<'_> {
             end,
             padding,
             has_symbol,
+            is_entered,
         });
     }
 }

@@ -157,6 +157,9 @@ pub struct Function {
     pub padding: bool,
     /// Whether a function symbol names it.
     pub has_symbol: bool,
+    /// Whether it is entered with an empty frame. Otherwise it is a part of another function
+    /// that the compiler moved elsewhere, or padding, which may stand before such a part.
+    pub is_entered: bool,
 }
 
 /// The code of an object.
@@ -173,6 +176,9 @@ pub struct Lifted<'a> {
     pub relocated_values: Vec<(InstIdx, RelocatedValue)>,
     /// All functions, in the same order; every instruction is in exactly one.
     pub functions: Vec<Function>,
+    /// Where calls of the object lead, in order, but for beginnings of functions: subroutines of
+    /// assembly, which are entered with an empty frame, too.
+    pub subroutines: Vec<InstIdx>,
 }
 
 impl Lifted<'_> {
@@ -291,12 +297,31 @@ impl Lifted<'_> {
         refusal
     }
 
-    /// Whether a function is entered with an empty frame. Otherwise it is a part of
-    /// another function that the compiler moved elsewhere, or padding, which may stand
-    /// before such a part.
+    /// [`Function::is_entered`].
     pub fn is_entered(&self, f: FuncIdx) -> bool {
+        self.function(f).is_entered
+    }
+
+    /// Whether an instruction is the first of a function that is entered, or of a subroutine.
+    pub fn is_entry(&self, i: InstIdx) -> bool {
+        let f = self.function_of(i);
+        self.function(f).insts.start == i.0 && self.is_entered(f)
+            || self.subroutines.binary_search(&i).is_ok()
+    }
+
+    /// Where the frame of an invocation may begin, in a function: at its first instruction, if
+    /// it is entered, and at those of its subroutines.
+    pub fn entries_of(&self, f: FuncIdx) -> impl Iterator<Item = InstIdx> {
         let function = self.function(f);
-        !function.insts.is_empty() && !function.name.contains(".cold") && !function.padding
+        let first = InstIdx(function.insts.start);
+        let after = self.subroutines.partition_point(|i| *i < first);
+        let inside = self.subroutines[after..].iter().copied();
+        let inside = inside.take_while(|i| function.insts.contains(&i.0));
+        function
+            .is_entered
+            .then_some(first)
+            .into_iter()
+            .chain(inside)
     }
 }
 
@@ -353,6 +378,7 @@ pub fn lift_for<'a>(
             insts: Vec::new(),
             relocated_values: Vec::new(),
             functions: Vec::new(),
+            subroutines: Vec::new(),
         },
         refusals: Vec::new(),
         pending: Vec::new(),

@@ -25,6 +25,9 @@ pub fn check(
         if lifted.is_entered(f) && variants.of(f).count() > 1 {
             refusals.extend(flags_at_entry(lifted, plans, f));
         }
+        if variants.of(f).count() > 1 {
+            refusals.extend(subroutine(lifted, plans, f));
+        }
         for variant in variants.of(f) {
             for i in lifted.function(f).insts.clone().map(InstIdx) {
                 let iced = &lifted.inst(i).iced;
@@ -45,6 +48,17 @@ fn flags_at_entry(lifted: &Lifted<'_>, plans: &[InstPlan], f: FuncIdx) -> Option
     let live = plans[entry.0 as usize].live.intersects(LocSet::flags());
     let reason = "flags are live at the entry of a function that realigns its stack";
     live.then(|| lifted.refusal(RefusalCode::StackPointer, entry, reason))
+}
+
+/// A call that leads inside the function does not choose among variants.
+fn subroutine(lifted: &Lifted<'_>, plans: &[InstPlan], f: FuncIdx) -> Option<Refusal> {
+    let is_reached = |i: &InstIdx| !matches!(plans[i.0 as usize].class, Class::Unreached(_));
+    let start = lifted.function(f).insts.start;
+    let mut inside = lifted.entries_of(f).filter(|i| i.0 != start);
+    let entry = inside.find(is_reached)?;
+    let reason =
+        "a call leads inside a function that realigns its stack; make a function of it (.type)";
+    Some(lifted.refusal(RefusalCode::StackPointer, entry, reason))
 }
 
 fn known<'f>(

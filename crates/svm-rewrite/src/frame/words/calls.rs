@@ -14,13 +14,14 @@ use liveness::{BlockId, LocSet, Reg};
 
 use super::super::contents::FramePlace;
 use super::super::facts::Facts;
-use super::super::variants::{Families, Variant};
+use super::super::frames::{self, Frames, Leads};
+use super::super::variants::Variant;
 use super::uses::{Found, Use, Written};
 use crate::analyse::Analysis;
 use crate::analyse::classify::WORD;
 use crate::analyse::routines;
 use crate::asm::Operand;
-use crate::lift::{Destination, FuncIdx, InstIdx};
+use crate::lift::{Destination, InstIdx};
 use crate::registers::reg64;
 
 /// What functions reach their arguments through.
@@ -82,9 +83,9 @@ struct Call {
 #[derive(Default)]
 pub(super) struct Calls {
     calls: Vec<Call>,
-    /// By family.
+    /// By frame.
     above: HashMap<usize, HashSet<Above>>,
-    /// By family.
+    /// By frame.
     through: HashMap<usize, Vec<Through>>,
 }
 
@@ -93,8 +94,8 @@ impl Calls {
     pub fn add(
         &mut self,
         analysis: &Analysis<'_>,
-        families: &mut Families,
-        (i, family, variant): (InstIdx, usize, Variant),
+        frames: &Frames,
+        (i, frame, variant): (InstIdx, usize, Variant),
         facts: &Facts,
     ) {
         let lifted = analysis.lifted;
@@ -105,15 +106,14 @@ impl Calls {
         let Some(Destination::Inst(target)) = inst.target else {
             return;
         };
-        let function = lifted.function_of(target);
-        if routines::is_call(&inst.iced) && lifted.function(function).insts.start == target.0 {
+        if routines::is_call(&inst.iced) {
             let pointer = |r: Reg| Some((r, facts.pointer(reg64(r))?.0));
             let pointers = Reg::all().filter(|r| *r != Reg::RSP).filter_map(pointer);
             self.calls.push(Call {
                 inst: i,
                 variant,
-                from: family,
-                to: families.of(function),
+                from: frame,
+                to: frames.of(analysis.flow.block_of(target)),
                 shift: rsp - WORD,
                 pointers: pointers.collect(),
             });
@@ -121,7 +121,7 @@ impl Calls {
     }
 
     /// Takes in what an instruction does to the frame, or above it.
-    pub fn add_use(&mut self, family: usize, iced: &Instruction, facts: &Facts, used: &Use) {
+    pub fn add_use(&mut self, frame: usize, iced: &Instruction, facts: &Facts, used: &Use) {
         if !facts.is_certain(iced) {
             return;
         }
@@ -135,7 +135,7 @@ impl Calls {
             _ => return,
         };
         if let Some(above) = above.clipped() {
-            self.above.entry(family).or_default().insert(above);
+            self.above.entry(frame).or_default().insert(above);
         }
     }
 
@@ -147,8 +147,8 @@ impl Calls {
     pub fn solve(
         &mut self,
         analysis: &Analysis<'_>,
-        written: &Written,
-        families: &mut Families,
+        written: &Written<'_>,
+        frames: &Frames,
     ) -> Result<(), InstIdx> {
         let pointed: HashSet<usize> = self
             .calls
@@ -156,29 +156,17 @@ impl Calls {
             .filter(|call| !call.pointers.is_empty())
             .map(|call| call.to)
             .collect();
-        let lifted = analysis.lifted;
-        let mut from = FuncIdx(0);
-        let mut jumps = Vec::new();
-        for (n, block) in analysis.flow.blocks().iter().enumerate() {
-            from = lifted.function_from(from, InstIdx(block.start));
-            let family = families.of(from);
-            for next in analysis.flow.continuations(BlockId(n as u32)) {
-                let first = InstIdx(analysis.flow.blocks()[next.0 as usize].start);
-                let to = families.of(lifted.function_of(first));
-                // After a call that does not return, control only seems to run into the next.
-                let last = lifted.inst(InstIdx(block.end - 1));
-                let jumps_there = !routines::is_call(&last.iced)
-                    && matches!(last.target, Some(Destination::Inst(i)) if i == first);
-                if to != family && jumps_there {
-                    jumps.push((family, to, 0));
-                }
-            }
-            if pointed.contains(&family) {
-                self.find_through(analysis, written, family, block.clone());
+        let (lifted, flow) = (analysis.lifted, &analysis.flow);
+        for (block, insts) in (0..).map(BlockId).zip(flow.blocks()) {
+            if pointed.contains(&frames.of(block)) {
+                self.find_through(analysis, written, frames.of(block), insts.clone());
             }
         }
+        let edges = frames::edges(lifted, flow);
+        let jumps = edges.filter(|(.., leads)| *leads == Leads::Away);
+        let jumps = jumps.map(|(from, to, _)| (frames.of(from), frames.of(to), 0));
         let mut left = PLACES * (WORD as usize + lifted.insts.len());
-        self.reach_callers(jumps, &mut left);
+        self.reach_callers(jumps.collect(), &mut left);
         for call in &self.calls {
             let above = self.above.get(&call.to).map_or(0, HashSet::len);
             let through = self.through.get(&call.to).map_or(0, Vec::len);
@@ -202,7 +190,7 @@ impl Calls {
             callers.entry(to).or_default().insert((from, shift));
         }
         let all = self.above.iter();
-        let all = all.flat_map(|(family, above)| above.iter().map(|a| (*family, a.clone())));
+        let all = all.flat_map(|(frame, above)| above.iter().map(|a| (*frame, a.clone())));
         let mut new: Vec<(usize, Above)> = all.collect();
         while let Some((callee, above)) = new.pop() {
             let callers = callers.get(&callee);
@@ -223,8 +211,8 @@ impl Calls {
     fn find_through(
         &mut self,
         analysis: &Analysis<'_>,
-        written: &Written,
-        family: usize,
+        written: &Written<'_>,
+        frame: usize,
         insts: Range<u32>,
     ) {
         for i in insts.map(InstIdx) {
@@ -236,11 +224,9 @@ impl Calls {
             let Some((register, at)) = Operand::of(iced).simple() else {
                 continue;
             };
-            let is_own = written
-                .before(analysis, i)
-                .intersects(LocSet::reg(register));
+            let is_own = written.before(i).intersects(LocSet::reg(register));
             if register != Reg::RSP && !is_own {
-                self.through.entry(family).or_default().push(Through {
+                self.through.entry(frame).or_default().push(Through {
                     register,
                     bytes: at..at + size,
                 });
@@ -257,13 +243,13 @@ impl Calls {
         let first = self.calls.partition_point(|call| call.variant < variant);
         let calls = self.calls[first..].iter();
         for call in calls.take_while(|call| call.variant == variant) {
-            let family = call.from;
+            let frame = call.from;
             for above in self.above.get(&call.to).into_iter().flatten() {
                 match above.plus(call.shift) {
                     Above::Reach(bytes) if reached(&bytes) => refused.push(call.inst),
-                    Above::Reach(bytes) => found.add(family, call.inst, Use::Reach(bytes)),
+                    Above::Reach(bytes) => found.add(frame, call.inst, Use::Reach(bytes)),
                     Above::Address(at) if at < 0 => {
-                        found.add(family, call.inst, Use::Address(at));
+                        found.add(frame, call.inst, Use::Address(at));
                     }
                     Above::Address(_) => {}
                 }
@@ -277,7 +263,7 @@ impl Calls {
                     let is_at = (0..WORD).contains(at) || *register == Reg::RBP;
                     match reached(&bytes) && is_at {
                         true => refused.push(call.inst),
-                        false => found.add(family, call.inst, Use::Reach(bytes)),
+                        false => found.add(frame, call.inst, Use::Reach(bytes)),
                     }
                 }
             }

@@ -12,8 +12,7 @@
 //! * a word that is popped, but lies on the stack at a call, unless it only keeps a register
 //!   that callees keep: compilers drop a few arguments by `pop`, too.
 //!
-//! A word has one place for all of a family of functions ([`super::variants`]), so no two
-//! paths disagree. Pointers whose place is not known are assumed not to reach a pushed
+//! A word has one place on all paths of an invocation ([`super::frames`]), so no two disagree. Pointers whose place is not known are assumed not to reach a pushed
 //! word that nothing else makes one of these, as in [`super::facts`].
 
 mod calls;
@@ -24,7 +23,9 @@ use iced_x86::{Code as Op, ConditionCode, Instruction, Mnemonic, OpKind, Registe
 
 use super::contents::FramePlace;
 use super::facts::{Facts, FactsBefore};
-use super::variants::{Families, Variant, Variants};
+use super::frames::Frames;
+use super::lost::Lost;
+use super::variants::{Variant, Variants};
 use crate::analyse::Analysis;
 use crate::analyse::class::{Class, Space};
 use crate::analyse::classify::WORD;
@@ -57,41 +58,44 @@ pub fn find(
     analysis: &Analysis<'_>,
     classes: &[Class],
     facts: &FactsBefore,
+    lost: &Lost,
     variants: &Variants,
 ) -> Result<StackWords, Vec<Refusal>> {
     let lifted = analysis.lifted;
     let mut refusals = Vec::new();
     let mut words = StackWords::default();
-    let mut families = Families::new(lifted, &analysis.flow);
-    let written = Written::find(analysis);
+    let frames = Frames::find(lifted, &analysis.flow);
+    let written = Written::find(analysis, lost);
     for (i, class) in (0..).map(InstIdx).zip(classes) {
         if let Err((code, reason)) = fits(lifted, i, *class) {
             refusal::add(&mut refusals, lifted.refusal(code, i, reason));
         }
     }
+    for i in without_facts(lifted, classes, facts, variants) {
+        let (code, reason) = NOT_KNOWN;
+        refusal::add(&mut refusals, lifted.refusal(code, i, reason));
+    }
     let mut calls = Calls::default();
     let mut all = Vec::new();
     for variant in variants.all() {
         let mut found = Found::default();
-        let mut function = FuncIdx(0);
         for (i, facts) in facts.of(variant) {
-            function = lifted.function_from(function, *i);
-            let family = families.of(function);
+            let frame = frames.of(analysis.flow.block_of(*i));
             let (iced, class) = (&lifted.inst(*i).iced, classes[i.0 as usize]);
             let uses = |used| {
-                calls.add_use(family, iced, facts, &used);
-                found.add(family, *i, used);
+                calls.add_use(frame, iced, facts, &used);
+                found.add(frame, *i, used);
             };
             if let Err((code, reason)) = each_use(iced, class, facts, variant, uses) {
                 refusal::add(&mut refusals, lifted.refusal(code, *i, reason));
             }
             if !matches!(class, Class::Drop | Class::Unreached(_)) {
-                calls.add(analysis, &mut families, (*i, family, variant), facts);
+                calls.add(analysis, &frames, (*i, frame, variant), facts);
             }
         }
         all.push((variant, found));
     }
-    if let Err(call) = calls.solve(analysis, &written, &mut families) {
+    if let Err(call) = calls.solve(analysis, &written, &frames) {
         let (code, reason) = TOO_MANY;
         refusal::add(&mut refusals, lifted.refusal(code, call, reason));
         return Err(refusals);
@@ -116,6 +120,11 @@ pub fn find(
 
 /// Why an instruction is refused.
 type Refused = (RefusalCode, &'static str);
+
+const NOT_KNOWN: Refused = (
+    RefusalCode::StackPointer,
+    "how much is on the stack is not known here",
+);
 
 const RETURN_ADDRESS: Refused = (
     RefusalCode::StackPointer,
@@ -144,6 +153,39 @@ const CALLERS_FRAME: Refused = (
     "it follows the frame pointer to the caller's frame (__builtin_return_address(1)), in which no \
      operand reaches what was pushed under this scheme",
 );
+
+/// The instructions that use the stack and that nothing was found to lead to: what is on it is
+/// not known.
+fn without_facts(
+    lifted: &Lifted<'_>,
+    classes: &[Class],
+    facts: &FactsBefore,
+    variants: &Variants,
+) -> impl Iterator<Item = InstIdx> {
+    let functions = (0..lifted.functions.len() as u32).map(FuncIdx);
+    let of = move |f| {
+        lifted
+            .function(f)
+            .insts
+            .clone()
+            .map(move |i| (InstIdx(i), f))
+    };
+    let all = functions.flat_map(of);
+    let unknown = all.filter(move |(i, f)| {
+        let is_gone = matches!(classes[i.0 as usize], Class::Drop | Class::Unreached(_));
+        !is_gone
+            && uses_stack(&lifted.inst(*i).iced)
+            && variants
+                .of(*f)
+                .any(|variant| facts.get(*i, variant).is_none())
+    });
+    unknown.map(|(i, _)| i)
+}
+
+/// Whether an instruction names `rsp`, also as a base, or moves it.
+fn uses_stack(iced: &Instruction) -> bool {
+    iced.is_stack_instruction() || iced.memory_base() == Register::RSP || names_rsp(iced)
+}
 
 /// Whether it loads the function's own return address, which code records, or pushes it again,
 /// as compilers do above a realigned frame and for an argument.
@@ -285,10 +327,7 @@ fn each_use(
     }
     let rsp = || {
         let known = facts.stack_pointer().map(|FramePlace(rsp)| rsp);
-        known.ok_or((
-            RefusalCode::StackPointer,
-            "how much is on the stack is not known here",
-        ))
+        known.ok_or(NOT_KNOWN)
     };
     match (class, iced.mnemonic()) {
         (Class::Plain | Class::Stack | Class::PushMemory(_), Mnemonic::Push) => {

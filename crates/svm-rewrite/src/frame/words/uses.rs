@@ -7,8 +7,10 @@ use foldhash::HashSet;
 use iced_x86::{Code, Register};
 use liveness::{BlockId, LocSet};
 
+use super::super::lost::Lost;
 use crate::analyse::Analysis;
 use crate::analyse::classify::WORD;
+use crate::analyse::routines;
 use crate::lift::{FuncIdx, InstIdx, Lifted};
 use crate::registers::gpr;
 
@@ -88,51 +90,66 @@ const KEPT_BY_CALLEES: [Register; 6] = [
     Register::R15,
 ];
 
-/// The registers that may have been written since their function was entered, before each block.
-pub(super) struct Written(Vec<LocSet>);
+/// The registers that may have been written since their function was entered.
+pub(super) struct Written<'w> {
+    analysis: &'w Analysis<'w>,
+    lost: &'w Lost,
+    /// Before each block.
+    before: Vec<LocSet>,
+}
 
-impl Written {
-    pub fn find(analysis: &Analysis<'_>) -> Written {
+impl<'w> Written<'w> {
+    pub fn find(analysis: &'w Analysis<'w>, lost: &'w Lost) -> Written<'w> {
         let blocks = analysis.flow.blocks();
         // Who jumps to a function's beginning has restored them, or has not written them.
         let lifted = analysis.lifted;
-        let entered = (0..lifted.functions.len() as u32).map(FuncIdx);
-        let entered: HashSet<u32> = entered
-            .filter(|f| lifted.is_entered(*f))
-            .map(|f| lifted.function(f).insts.start)
-            .collect();
-        let mut before = vec![LocSet::empty(); blocks.len()];
+        let functions = (0..lifted.functions.len() as u32).map(FuncIdx);
+        let entries = functions.flat_map(|f| lifted.entries_of(f));
+        let entered: HashSet<u32> = entries.map(|i| i.0).collect();
+        let mut written = Written {
+            analysis,
+            lost,
+            before: vec![LocSet::empty(); blocks.len()],
+        };
         let mut work: Vec<BlockId> = (0..blocks.len() as u32).map(BlockId).collect();
         while let Some(block) = work.pop() {
             let n = block.0 as usize;
-            let after = before[n].union(written(analysis, blocks[n].clone()));
+            let after = written.before[n].union(written.by(blocks[n].clone()));
             for &next in analysis.flow.continuations(block) {
                 if entered.contains(&blocks[next.0 as usize].start) {
                     continue;
                 }
-                let joined = before[next.0 as usize].union(after);
-                if std::mem::replace(&mut before[next.0 as usize], joined) != joined {
+                let before = &mut written.before[next.0 as usize];
+                let joined = before.union(after);
+                if std::mem::replace(before, joined) != joined {
                     work.push(next);
                 }
             }
         }
-        Written(before)
+        written
     }
 
-    pub fn before(&self, analysis: &Analysis<'_>, i: InstIdx) -> LocSet {
-        let block = analysis.flow.block_of(i).0 as usize;
-        let start = analysis.flow.blocks()[block].start;
-        self.0[block].union(written(analysis, start..i.0))
+    pub fn before(&self, i: InstIdx) -> LocSet {
+        let flow = &self.analysis.flow;
+        let block = flow.block_of(i).0 as usize;
+        self.before[block].union(self.by(flow.blocks()[block].start..i.0))
+    }
+
+    /// Those that instructions write, or what they call.
+    fn by(&self, insts: Range<u32>) -> LocSet {
+        let surveys = &self.analysis.surveys[insts.start as usize..insts.end as usize];
+        let all = surveys.iter().map(|survey| survey.written);
+        let own = all.fold(LocSet::empty(), LocSet::union);
+        if self.lost.is_empty() {
+            return own;
+        }
+        let insts = insts.map(|i| self.analysis.lifted.inst(InstIdx(i)));
+        let calls = insts.filter(|inst| routines::is_call(&inst.iced));
+        calls.fold(own, |all, call| all.union(self.lost.at_call(call)))
     }
 }
 
-fn written(analysis: &Analysis<'_>, insts: Range<u32>) -> LocSet {
-    let surveys = &analysis.surveys[insts.start as usize..insts.end as usize];
-    let all = surveys.iter().map(|survey| survey.written);
-    all.fold(LocSet::empty(), LocSet::union)
-}
-
-/// A word, by the family of functions whose frame it is in, and its place there.
+/// A word, by the frame that it is in ([`super::frames`]), and its place there.
 pub(super) type Key = (usize, i64);
 
 /// What an instruction does to one word.
@@ -150,10 +167,10 @@ enum Touch {
     Follow(InstIdx),
 }
 
-/// What an instruction of a family does to `rsp`.
+/// What an instruction does to `rsp`.
 struct Move {
     inst: InstIdx,
-    family: usize,
+    frame: usize,
     used: Use,
 }
 
@@ -170,29 +187,29 @@ pub(super) struct Found {
 }
 
 impl Found {
-    pub fn add(&mut self, family: usize, inst: InstIdx, used: Use) {
+    pub fn add(&mut self, frame: usize, inst: InstIdx, used: Use) {
         match &used {
-            Use::Push(at) => self.touch(family, *at, Touch::Push(inst)),
-            Use::Pop(at) => self.touch(family, *at, Touch::Pop(inst)),
+            Use::Push(at) => self.touch(frame, *at, Touch::Push(inst)),
+            Use::Pop(at) => self.touch(frame, *at, Touch::Pop(inst)),
             // What is dropped or made matters only where it is pushed or popped.
             Use::Drop(_) | Use::Make(_) | Use::Call => {}
-            Use::Address(at) => return self.touch(family, *at, Touch::Address),
-            Use::Follow(at) => return self.touch(family, *at, Touch::Follow(inst)),
-            Use::Kept(at, r) => return self.touch(family, *at, Touch::Kept(*r)),
+            Use::Address(at) => return self.touch(frame, *at, Touch::Address),
+            Use::Follow(at) => return self.touch(frame, *at, Touch::Follow(inst)),
+            Use::Kept(at, r) => return self.touch(frame, *at, Touch::Kept(*r)),
             Use::Reach(bytes) => {
                 let mut at = word(bytes.start);
                 while at < bytes.end {
-                    self.touch(family, at, Touch::Reach);
+                    self.touch(frame, at, Touch::Reach);
                     at += WORD;
                 }
                 return;
             }
         }
-        self.moves.push(Move { inst, family, used });
+        self.moves.push(Move { inst, frame, used });
     }
 
-    fn touch(&mut self, family: usize, at: i64, touch: Touch) {
-        self.touches.push(((family, word(at)), touch));
+    fn touch(&mut self, frame: usize, at: i64, touch: Touch) {
+        self.touches.push(((frame, word(at)), touch));
     }
 
     /// The words, sorted.
@@ -231,8 +248,8 @@ impl Found {
 fn join_objects(words: &mut [(Key, Word)]) {
     for n in (1..words.len()).rev() {
         let (below, rest) = words.split_at_mut(n);
-        let (((family, at), below), (key, above)) = (&mut below[n - 1], &rest[0]);
-        let next = *key == (*family, *at + WORD);
+        let (((frame, at), below), (key, above)) = (&mut below[n - 1], &rest[0]);
+        let next = *key == (*frame, *at + WORD);
         let ends = above.is_object && (!above.is_pushed() || above.is_end);
         if next && ends && below.is_pushed() {
             (below.is_data, below.is_object, below.is_end) = (true, true, true);
@@ -240,8 +257,8 @@ fn join_objects(words: &mut [(Key, Word)]) {
     }
     for n in 1..words.len() {
         let (below, rest) = words.split_at_mut(n);
-        let (((family, at), below), (key, word)) = (&below[n - 1], &mut rest[0]);
-        let next = *key == (*family, at + WORD);
+        let (((frame, at), below), (key, word)) = (&below[n - 1], &mut rest[0]);
+        let next = *key == (*frame, at + WORD);
         if next && below.is_object && below.is_pushed() && word.is_pushed() {
             (word.is_data, word.is_object) = (true, true);
         }
@@ -251,7 +268,7 @@ fn join_objects(words: &mut [(Key, Word)]) {
 /// The uses of one variant.
 pub(super) struct Uses<'u> {
     analysis: &'u Analysis<'u>,
-    written: &'u Written,
+    written: &'u Written<'u>,
     /// Sorted.
     words: Vec<(Key, Word)>,
     /// In the order of the instructions.
@@ -261,7 +278,7 @@ pub(super) struct Uses<'u> {
 }
 
 impl<'u> Uses<'u> {
-    pub fn of(mut found: Found, analysis: &'u Analysis<'u>, written: &'u Written) -> Uses<'u> {
+    pub fn of(mut found: Found, analysis: &'u Analysis<'u>, written: &'u Written<'u>) -> Uses<'u> {
         let words = found.words(analysis.lifted);
         let Found { moves, .. } = found;
         let mut before = 0;
@@ -316,21 +333,21 @@ impl<'u> Uses<'u> {
 
     /// Whether a word of the same frame, above this one, has the same register pushed. Then that
     /// one keeps what the caller had in it, and this may be an argument.
-    fn is_saved_above(&self, (family, at): Key, word: &Word) -> bool {
+    fn is_saved_above(&self, (frame, at): Key, word: &Word) -> bool {
         let register = |i: &InstIdx| self.analysis.lifted.inst(*i).iced.op0_register();
         let Some(saved) = word.pushes.first().map(register) else {
             return false;
         };
-        let above = self.words.partition_point(|(key, _)| *key <= (family, at));
+        let above = self.words.partition_point(|(key, _)| *key <= (frame, at));
         let above = self.words[above..].iter();
-        let mut above = above.take_while(|(key, _)| key.0 == family);
+        let mut above = above.take_while(|(key, _)| key.0 == frame);
         above.any(|(_, word)| word.pushes.iter().any(|i| register(i) == saved))
     }
 
     /// Whether what is pushed is perhaps the function's own, and so an argument: compilers may
     /// have saved the register by `mov`.
     fn is_written_before(&self, word: &Word) -> bool {
-        let written = |i: &InstIdx| self.written.before(self.analysis, *i);
+        let written = |i: &InstIdx| self.written.before(*i);
         let pushed = |i: &InstIdx| gpr(self.analysis.lifted.inst(*i).iced.op0_register());
         let mut pushes = word.pushes.iter();
         pushes.any(|i| pushed(i).is_none_or(|r| written(i).intersects(LocSet::reg(r))))
@@ -339,11 +356,11 @@ impl<'u> Uses<'u> {
     /// The words that a `pop` takes on a path on which they were made without `push`.
     fn popped_unpushed(&self, search: &mut Search<'_>) -> HashSet<Key> {
         let mut found = HashSet::default();
-        for Move { inst, family, used } in &self.moves {
+        for Move { inst, frame, used } in &self.moves {
             let Use::Make(bytes) = used else { continue };
-            let first = (*family, bytes.start);
+            let first = (*frame, bytes.start);
             let first = self.words.partition_point(|(key, _)| *key < first);
-            let end = (*family, bytes.end);
+            let end = (*frame, bytes.end);
             let inside = self.words[first..].iter().take_while(|(key, _)| *key < end);
             for (key, word) in inside {
                 let popped = !word.pops.is_empty() && !word.pushes.is_empty();

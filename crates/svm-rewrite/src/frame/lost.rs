@@ -1,0 +1,331 @@
+//! Registers that functions of the object do not keep for those that call them, against the
+//! psABI (3.2.1).
+//!
+//! ```text
+//! f:      push  %rbp
+//!         mov   %rsp, %rbp
+//!         call  g
+//!         mov   8(%rbp), %rax           # not a word of the frame
+//!         ...
+//! g:      mov   (%rdi), %rbp            # returns a pointer in it
+//!         ret
+//! ```
+//!
+//! Compilers make no such functions, assembly does. A register is kept if on all paths to each
+//! end of the function it has not been written, or has been loaded from where the function had
+//! stored it. Of what is called, the same is asked. An indirect call may lead to any function
+//! whose address is taken, and so may a call of another object's function.
+
+use foldhash::HashMap;
+use iced_x86::{Code, Mnemonic, OpKind, Register};
+use liveness::{BlockId, LocSet, Reg};
+
+use super::before::{Before, Join};
+use super::contents::FramePlace;
+use super::facts::{Facts, Input, is_left_out};
+use super::frames::{Frames, Leading, Leads};
+use super::variants::Variant;
+use crate::analyse::Analysis;
+use crate::analyse::class::Class;
+use crate::analyse::classify::WORD;
+use crate::analyse::codemap::Codemap;
+use crate::analyse::flow::Exit;
+use crate::analyse::routines;
+use crate::analyse::survey::{FOLLOWED, MemoryEffect};
+use crate::lift::{Destination, FuncIdx, Inst, InstIdx};
+use crate::registers::gpr;
+
+/// What callees keep (psABI 3.2.1), beside `rsp`.
+const KEPT: [Reg; 6] = [Reg::RBX, Reg::RBP, Reg::R12, Reg::R13, Reg::R14, Reg::R15];
+
+/// Most rounds: each follows losses one call further up. After that, all is lost everywhere.
+const ROUNDS: usize = 64;
+
+/// The registers that calls lose.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Lost {
+    /// By the first instruction of what is called; only those that lose some.
+    by_entry: HashMap<u32, LocSet>,
+    /// By calls that lead to a function whose address is taken, perhaps.
+    by_pointer: LocSet,
+}
+
+impl Lost {
+    /// Finds them.
+    pub fn find(analysis: &Analysis<'_>, classes: &[Class], codemap: &Codemap) -> Lost {
+        let frames = Frames::find(analysis.lifted, &analysis.flow);
+        let finder = Finder {
+            analysis,
+            classes,
+            codemap,
+            frames: &frames,
+        };
+        let mut lost = Lost::default();
+        for _ in 0..ROUNDS {
+            let found = finder.lost(&finder.by_frame(&lost));
+            if found == lost {
+                return lost;
+            }
+            lost = found;
+        }
+        finder.lost(&vec![kept(); analysis.flow.blocks().len()])
+    }
+
+    /// Whether no function loses any.
+    pub fn is_empty(&self) -> bool {
+        self.by_entry.is_empty()
+    }
+
+    /// Those that a call loses.
+    pub fn at_call(&self, inst: &Inst) -> LocSet {
+        match inst.target {
+            Some(Destination::Inst(to)) => self.to(to),
+            Some(Destination::Import(_)) | None => self.by_pointer,
+            Some(Destination::Hypercall(..)) => LocSet::empty(),
+        }
+    }
+
+    fn to(&self, entry: InstIdx) -> LocSet {
+        let found = self.by_entry.get(&entry.0);
+        found.copied().unwrap_or(LocSet::empty())
+    }
+}
+
+fn kept() -> LocSet {
+    let all = KEPT.into_iter().map(LocSet::reg);
+    all.fold(LocSet::empty(), LocSet::union)
+}
+
+/// What is known at a place of the registers that the function has to keep.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct State {
+    facts: Facts,
+    /// Those that hold what they held at entry.
+    intact: LocSet,
+    /// Where in the frame each is stored.
+    stored: [Option<i64>; KEPT.len()],
+}
+
+impl Join for State {
+    fn join(self, other: State) -> State {
+        let mut stored = self.stored;
+        for (mine, theirs) in stored.iter_mut().zip(other.stored) {
+            *mine = mine.filter(|_| *mine == theirs);
+        }
+        State {
+            facts: self.facts.join(other.facts),
+            intact: self.intact.minus(kept().minus(other.intact)),
+            stored,
+        }
+    }
+}
+
+impl State {
+    /// What the function has not kept, if it ends here.
+    fn lost(&self) -> LocSet {
+        kept().minus(self.intact)
+    }
+
+    fn at_entry() -> State {
+        State {
+            facts: Facts::at_entry(FOLLOWED),
+            intact: kept(),
+            stored: [None; KEPT.len()],
+        }
+    }
+
+    /// Updates it over an instruction.
+    fn pass(&mut self, input: Input<'_>, i: InstIdx) {
+        let (inst, survey) = (input.lifted.inst(i), &input.surveys[i.0 as usize]);
+        let before = self.facts;
+        self.facts.pass(input, i, Variant::FIRST);
+        if routines::is_call(&inst.iced) {
+            self.intact = self.intact.minus(input.lost.at_call(inst));
+            return;
+        }
+        if survey.memory == MemoryEffect::Written {
+            self.store(inst, &before);
+        }
+        let loaded = loaded(inst, &before);
+        self.intact = self.intact.minus(survey.written);
+        for (register, stored) in KEPT.into_iter().zip(self.stored) {
+            if loaded.is_some_and(|(to, from)| to == register && stored == Some(from)) {
+                self.intact = self.intact.union(LocSet::reg(register));
+            }
+        }
+    }
+
+    /// A store to a known place: of a register that is intact, or over one that was stored.
+    fn store(&mut self, inst: &Inst, before: &Facts) {
+        let iced = &inst.iced;
+        let pushes = iced.mnemonic() == Mnemonic::Push;
+        let (place, size) = match pushes {
+            true => (self.facts.stack_pointer(), WORD),
+            false => (before.place(iced), iced.memory_size().size() as i64),
+        };
+        let Some(FramePlace(at)) = place else {
+            return;
+        };
+        for stored in &mut self.stored {
+            *stored = stored.filter(|other| at + size <= *other || other + WORD <= at);
+        }
+        let source = match iced.code() {
+            Code::Push_r64 => iced.op0_register(),
+            Code::Mov_rm64_r64 => iced.op1_register(),
+            _ => return,
+        };
+        for (register, stored) in KEPT.into_iter().zip(&mut self.stored) {
+            let is_it = gpr(source) == Some(register);
+            if is_it && self.intact.intersects(LocSet::reg(register)) {
+                // What is below rsp was taken from the stack already.
+                let rsp = self.facts.stack_pointer();
+                let is_there = |at: &i64| rsp.is_some_and(|FramePlace(rsp)| *at >= rsp);
+                *stored = stored.filter(is_there).or(Some(at));
+            }
+        }
+    }
+}
+
+/// The register that an instruction loads from a known place of the frame, and the place.
+fn loaded(inst: &Inst, before: &Facts) -> Option<(Reg, i64)> {
+    let iced = &inst.iced;
+    let (to, from) = match iced.code() {
+        Code::Pop_r64 => (iced.op0_register(), before.stack_pointer()),
+        Code::Leaveq => (Register::RBP, before.pointer(Register::RBP)),
+        Code::Mov_r64_rm64 if iced.op1_kind() == OpKind::Memory => {
+            (iced.op0_register(), before.place(iced))
+        }
+        _ => return None,
+    };
+    let FramePlace(from) = from?;
+    Some((gpr(to)?, from))
+}
+
+/// One search for what functions lose.
+struct Finder<'f> {
+    analysis: &'f Analysis<'f>,
+    classes: &'f [Class],
+    codemap: &'f Codemap,
+    frames: &'f Frames,
+}
+
+impl Finder<'_> {
+    /// What invocations with each frame lose, if calls lose so much.
+    fn by_frame(&self, lost: &Lost) -> Vec<LocSet> {
+        let flow = &self.analysis.flow;
+        let input = self.input(lost);
+        let entries = self.entries().map(|(_, i)| flow.block_of(i));
+        let mut entries: Vec<BlockId> = entries.filter(|b| !is_left_out(input, *b)).collect();
+        entries.sort_by_key(|block| self.frames.of(*block));
+        let mut found = vec![LocSet::empty(); flow.blocks().len()];
+        let mut before = Before::new(flow.blocks().len());
+        for entries in entries.chunk_by(|a, b| self.frames.of(*a) == self.frames.of(*b)) {
+            found[self.frames.of(entries[0])] = self.one_frame(input, entries, &mut before);
+            // No other frame has these blocks.
+            before.forget();
+        }
+        found
+    }
+
+    /// What invocations lose that begin with these blocks and have one frame.
+    fn one_frame(
+        &self,
+        input: Input<'_>,
+        entries: &[BlockId],
+        before: &mut Before<State>,
+    ) -> LocSet {
+        let Input {
+            lifted, flow, lost, ..
+        } = input;
+        let mut found = LocSet::empty();
+        let mut work = entries.to_vec();
+        for entry in entries {
+            before.arrive(*entry, State::at_entry());
+        }
+        while let Some(block) = work.pop() {
+            let Some(known) = before.get(block).copied() else {
+                continue;
+            };
+            let insts = flow.blocks()[block.0 as usize].clone();
+            let last = InstIdx(insts.end - 1);
+            let after = self.after(input, known, insts);
+            found = found.union(self.lost_at_end(last, after, lost));
+            let leading = Leading {
+                lifted,
+                flow,
+                function: lifted.function_of(last),
+                from: block,
+            };
+            for &next in flow.continuations(block) {
+                match leading.to(next) {
+                    Leads::Away => {
+                        let entry = InstIdx(flow.blocks()[next.0 as usize].start);
+                        found = found.union(after.lost()).union(lost.to(entry));
+                    }
+                    Leads::Inside if !is_left_out(input, next) && before.arrive(next, after) => {
+                        work.push(next);
+                    }
+                    Leads::Inside | Leads::Nowhere => {}
+                }
+            }
+        }
+        found
+    }
+
+    fn input<'i>(&'i self, lost: &'i Lost) -> Input<'i> {
+        Input::of(self.analysis, self.classes, lost)
+    }
+
+    /// What is known behind the instructions of a block.
+    fn after(&self, input: Input<'_>, mut state: State, insts: std::ops::Range<u32>) -> State {
+        let last = InstIdx(insts.end - 1);
+        let mut before_last = state;
+        for i in insts.map(InstIdx) {
+            before_last = state;
+            if input.changes_facts[i.0 as usize] {
+                state.pass(input, i);
+            }
+        }
+        // Where control leaves it before, its effect is missing, and a handler has written.
+        if input.flow.may_be_skipped(last) {
+            state = state.join(before_last);
+            state.intact = state.intact.minus(input.flow.written_by_handler(last));
+        }
+        state
+    }
+
+    /// What is lost where a function ends with an instruction.
+    fn lost_at_end(&self, last: InstIdx, after: State, lost: &Lost) -> LocSet {
+        match self.analysis.exits[last.0 as usize] {
+            Exit::Return => after.lost(),
+            Exit::TailOut => after.lost().union(lost.by_pointer),
+            _ => LocSet::empty(),
+        }
+    }
+
+    /// What calls lose, if invocations lose so much.
+    fn lost(&self, by_frame: &[LocSet]) -> Lost {
+        let Analysis { lifted, flow, .. } = self.analysis;
+        let mut lost = Lost::default();
+        for (f, entry) in self.entries() {
+            let registers = by_frame[self.frames.of(flow.block_of(entry))];
+            if registers.is_empty() {
+                continue;
+            }
+            lost.by_entry.insert(entry.0, registers);
+            let function = lifted.function(f);
+            let begins = function.insts.start == entry.0;
+            if begins && self.codemap.contains(&(function.section, function.start)) {
+                lost.by_pointer = lost.by_pointer.union(registers);
+            }
+        }
+        lost
+    }
+
+    /// Where frames begin, with the function.
+    fn entries(&self) -> impl Iterator<Item = (FuncIdx, InstIdx)> {
+        let lifted = self.analysis.lifted;
+        let functions = (0..lifted.functions.len() as u32).map(FuncIdx);
+        functions.flat_map(move |f| lifted.entries_of(f).map(move |i| (f, i)))
+    }
+}
