@@ -56,6 +56,7 @@ pub use refusal::{Refusal, RefusalCode};
 pub use twin_abi::{Accesses, MadeFor, Processor, Scheme, Target};
 
 use analyse::codemap;
+use analyse::distances;
 use analyse::flow::Hints;
 use analyse::unread::Unread;
 use decide::decide;
@@ -86,7 +87,9 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
     // The object's code as instructions, functions and branch targets.
     let lifted = lift::lift(object)?;
     let hints = Hints::of_object(&lifted);
-    let codemap = codemap::entries(&lifted, &hints.switches, &Unread::find(object))?;
+    let unread = Unread::find(object);
+    distances::check(&lifted, &hints.switches, &unread)?;
+    let codemap = codemap::entries(&lifted, &hints.switches, &unread)?;
     let decided = decide(&lifted, &hints, &codemap, options)?;
     let build = prepare(&lifted, &decided.plans, &decided.analysis.switches)?;
     // --- all decisions are made; nothing beyond this point can fail ---

@@ -7,6 +7,7 @@
 pub mod class;
 pub mod classify;
 pub mod codemap;
+pub mod distances;
 pub mod flow;
 mod foreign;
 mod private;
