@@ -113,16 +113,16 @@ impl Finder<'_, '_> {
         let Some(site) = site else {
             return Ok(());
         };
+        let refused = |reason| Refusal::at(RefusalCode::Metadata, section, entry.offset, reason);
         let range = self.range(site, len);
-        let Some(range) = range else {
-            let reason = "its entry names no whole instructions of a code section";
-            return Err(Refusal::at(
-                RefusalCode::Metadata,
-                section,
-                entry.offset,
-                reason,
+        let range = range
+            .ok_or_else(|| refused("its entry names no whole instructions of a code section"))?;
+        let first = &self.lifted.inst(InstIdx(range.start)).iced;
+        if why == Kept::Prefix && first.mnemonic() != Mnemonic::Nop {
+            return Err(refused(
+                "its entry names no nop, which the compiler leaves there",
             ));
-        };
+        }
         for i in range {
             // The first reason counts, with one exception: `__ex_table` may name an
             // instruction inside an alternative (`clear_user`); then the fixup counts.

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use elf_loader::consts::{SHF_ALLOC, SHT_NOBITS, SHT_PROGBITS};
 use elf_loader::special::orc::{self, Encoding};
 use elf_loader::special::{EntryLayout, SpecialKind, layout_of};
-use elf_loader::{Object, Section, modinfo, special};
+use elf_loader::{Object, Place, Section, modinfo, special};
 
 use crate::refusal::{Refusal, RefusalCode};
 
@@ -101,8 +101,31 @@ pub fn check(object: &Object<'_>) -> Result<(), Refusal> {
             return Err(Refusal::at(RefusalCode::Metadata, name, 0, reason));
         }
     }
+    type_hashes(object)?;
     // Before anything is decided, so that it is the first thing that is said.
     Kernel::of(object).map(|_| ())
+}
+
+/// Refuses functions with a hash of their type before them, which kernels with kCFI compare where
+/// they are called (clang's `-fsanitize=kcfi`; gcc has the names as well). It would be lost.
+fn type_hashes(object: &Object<'_>) -> Result<(), Refusal> {
+    let hash = object.symbols().find_map(|(_, symbol)| match symbol.place {
+        Place::In(id) if symbol.name.starts_with("__cfi_") => {
+            let section = object.section(id);
+            section.is_code().then_some((symbol, section))
+        }
+        _ => None,
+    });
+    let Some((symbol, section)) = hash else {
+        return Ok(());
+    };
+    let reason = format!(
+        "`{}`: the hash of a function's type, as kernels with kCFI have it: compile with \
+         -fno-sanitize=kcfi (CONFIG_CFI_CLANG, CONFIG_CFI)",
+        symbol.name
+    );
+    let code = RefusalCode::Metadata;
+    Err(Refusal::at(code, &section.name, symbol.value, reason))
 }
 
 /// Whether an object may have several tables of this name. Compilers make one for each section
