@@ -240,7 +240,8 @@ fn unless_kept(class: Class, iced: &Instruction) -> Class {
         // One instruction must stay one.
         Class::BitString(Space::PerCpu(_)) => keep,
         Class::BitString(Space::Stack | Space::Heap | Space::Global) => class,
-        Class::PushMemory(Space::Heap) | Class::PopMemory(Space::Heap) => class,
+        // Where `pop` writes to counts from `rsp` after it has moved.
+        Class::PushMemory(Space::Heap) | Class::PopMemory(Space::Heap | Space::Stack) => class,
         Class::PushMemory(_) | Class::PopMemory(_) => keep,
         Class::Xlat | Class::String(..) => class,
         // The kernel has no port gate: it stays a string instruction with one pointer.
