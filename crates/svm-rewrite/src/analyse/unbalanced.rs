@@ -28,6 +28,7 @@ fn code(why: Unbalanced) -> RefusalCode {
     match why {
         Unbalanced::Computed(_) => RefusalCode::CodeReference,
         Unbalanced::Paths(..)
+        | Unbalanced::RealignedPaths
         | Unbalanced::Above
         | Unbalanced::Deep(_)
         | Unbalanced::Left(_)
@@ -59,6 +60,9 @@ fn reason(why: Unbalanced) -> String {
     match why {
         Unbalanced::Paths(one, other) => {
             format!("the stack is {one} bytes deep on one path to here and {other} on another")
+        }
+        Unbalanced::RealignedPaths => {
+            "the stack is realigned, and not as deep on one path to here as on another".to_owned()
         }
         Unbalanced::Above => "rsp is moved above the return address".to_owned(),
         Unbalanced::Deep(bytes) => {

@@ -95,6 +95,17 @@ impl Depth {
         }
     }
 
+    /// How `rsp` is not the same on two paths, if that is known.
+    fn disagrees(self, other: Depth) -> Option<Unbalanced> {
+        let realigned = self.rsp.is_none() || other.rsp.is_none();
+        let (one, two) = (self.deepest()?, other.deepest()?);
+        match (self.rsp, self.least) == (other.rsp, other.least) {
+            true => None,
+            false if realigned => Some(Unbalanced::RealignedPaths),
+            false => Some(Unbalanced::Paths(one.wrapping_neg(), two.wrapping_neg())),
+        }
+    }
+
     fn returns(self) -> ReturnsTo {
         match (self.rsp, self.overwritten) {
             (Some(0), false) => ReturnsTo::ToCaller,
@@ -293,6 +304,8 @@ pub struct Deep {
 pub enum Unbalanced {
     /// Two paths come here with the stack so deep.
     Paths(i64, i64),
+    /// Two paths come here, the stack is realigned, and not as deep on one as on the other.
+    RealignedPaths,
     /// `rsp` is moved above the return address.
     Above,
     /// The stack becomes so deep.
@@ -408,17 +421,15 @@ impl Input<'_, '_> {
 struct Search {
     before: Vec<Option<Depth>>,
     work: Vec<BlockId>,
-    /// `rsp` on two paths to a block where it is not the same.
-    disagree: BTreeMap<u32, (i64, i64)>,
+    /// Blocks where `rsp` is not the same on two paths.
+    disagree: BTreeMap<u32, Unbalanced>,
 }
 
 impl Search {
     fn arrive(&mut self, block: BlockId, depth: Depth) {
         let known = &mut self.before[block.0 as usize];
-        if let (Some(Some(old)), Some(new)) = (known.map(|old| old.rsp), depth.rsp)
-            && old != new
-        {
-            self.disagree.entry(block.0).or_insert((old, new));
+        if let Some(paths) = known.and_then(|old| old.disagrees(depth)) {
+            self.disagree.entry(block.0).or_insert(paths);
         }
         let joined = known.map_or(depth, |old| old.join(depth));
         if known.replace(joined) != Some(joined) {
@@ -463,9 +474,8 @@ impl Search {
             else {
                 continue;
             };
-            if let Some((one, other)) = self.disagree.get(&block.0) {
-                let paths = Unbalanced::Paths(one.wrapping_neg(), other.wrapping_neg());
-                found.push((InstIdx(insts.start), paths));
+            if let Some(paths) = self.disagree.get(&block.0) {
+                found.push((InstIdx(insts.start), *paths));
             }
             for i in input.changes(block) {
                 let before = depth.deepest();
