@@ -8,13 +8,14 @@
 //! names as well (as LLVM writes objects).
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::error::WriteError;
 use crate::model::{Object, Place, Relocation, Role, Section, SectionId, SymbolId, WORD, consts};
 use crate::reloc::relocation_type;
 
 const SHF_INFO_LINK: u64 = 0x40;
+const SHF_GROUP: u64 = 0x200;
 const SHT_GROUP: u32 = 17;
 const SHN_LORESERVE: usize = 0xff00;
 
@@ -46,7 +47,7 @@ pub(super) struct OutputSection<'a> {
 pub(super) enum Body<'a> {
     /// Nowhere; it has this size.
     Nobits(u64),
-    Bytes(&'a [u8]),
+    Bytes(Cow<'a, [u8]>),
     Symbols,
     Names(Names),
     Relocations(&'a [Relocation]),
@@ -79,6 +80,7 @@ impl<'a> FilePlan<'a> {
             symbol_names: find(Role::SymbolNames),
             shared_names: find(Role::SectionNames) == 0,
             first_global,
+            appended: appended_relocations(&roles),
         };
         let sections = roles
             .iter()
@@ -253,6 +255,18 @@ struct Tables {
     symbol_names: u32,
     shared_names: bool,
     first_global: u32,
+    /// The relocations that the object lacks, by the section that they are of.
+    appended: HashMap<SectionId, u32>,
+}
+
+/// A section of relocations that the object lacks, by the section that they are of.
+fn appended_relocations(roles: &Roles<'_>) -> HashMap<SectionId, u32> {
+    let all = (0..).zip(roles);
+    let appended = all.filter_map(|(index, (role, section))| match (role, section) {
+        (Role::Relocations(target), None) => Some((*target, index)),
+        _ => None,
+    });
+    appended.collect()
 }
 
 impl Tables {
@@ -282,6 +296,9 @@ impl Tables {
                     output.info = *signature;
                 }
                 output.body = contents(object, index, section)?;
+                if let (SHT_GROUP, Body::Bytes(members)) = (section.kind, &mut output.body) {
+                    self.add_members(members);
+                }
             }
             Role::SymbolTable => {
                 output.link = self.symbol_names;
@@ -303,6 +320,19 @@ impl Tables {
             }
         }
         Ok(output)
+    }
+
+    /// Relocations of a member are members, too (gABI chapter 4, "Section Groups"): what drops
+    /// the group drops them.
+    fn add_members(&self, group: &mut Cow<'_, [u8]>) {
+        let (words, _) = group.as_chunks::<4>();
+        // The first word has flags.
+        let members = words.iter().skip(1).map(|word| u32::from_le_bytes(*word));
+        let added = members.filter_map(|member| self.appended.get(&SectionId(member)));
+        let added: Vec<u8> = added.flat_map(|index| index.to_le_bytes()).collect();
+        if !added.is_empty() {
+            group.to_mut().extend(added);
+        }
     }
 }
 
@@ -326,8 +356,10 @@ fn appended<'a>(object: &'a Object<'a>, role: Role) -> OutputSection<'a> {
         Role::SymbolTable => (Cow::Borrowed(".symtab"), consts::SHT_SYMTAB, 0),
         Role::SymbolNames => (Cow::Borrowed(".strtab"), consts::SHT_STRTAB, 0),
         Role::Relocations(target) => {
-            let name = format!(".rela{}", object.section(target).name);
-            (Cow::Owned(name), consts::SHT_RELA, SHF_INFO_LINK)
+            let target = object.section(target);
+            let flags = SHF_INFO_LINK | target.flags & SHF_GROUP;
+            let name = format!(".rela{}", target.name);
+            (Cow::Owned(name), consts::SHT_RELA, flags)
         }
         _ => (Cow::Borrowed(".shstrtab"), consts::SHT_STRTAB, 0),
     };
@@ -375,7 +407,7 @@ fn contents<'a>(
             problem,
         })?;
     }
-    Ok(Body::Bytes(&section.data))
+    Ok(Body::Bytes(Cow::Borrowed(&section.data)))
 }
 
 /// Checks a relocation of a section of so many bytes.

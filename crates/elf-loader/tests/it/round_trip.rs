@@ -108,6 +108,34 @@ fn stock_module() {
 }
 
 #[test]
+fn the_first_relocations_of_a_groups_member_are_in_the_group() {
+    let bytes = assemble(&[], SAMPLE_64);
+    let mut object = read(&bytes).expect("readable");
+    let member = object.section_named(".text.grp").expect("the member");
+    object.sections[member.0 as usize]
+        .relocations
+        .push(Relocation {
+            offset: 0,
+            kind: 14, // R_X86_64_8
+            symbol: SymbolId(1),
+            addend: 0,
+        });
+    let written = write(&object).expect("writable");
+    let dir = tempfile::tempdir().expect("temporary directory");
+    std::fs::write(dir.path().join("o"), &written).expect("write the object");
+    let groups = run("readelf", &["-gW", "o"], dir.path());
+    let members: Vec<&str> = groups
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix('[')?.split("] ").nth(1))
+        .map(str::trim)
+        .collect();
+    assert_eq!(members, ["Name", ".text.grp", ".rela.text.grp"], "{groups}");
+    accepted_by_binutils(&written, "elf_x86_64");
+    // Written again, nothing is added.
+    round_trip(&written);
+}
+
+#[test]
 fn an_object_without_symbols_stays_so() {
     let object = Object::new();
     let bytes = write(&object).expect("writable");
