@@ -38,6 +38,11 @@ pub fn entries(
         .filter(|f| !f.padding)
         .map(|f| (f.section, f.start))
         .collect();
+    let parts = lifted
+        .functions
+        .iter()
+        .filter(|f| !f.padding && !f.is_entered);
+    let parts: BTreeSet<(CodeIdx, u64)> = parts.map(|f| (f.section, f.start)).collect();
     for (_, value) in &lifted.relocated_values {
         let place = lifted.code_place(value.symbol, value.addend);
         found.extend(place.filter(|p| starts.contains(p)));
@@ -47,6 +52,9 @@ pub fn entries(
         for r in &section.relocations {
             match lifted.code_place(r.symbol, r.addend) {
                 Some(_) if switches.holds(id, r.offset) => {}
+                Some(place) if parts.contains(&place) => {
+                    refusal::add(&mut refusals, part(lifted, &section.name, r.offset, place));
+                }
                 Some(place) if starts.contains(&place) => {
                     found.insert(place);
                 }
@@ -83,6 +91,17 @@ fn holds_pointers(section: &elf_loader::Section<'_>) -> bool {
         && !section.is_code()
         && special::kind_of(&section.name).is_none()
         && section.name != ".eh_frame"
+}
+
+/// Compilers put no address of a part into data.
+fn part(lifted: &Lifted<'_>, data: &str, at: u64, (code, offset): (CodeIdx, u64)) -> Refusal {
+    let place = lifted.inst_at(code, offset);
+    let name = place.map_or("", |i| &lifted.function(lifted.function_of(i)).name);
+    let reason = format!(
+        "data refers to `{name}`, which by its name (.cold) is a part of a function that the \
+         compiler moved elsewhere"
+    );
+    Refusal::at(RefusalCode::Name, data, at, reason)
 }
 
 fn middle(lifted: &Lifted<'_>, data: &str, at: u64, code: CodeIdx, offset: u64) -> Refusal {
