@@ -31,7 +31,7 @@ use crate::analyse::classify::WORD;
 use crate::analyse::codemap::Codemap;
 use crate::analyse::flow::Exit;
 use crate::analyse::routines;
-use crate::analyse::survey::{FOLLOWED, MemoryEffect};
+use crate::analyse::survey::{FOLLOWED, MemoryEffect, Survey};
 use crate::lift::{Destination, FuncIdx, Inst, InstIdx};
 use crate::registers::gpr;
 
@@ -96,21 +96,33 @@ fn kept() -> LocSet {
     all.fold(LocSet::empty(), LocSet::union)
 }
 
+/// Where a function has put what a register held at its entry.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stored {
+    Nowhere,
+    /// In a word of the frame, at this place.
+    Word(i64),
+    /// In a register that is not used otherwise, as assembly does.
+    In(Reg),
+}
+
 /// What is known at a place of the registers that the function has to keep.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct State {
     facts: Facts,
     /// Those that hold what they held at entry.
     intact: LocSet,
-    /// Where in the frame each is stored.
-    stored: [Option<i64>; KEPT.len()],
+    /// Where each is stored.
+    stored: [Stored; KEPT.len()],
 }
 
 impl Join for State {
     fn join(self, other: State) -> State {
         let mut stored = self.stored;
         for (mine, theirs) in stored.iter_mut().zip(other.stored) {
-            *mine = mine.filter(|_| *mine == theirs);
+            if *mine != theirs {
+                *mine = Stored::Nowhere;
+            }
         }
         State {
             facts: self.facts.join(other.facts),
@@ -130,7 +142,7 @@ impl State {
         State {
             facts: Facts::at_entry(FOLLOWED),
             intact: kept(),
-            stored: [None; KEPT.len()],
+            stored: [Stored::Nowhere; KEPT.len()],
         }
     }
 
@@ -141,64 +153,93 @@ impl State {
         self.facts.pass(input, i, Variant::FIRST);
         if routines::is_call(&inst.iced) {
             self.intact = self.intact.minus(input.lost.at_call(inst));
+            self.forget(|stored| matches!(stored, Stored::In(_)));
             return;
         }
-        if survey.memory == MemoryEffect::Written {
-            self.store(inst, &before);
-        }
         let loaded = loaded(inst, &before);
-        self.intact = self.intact.minus(survey.written);
-        for (register, stored) in KEPT.into_iter().zip(self.stored) {
-            if loaded.is_some_and(|(to, from)| to == register && stored == Some(from)) {
-                self.intact = self.intact.union(LocSet::reg(register));
+        let intact = self.intact;
+        let is_back = |n: usize| loaded.is_some_and(|l| l == (KEPT[n], self.stored[n]));
+        let back = (0..KEPT.len()).filter(|n| is_back(*n));
+        let back = back.fold(LocSet::empty(), |set, n| set.union(LocSet::reg(KEPT[n])));
+        self.intact = intact.minus(survey.written).union(back);
+        self.forget(|stored| matches!(stored, Stored::In(r) if survey.writes(r)));
+        self.store(inst, survey, intact, &before);
+    }
+
+    fn forget(&mut self, is_gone: impl Fn(Stored) -> bool) {
+        for stored in &mut self.stored {
+            if is_gone(*stored) {
+                *stored = Stored::Nowhere;
             }
         }
     }
 
-    /// A store to a known place: of a register that is intact, or over one that was stored.
-    fn store(&mut self, inst: &Inst, before: &Facts) {
+    /// A store of a register that was intact, or over one that was stored.
+    fn store(&mut self, inst: &Inst, survey: &Survey, intact: LocSet, before: &Facts) {
         let iced = &inst.iced;
-        let pushes = iced.mnemonic() == Mnemonic::Push;
-        let (place, size) = match pushes {
-            true => (self.facts.stack_pointer(), WORD),
-            false => (before.place(iced), iced.memory_size().size() as i64),
+        let to = match (iced.mnemonic(), survey.memory) {
+            (Mnemonic::Push, _) => word(self.facts.stack_pointer()),
+            // What a pointer leads to that was loaded is not sure to be in the frame.
+            (_, MemoryEffect::Written) if before.points_to_frame(iced) => word(before.place(iced)),
+            (Mnemonic::Mov, _) if iced.op1_kind() == OpKind::Register => {
+                gpr(iced.op0_register()).map_or(Stored::Nowhere, Stored::In)
+            }
+            _ => return,
         };
-        let Some(FramePlace(at)) = place else {
-            return;
-        };
-        for stored in &mut self.stored {
-            *stored = stored.filter(|other| at + size <= *other || other + WORD <= at);
+        if let Stored::Word(at) = to {
+            let size = match iced.mnemonic() {
+                Mnemonic::Push => WORD,
+                _ => iced.memory_size().size() as i64,
+            };
+            self.forget(|stored| {
+                matches!(stored, Stored::Word(other) if at < other + WORD && other < at + size)
+            });
         }
         let source = match iced.code() {
             Code::Push_r64 => iced.op0_register(),
-            Code::Mov_rm64_r64 => iced.op1_register(),
+            Code::Mov_rm64_r64 | Code::Mov_r64_rm64 if iced.op1_kind() == OpKind::Register => {
+                iced.op1_register()
+            }
             _ => return,
         };
+        // What is below rsp was taken from the stack already.
+        let rsp = self.facts.stack_pointer();
+        let is_there = |stored: Stored| match stored {
+            Stored::Nowhere => false,
+            Stored::Word(at) => rsp.is_some_and(|FramePlace(rsp)| at >= rsp),
+            Stored::In(_) => true,
+        };
         for (register, stored) in KEPT.into_iter().zip(&mut self.stored) {
-            let is_it = gpr(source) == Some(register);
-            if is_it && self.intact.intersects(LocSet::reg(register)) {
-                // What is below rsp was taken from the stack already.
-                let rsp = self.facts.stack_pointer();
-                let is_there = |at: &i64| rsp.is_some_and(|FramePlace(rsp)| *at >= rsp);
-                *stored = stored.filter(is_there).or(Some(at));
+            let is_it = gpr(source) == Some(register) && intact.intersects(LocSet::reg(register));
+            if is_it && !is_there(*stored) {
+                *stored = to;
             }
         }
     }
 }
 
-/// The register that an instruction loads from a known place of the frame, and the place.
-fn loaded(inst: &Inst, before: &Facts) -> Option<(Reg, i64)> {
+fn word(place: Option<FramePlace>) -> Stored {
+    place.map_or(Stored::Nowhere, |FramePlace(at)| Stored::Word(at))
+}
+
+/// The register that an instruction loads, and where from, if that is a known word of the frame or
+/// a register.
+fn loaded(inst: &Inst, before: &Facts) -> Option<(Reg, Stored)> {
     let iced = &inst.iced;
     let (to, from) = match iced.code() {
-        Code::Pop_r64 => (iced.op0_register(), before.stack_pointer()),
-        Code::Leaveq => (Register::RBP, before.pointer(Register::RBP)),
-        Code::Mov_r64_rm64 if iced.op1_kind() == OpKind::Memory => {
-            (iced.op0_register(), before.place(iced))
+        Code::Pop_r64 => (iced.op0_register(), word(before.stack_pointer())),
+        Code::Leaveq => (Register::RBP, word(before.pointer(Register::RBP))),
+        Code::Mov_r64_rm64 if before.points_to_frame(iced) => {
+            (iced.op0_register(), word(before.place(iced)))
+        }
+        Code::Mov_r64_rm64 | Code::Mov_rm64_r64
+            if [iced.op0_kind(), iced.op1_kind()] == [OpKind::Register; 2] =>
+        {
+            (iced.op0_register(), Stored::In(gpr(iced.op1_register())?))
         }
         _ => return None,
     };
-    let FramePlace(from) = from?;
-    Some((gpr(to)?, from))
+    Some((gpr(to)?, from)).filter(|(_, from)| *from != Stored::Nowhere)
 }
 
 /// One search for what functions lose.

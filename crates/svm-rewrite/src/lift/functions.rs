@@ -176,7 +176,11 @@ impl Lifter<'_> {
                 });
         // gcc jumps to what it splits off a function, with the function's frame. LLVM calls it
         // (HotColdSplitting), by a name of the same form.
-        let is_part = name.is_some_and(|name| name.contains(".cold"));
+        // The kernel's `static_cpu_has` is jumped to, too (arch/x86/include/asm/cpufeature.h).
+        let is_part = match name {
+            Some(name) => name.contains(".cold"),
+            None => self.lifted.section_name(section) == ".altinstr_aux",
+        };
         let entered =
             reached.by_call.contains(&first) || reached.by_others.contains(&(section, start));
         let is_entered = first < last && !padding && (!is_part || entered);
