@@ -254,18 +254,26 @@ fn trampolines_by_name(image: &Image<'_>) -> HashSet<CodeAt> {
     named.collect()
 }
 
-/// Whether the kernel takes any jump or return for a trampoline's. It finds them by keys in data,
-/// in more ways than the module's tables show (`static_call_tramp`,
-/// include/linux/tracepoint-defs.h). An object that is to be linked does not say for which kernel
-/// it is. There it counts whether it has tracepoints, or calls what writes over a trampoline; the
-/// module is judged when it is whole.
+/// Sections by which the kernel finds tracepoints, which name their trampolines
+/// (`static_call_tramp`, include/linux/tracepoint-defs.h), or events that have one.
+const TRACEPOINTS: [&str; 3] = ["__tracepoints_ptrs", "_ftrace_events", "__bpf_raw_tp_map"];
+/// How the names of routines begin that write over the trampolines that they are given.
+const UPDATES: [&str; 4] = [
+    "__static_call_update",
+    "arch_static_call_transform",
+    "tracepoint_probe_",
+    "trace_event_reg",
+];
+
+/// Whether the kernel may take any jump or return of the module for a trampoline's: it looks for no
+/// mark, and the module brings keys that name trampolines, or hands them over. An object that is to
+/// be linked does not say for which kernel it is.
 fn are_unmarked(image: &Image<'_>, series: Option<Series>) -> bool {
-    let updates = |s: &Symbol<'_>| s.place == Place::Undefined && s.name == "__static_call_update";
-    match series {
-        Some(series) => series < FIRST_WITH_MARK,
-        None => {
-            image.object.section_named("__tracepoints_ptrs").is_some()
-                || image.object.symbols().any(|(_, symbol)| updates(symbol))
-        }
-    }
+    let object = image.object;
+    let updates = |s: &Symbol<'_>| {
+        s.place == Place::Undefined && UPDATES.iter().any(|name| s.name.starts_with(name))
+    };
+    let has = |name: &&str| object.section_named(name).is_some();
+    series.is_none_or(|series| series < FIRST_WITH_MARK)
+        && (TRACEPOINTS.iter().any(has) || object.symbols().any(|(_, s)| updates(s)))
 }
