@@ -1033,3 +1033,21 @@ i: jmp __x86_return_thunk
 .fill 16, 1, 0x90
 .type h,@function
 h: ret
+
+### the same where no mark is sought
+# accept
+# from: Linux 5.15: as viafb of Ubuntu's has it in .exit.text
+jmp .Lg
+.type t,@function
+t: ret
+.Lg: nop
+nop
+nop
+jmp g
+.section .text.far,"ax"
+.type g,@function
+g: ret
+.text
+.section .modinfo,"a"
+.asciz "vermagic=5.15.0-25-generic SMP mod_unload modversions "
+.text

@@ -9,7 +9,7 @@
 //! Such a field is its symbol plus addend less its own place. Where the addend is not 0, or the
 //! symbol is a section's, symbol plus addend may be the beginning of another function than
 //! the one that is meant. Tables of the kernel's count from their fields
-//! ([`elf_loader::special`], `__ksymtab`).
+//! ([`elf_loader::special`], `__ksymtab`; `DECLARE_PCI_FIXUP_SECTION`, include/linux/pci.h).
 
 use elf_loader::consts::{SHF_ALLOC, STT_SECTION};
 use elf_loader::reloc::relocation_type;
@@ -48,12 +48,17 @@ pub fn check(
     }
 }
 
+/// How names of other tables of the kernel's begin whose distances count from their fields.
+const COUNT_FROM_FIELDS: [&str; 2] = ["__ksymtab", ".pci_fixup"];
+
 /// Whether a section is data, and no table whose fields the kernel knows.
 fn is_data(section: &Section<'_>) -> bool {
     section.flags & SHF_ALLOC != 0
         && !section.is_code()
         && special::kind_of(&section.name).is_none()
-        && !section.name.starts_with("__ksymtab")
+        && !COUNT_FROM_FIELDS
+            .iter()
+            .any(|name| section.name.starts_with(name))
         && section.name != ".eh_frame"
 }
 

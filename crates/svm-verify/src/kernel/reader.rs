@@ -174,7 +174,13 @@ impl<'a, 'o> Reader<'a, 'o> {
             .get(insn.at as usize + 5..);
         behind.is_some_and(|behind| behind.starts_with(&TRAMPOLINE))
             || self.named.contains(&here)
-            || self.functions.contains(&here) && (self.unmarked || self.may_be_marked(here))
+            || self.functions.contains(&here)
+                && (self.unmarked || self.seeks_mark() && self.may_be_marked(here))
+    }
+
+    /// Whether the kernel looks for a trampoline's mark, if it is known which one it is.
+    fn seeks_mark(&self) -> bool {
+        self.series.is_none_or(|series| series >= FIRST_WITH_MARK)
     }
 
     /// Whether a trampoline's mark may be behind a jump or return of five bytes.
