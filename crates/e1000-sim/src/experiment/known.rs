@@ -6,6 +6,8 @@ use super::Spread;
 pub const WITHIN: f64 = 0.1;
 /// The interval of a median is wrong no more often than that.
 const WRONG: f64 = 0.05;
+/// With fewer measurements than that nothing is known of their median.
+pub const FEWEST: usize = 6;
 
 /// Whether measurements of the same are within a tenth of each other.
 pub fn agree(values: &[f64]) -> bool {
@@ -19,7 +21,7 @@ pub fn agree(values: &[f64]) -> bool {
 pub struct Known {
     /// All measurements.
     pub all: Spread,
-    /// Their median is between these in 95 of 100 such runs; `None` with fewer than six.
+    /// Their median is between these in 95 of 100 such runs; `None` with fewer than [`FEWEST`].
     pub between: Option<[f64; 2]>,
 }
 
@@ -69,7 +71,7 @@ mod tests {
     fn the_interval_is_the_binomial_distributions() {
         // Tables for 95%: 6 values, the first and the last; 10, the second and the ninth; 24,
         // the seventh and the eighteenth.
-        assert_eq!([0, 1, 5].map(places), [None; 3]);
+        assert_eq!([0, 1, FEWEST - 1].map(places), [None; 3]);
         assert_eq!(
             [6, 8, 9, 10, 20, 24].map(places),
             [[0, 5], [0, 7], [1, 7], [1, 8], [5, 14], [6, 17]].map(Some)

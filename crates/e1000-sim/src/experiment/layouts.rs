@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::alone::Alone;
 use super::apart::apart;
+use super::known::FEWEST;
 use super::measured::Measured;
 use super::{Load, Setup, warm_up_packets};
 use crate::dom0::job::Look;
@@ -33,10 +34,13 @@ use crate::transport::rendezvous::Limits;
 const RECORDINGS: u64 = 24;
 /// Counted packets for each recording; a small run has two.
 const PER_RECORDING: u64 = 256;
-/// Layouts that these are divided among, at most: two recordings for each.
+/// Layouts that these are divided among, at most.
 const LAYOUTS: u64 = 12;
+/// Recordings of each.
+const OF_LAYOUT: u64 = 2;
 /// So many times the layouts, at most, until half as many recordings as were wanted are
-/// undisturbed. Whether one is does not depend on what it cost the drivers.
+/// undisturbed. Whether one is does not depend on what it cost the drivers. A run that wants
+/// too few for a figure has none, whatever disturbed it: it gets no more of them.
 const PATIENCE: u64 = 3;
 /// Packets of a recording, at most: some batches.
 const RECORDED: u64 = 2 * BATCH as u64;
@@ -70,7 +74,7 @@ pub(super) fn played(
     }
     let layouts = layouts(setup.packets);
     let mut all = Vec::new();
-    for (number, shift) in Shift::first(layouts * PATIENCE).enumerate() {
+    for (number, shift) in Shift::first(most_layouts(setup.packets)).enumerate() {
         if number as u64 >= layouts && enough(&all, setup) {
             break;
         }
@@ -128,7 +132,15 @@ fn recordings(packets: u64) -> u64 {
 }
 
 fn layouts(packets: u64) -> u64 {
-    recordings(packets).div_ceil(2).min(LAYOUTS)
+    recordings(packets).div_ceil(OF_LAYOUT).min(LAYOUTS)
+}
+
+/// Layouts that are tried, where something shares the core in too many recordings.
+fn most_layouts(packets: u64) -> u64 {
+    match OF_LAYOUT * layouts(packets) < FEWEST as u64 {
+        true => layouts(packets),
+        false => layouts(packets) * PATIENCE,
+    }
 }
 
 /// All loads, in that layout.
@@ -225,5 +237,14 @@ mod tests {
     fn a_layout_has_two_recordings() {
         assert_eq!([1, 2000, 10_000].map(recordings), [2, 7, RECORDINGS]);
         assert_eq!([1, 2000, 10_000].map(layouts), [1, 4, LAYOUTS]);
+    }
+
+    #[test]
+    fn no_load_of_the_machine_makes_a_figure_of_a_small_run() {
+        for packets in [1, 8, 1279] {
+            assert_eq!(most_layouts(packets), layouts(packets));
+            assert!(OF_LAYOUT * most_layouts(packets) < FEWEST as u64);
+        }
+        assert_eq!(most_layouts(1280), PATIENCE * layouts(1280));
     }
 }
