@@ -161,6 +161,27 @@ fn a_payload_that_cannot_be_made_leaves_nothing() {
     assert_eq!(dom0.made.picture(), before);
 }
 
+/// It is anybody's, and what is installed goes into the kernel and into Xen.
+#[test]
+fn nothing_is_taken_from_below_the_current_directory() {
+    let dom0 = Dom0::with_driver(DRIVER);
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
+    let path = |name: &str| folder.path().join(name);
+    for name in ["bin", "target/xen"] {
+        std::fs::create_dir_all(path(name)).expect("a directory");
+    }
+    // Not a copy: while that is written, nobody can execute it, and other tests' children
+    // may have it open for longer.
+    std::fs::hard_link(env!("CARGO_BIN_EXE_twin"), path("bin/twin")).expect("a link");
+    std::os::unix::fs::symlink(dom0.made.kit(), path("target/xen/kit")).expect("a link");
+    let mut check = Command::new(path("bin/twin"));
+    check.args(["xen", "check", "--root"]).arg(dom0.made.root());
+    check.current_dir(folder.path()).env_remove("TWIN_XEN");
+    let output = check.output().expect("twin runs");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("[xen-platform]"), "{said}");
+}
+
 /// The signal comes while dom0's module is being loaded: it ends twin when all is done.
 #[test]
 fn a_signal_waits_until_the_system_is_whole() {

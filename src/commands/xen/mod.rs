@@ -73,7 +73,7 @@ enum Action {
 #[derive(Debug, Args)]
 struct Installed {
     /// Directory of what is installed for Xen [default: $TWIN_XEN, else `xen/kit` or
-    /// `lib/twin/xen` beside this program's directory, else target/xen/kit].
+    /// `lib/twin/xen` beside this program's directory].
     #[arg(long, value_name = "DIR")]
     kit: Option<PathBuf>,
 }
@@ -164,7 +164,8 @@ impl Place {
 }
 
 impl Installed {
-    /// The directory that was named, else the first that is there, else where it should be.
+    /// The directory that was named, else the first that is there, else where it should be. Never
+    /// one below the current directory: that is anybody's, and this is loaded into the kernel.
     fn kit(&self) -> Kit {
         let variable = std::env::var_os("TWIN_XEN").map(PathBuf::from);
         if let Some(folder) = self.kit.clone().or(variable) {
@@ -176,11 +177,7 @@ impl Installed {
             .and_then(Path::parent)
             .and_then(Path::parent);
         let above = above.unwrap_or(Path::new("/usr"));
-        let places = [
-            above.join("xen/kit"),
-            above.join("lib/twin/xen"),
-            PathBuf::from("target/xen/kit"),
-        ];
+        let places = [above.join("xen/kit"), above.join("lib/twin/xen")];
         let found = places.iter().find(|folder| folder.is_dir());
         Kit::at(found.unwrap_or(&places[1]))
     }
