@@ -1,8 +1,9 @@
 //! A system as a root directory: its files are read and written, its programs run.
 
 use std::ffi::OsStr;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -16,6 +17,8 @@ use crate::refusal::Refusal;
 const FOLDERS: [&str; 4] = ["usr/sbin", "usr/bin", "sbin", "bin"];
 /// Held while something is changed.
 const LOCK: &str = "run/twin-xen.lock";
+/// Who may open a file may lock it (flock(2)), and would keep root out.
+const OWNER_ONLY: u32 = 0o600;
 
 /// A running system, or a tree like one.
 #[derive(Clone, Debug)]
@@ -172,7 +175,13 @@ impl System {
             .create(true)
             .truncate(false)
             .write(true)
+            .mode(OWNER_ONLY)
             .open(&path);
+        // An earlier release made it for everybody.
+        let open = open.and_then(|file| {
+            file.set_permissions(Permissions::from_mode(OWNER_ONLY))?;
+            Ok(file)
+        });
         let file = open.map_err(|error| {
             Refusal::new(
                 XenCode::Busy,

@@ -1,5 +1,7 @@
 //! Attachments on a dom0 that is made up: each step fails once, and everything is as it was.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
@@ -237,4 +239,24 @@ fn one_at_a_time() {
     assert_eq!(refusal.code.as_str(), "xen-busy");
     drop(first);
     system.exclusive().expect("after it");
+}
+
+/// Or anybody could hold it.
+#[test]
+fn the_lock_is_the_owners_alone() {
+    let made = usual();
+    let lock = made.path("root/run/twin-xen.lock");
+    let mode = || {
+        std::fs::metadata(&lock)
+            .expect("a lock")
+            .permissions()
+            .mode()
+            & 0o777
+    };
+    let system = System::at(made.root());
+    drop(system.exclusive().expect("nobody has it"));
+    assert_eq!(mode(), 0o600);
+    std::fs::set_permissions(&lock, Permissions::from_mode(0o644)).expect("as before");
+    drop(system.exclusive().expect("nobody has it"));
+    assert_eq!(mode(), 0o600);
 }
