@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 
 use crate::code::XenCode;
-use crate::driver::{self, HOT, Likeness};
+use crate::driver::{self, Likeness};
 use crate::kit::Kit;
 use crate::livepatch;
 use crate::refusal::Refusal;
@@ -77,13 +77,14 @@ fn steps<P: AsRef<Path>, E>(
     done: &mut Vec<Done>,
 ) -> Result<P, Why<E>> {
     let release = system.word("proc/sys/kernel/osrelease").unwrap_or_default();
-    for name in ["twin_dom0", HOT] {
+    for name in driver::OURS {
         module(system, &kit.module(&release, name), name, done)?;
     }
     // dom0's addresses are constants from here on: the modules stay where they are.
     let payload = make().map_err(Why::Made)?;
-    livepatch::load(system, payload.as_ref())?;
+    // Half of this is something, too.
     done.push(Done::Payload);
+    livepatch::load(system, payload.as_ref())?;
     control(system, "attach", interface)?;
     done.push(Done::Driver);
     drives(system, interface)?;

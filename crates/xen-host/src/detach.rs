@@ -2,7 +2,7 @@
 
 use crate::attach::drives;
 use crate::code::XenCode;
-use crate::driver::{self, HOT};
+use crate::driver;
 use crate::livepatch;
 use crate::refusal::Refusal;
 use crate::status::Status;
@@ -13,9 +13,11 @@ use crate::undo::{Done, control, undo};
 /// Where the kernel lists the guests' interfaces that dom0's module serves.
 const VIFS: &str = "sys/bus/xen-backend/drivers/twin-vif";
 
-/// What stays after a detachment.
+/// What a detachment found, and what stays after it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Left {
+    /// Whether the driver was in Xen, and not only what an attachment had left half way.
+    pub was_attached: bool,
     /// Guests' interfaces, for which dom0's modules stay loaded: `vif-1-0`.
     pub interfaces: Vec<String>,
 }
@@ -28,15 +30,20 @@ pub struct Left {
 /// it are done, and this can be called again.
 pub fn detach(system: &System, interface: &str) -> Result<Left, Refusal> {
     let mut there = Vec::new();
-    for name in ["twin_dom0", HOT] {
+    for name in driver::OURS {
         if driver::is_loaded(system, name) {
             there.push(Done::Module(name));
         }
     }
-    if payloads(system).is_ok_and(|all| all.iter().any(|one| one.name == livepatch::NAME)) {
+    // If Xen cannot be asked, it may be there: taking it out says why not.
+    if payloads(system).map_or(true, |all| {
+        all.iter().any(|one| one.name == livepatch::NAME)
+    }) {
         there.push(Done::Payload);
     }
-    match attached(system)? {
+    let attached = attached(system)?;
+    let was_attached = attached.is_some();
+    match attached {
         Some(name) if name == interface => there.push(Done::Driver),
         Some(other) => return Err(another(interface, &other)),
         None if there.is_empty() => return Err(nothing(interface)),
@@ -47,7 +54,10 @@ pub fn detach(system: &System, interface: &str) -> Result<Left, Refusal> {
         there.retain(|one| !matches!(one, Done::Module(_)));
     }
     undo(system, &there)?;
-    Ok(Left { interfaces })
+    Ok(Left {
+        was_attached,
+        interfaces,
+    })
 }
 
 /// Detaches the driver and attaches it anew, with the payload that is in Xen.

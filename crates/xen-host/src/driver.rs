@@ -10,6 +10,8 @@ use crate::system::System;
 pub const DRIVER: &str = "e1000";
 /// dom0's module of the hot routines, which are rewritten too.
 pub const HOT: &str = "twin_hot";
+/// dom0's modules of twin's, in the order in which they are loaded.
+pub const OURS: [&str; 2] = ["twin_dom0", HOT];
 
 /// What identifies a build of a module.
 const BUILD_ID: &str = ".note.gnu.build-id";

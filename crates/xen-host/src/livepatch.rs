@@ -9,6 +9,7 @@
 //! emulator, does not always let them. Then nothing has changed, and the step is tried again.
 //! What the next step is, Xen's own list says each time, never what the last one printed.
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
@@ -44,17 +45,13 @@ enum Place {
 /// Loads a payload's file, whose name is `twin.livepatch`.
 ///
 /// # Errors
-/// Xen refuses it: its reason. Nothing of it is then in Xen.
+/// Xen refuses it: its reason. It may be in Xen and not applied: [`unload`] takes it out.
 pub fn load(system: &System, file: &Path) -> Result<(), Refusal> {
-    let file = file.display().to_string();
-    let loaded = reach(system, |place| match place {
-        Place::Absent => Some(["load", &file]),
-        Place::Checked => Some(["apply", NAME]),
+    let (file, name) = (file.as_os_str(), OsStr::new(NAME));
+    reach(system, |place| match place {
+        Place::Absent => Some(("load", file)),
+        Place::Checked => Some(("apply", name)),
         Place::Applied => None,
-    });
-    loaded.map_err(|refusal| match unload(system) {
-        Ok(()) => refusal,
-        Err(left) => Refusal::new(refusal.code, format!("{}; then {}", refusal.why, left.why)),
     })
 }
 
@@ -63,26 +60,30 @@ pub fn load(system: &System, file: &Path) -> Result<(), Refusal> {
 /// # Errors
 /// Xen does not let it go: its reason.
 pub fn unload(system: &System) -> Result<(), Refusal> {
+    let name = OsStr::new(NAME);
     reach(system, |place| match place {
-        Place::Applied => Some(["revert", NAME]),
-        Place::Checked => Some(["unload", NAME]),
+        Place::Applied => Some(("revert", name)),
+        Place::Checked => Some(("unload", name)),
         Place::Absent => None,
     })
 }
 
 /// Steps until there is none to do.
-fn reach<'a>(system: &System, next: impl Fn(Place) -> Option<[&'a str; 2]>) -> Result<(), Refusal> {
+fn reach<'a>(
+    system: &System,
+    next: impl Fn(Place) -> Option<(&'a str, &'a OsStr)>,
+) -> Result<(), Refusal> {
     for tries in 1..=TRIES {
-        let Some(step) = next(place(system)?) else {
+        let Some((step, of)) = next(place(system)?) else {
             return Ok(());
         };
         let before = xen_log(system).unwrap_or_default();
-        match system.run("xen-livepatch", &step) {
+        match system.run("xen-livepatch", &[OsStr::new(step), of]) {
             Ok(_) => {}
             Err(error) if is_late(&error) && tries < TRIES => sleep(PAUSE),
             Err(error) => {
                 let after = xen_log(system).unwrap_or_default();
-                return Err(refused(step[0], &error, &added(&before, &after)));
+                return Err(refused(step, &error, &added(&before, &after)));
             }
         }
     }

@@ -195,7 +195,11 @@ fn detach(system: &System, device: &str) -> Result<(), Failure> {
             guests.join(", ")
         ),
     };
-    output::text(format!("{device}: dom0's own driver has it again; {rest}\n").as_bytes())
+    let driver = match left.was_attached {
+        true => "dom0's own driver has it again",
+        false => "its driver was not in Xen",
+    };
+    output::text(format!("{device}: {driver}; {rest}\n").as_bytes())
 }
 
 fn restart(system: &System, device: &str) -> Result<(), Failure> {

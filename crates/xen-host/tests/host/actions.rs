@@ -162,6 +162,26 @@ fn what_cannot_be_undone_is_said() {
 }
 
 #[test]
+fn half_a_payload_is_taken_out_or_said_to_be_left() {
+    let made = usual();
+    let before = made.picture();
+    let change = |name: &str| made.write(&format!("root/state/{name}"), "");
+    let back = |name: &str| std::fs::remove_file(made.path(&format!("root/state/{name}")));
+    change("fail-load");
+    change("half-load");
+    assert_eq!(attached(&made).expect_err("refused").left, None);
+    change("fail-unload");
+    let left = attached(&made).expect_err("refused").left;
+    let left = left.expect("the payload").to_string();
+    assert!(left.contains("`xen-livepatch unload`"), "{left}");
+    for name in ["fail-load", "half-load", "fail-unload"] {
+        back(name).expect("it is there");
+    }
+    detach(&System::at(made.root()), "eth0").expect("cleared up");
+    assert_eq!(made.picture(), before);
+}
+
+#[test]
 fn what_a_killed_attachment_left_is_taken_away() {
     let made = usual();
     let (system, kit) = (System::at(made.root()), Kit::at(made.kit()));
@@ -169,7 +189,28 @@ fn what_a_killed_attachment_left_is_taken_away() {
     let dom0 = kit.module(made_up::RELEASE, "twin_dom0");
     system.run("insmod", &[&dom0]).expect("loaded");
     made.write("root/state/payload", "CHECKED\n");
-    detach(&system, "eth0").expect("cleared up");
+    assert!(!detach(&system, "eth0").expect("cleared up").was_attached);
+    assert_eq!(made.picture(), before);
+}
+
+#[test]
+fn a_payload_that_xen_cannot_be_asked_about_is_not_called_gone() {
+    let made = usual();
+    let system = System::at(made.root());
+    let before = made.picture();
+    attached(&made).expect("attached");
+    made.write("root/state/fail-list", "Error 13: Permission denied\n");
+    let refusal = detach(&system, "eth0").expect_err("it may be there");
+    assert_eq!(refusal.code.as_str(), "xen-livepatch", "{refusal}");
+    assert!(
+        refusal.to_string().contains("Permission denied"),
+        "{refusal}"
+    );
+    let status = Status::read(&system).expect("a status").expect("modules");
+    assert_eq!(status.interface, None);
+    detach(&system, "eth0").expect_err("still");
+    std::fs::remove_file(made.path("root/state/fail-list")).expect("it is there");
+    detach(&system, "eth0").expect("the rest");
     assert_eq!(made.picture(), before);
 }
 
@@ -199,6 +240,7 @@ fn modules_stay_for_guests() {
     );
     let system = System::at(made.root());
     let left = detach(&system, "eth0").expect("detached");
+    assert!(left.was_attached);
     assert_eq!(left.interfaces, ["vif-1-0"]);
     assert!(made.path("root/sys/module/twin_dom0").exists());
     assert!(!made.path("root/state/payload").exists());

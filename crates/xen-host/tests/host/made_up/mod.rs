@@ -4,6 +4,7 @@
 //! ```text
 //! root/                 what is read; programs in usr/sbin; `kernel` answers controls
 //! root/state/           what the programs keep; fail-STEP makes a step fail, with its text;
+//!                       half-load leaves a payload all the same;
 //!                       a pipe `wait` makes insmod wait for its end
 //! kit/                  what is installed for twin
 //! ```
@@ -35,6 +36,7 @@ if [ "$1" = list ]; then
 fi
 fail=$ROOT/state/fail-$1
 [ ! -e "$ROOT/state/late-$1" ] || { rm "$ROOT/state/late-$1"; echo 'Error 16: Device or resource busy' >&2; exit 1; }
+[ ! -e "$ROOT/state/half-$1" ] || echo CHECKED >"$payload"
 [ ! -e "$fail" ] || { cat "$fail" >>"$ROOT/state/xl-dmesg"; echo 'Error 19: No such device' >&2; exit 1; }
 echo "$*" >>"$ROOT/state/steps"
 case $1 in
