@@ -161,6 +161,32 @@ fn a_payload_that_cannot_be_made_leaves_nothing() {
     assert_eq!(dom0.made.picture(), before);
 }
 
+/// The module that is loaded is the one of its file, and both are not what was rewritten.
+#[test]
+fn a_module_that_was_replaced_meanwhile_is_not_used() {
+    let dom0 = Dom0::with_driver(DRIVER);
+    let module = format!("kit/modules/{}/twin_hot.ko", made_up::RELEASE);
+    let (old, note) = (
+        dom0.made.read(&module),
+        dom0.made.read("root/state/note-twin_hot"),
+    );
+    // Another build: its build-id ends with another byte.
+    let at = old.windows(note.len()).position(|bytes| bytes == note);
+    let last = at.expect("the note") + note.len() - 1;
+    let mut new = old;
+    new[last] ^= 1;
+    dom0.made.write("root/state/new-twin_hot", &new);
+    dom0.made.write(
+        "root/state/note-twin_hot",
+        &new[last + 1 - note.len()..=last],
+    );
+    let before = dom0.made.picture();
+    let refused = dom0.refuses(&["attach", "eth0"]);
+    assert!(refused.contains("replaced meanwhile"), "{refused}");
+    assert!(refused.contains("[xen-module]"), "{refused}");
+    assert_eq!(dom0.made.picture(), before);
+}
+
 /// It is anybody's, and what is installed goes into the kernel and into Xen.
 #[test]
 fn nothing_is_taken_from_below_the_current_directory() {

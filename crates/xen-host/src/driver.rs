@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use elf_loader::{Object, modinfo};
 
+use crate::code::XenCode;
+use crate::refusal::Refusal;
 use crate::system::System;
 
 /// The driver that can be run inside Xen.
@@ -67,6 +69,24 @@ pub fn likeness(system: &System, name: &str, file: &Path) -> Likeness {
         Ok(object) => compare(system, name, &object),
         Err(error) => Likeness::Unknown(error.to_string()),
     }
+}
+
+/// The module that is loaded has to be the one that was read, whatever its file is by now.
+///
+/// # Errors
+/// It is another build, or nothing tells builds of it apart.
+pub fn loaded_from(system: &System, name: &str, read: &Object<'_>) -> Result<(), Refusal> {
+    let why = match compare(system, name, read) {
+        Likeness::Same => return Ok(()),
+        Likeness::Other => {
+            format!("the {name} that is loaded is another build: the file was replaced meanwhile")
+        }
+        Likeness::Unknown(why) => why,
+    };
+    Err(Refusal::new(
+        XenCode::Module,
+        format!("{why}; attach again"),
+    ))
 }
 
 fn compare(system: &System, name: &str, object: &Object<'_>) -> Likeness {

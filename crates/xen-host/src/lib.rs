@@ -31,7 +31,7 @@ pub use attach::{Failed, Why, attach};
 pub use checks::{Check, Verdict, checks, on_xen, works};
 pub use code::XenCode;
 pub use detach::{Left, detach, restart};
-pub use driver::{DRIVER, HOT};
+pub use driver::{DRIVER, HOT, loaded_from};
 pub use facts::{Facts, Interface};
 pub use kit::Kit;
 pub use refusal::Refusal;

@@ -21,11 +21,18 @@ use crate::object;
 /// What a payload is made of, but for dom0's addresses.
 pub(super) struct Parts<'s> {
     system: &'s System,
-    driver: Vec<u8>,
-    hot: Vec<u8>,
+    driver: Module,
+    hot: Module,
     runtime: Input,
     table: Table,
     names: Names,
+}
+
+/// A module of dom0's, and its rewritten code.
+struct Module {
+    name: &'static str,
+    original: Input,
+    rewritten: Vec<u8>,
 }
 
 /// A payload in a file that goes away with this.
@@ -72,8 +79,8 @@ impl<'s> Parts<'s> {
         parsed.is_of(build_id).map_err(refused)?;
         Ok(Parts {
             system,
-            driver: confined(&driver, strict)?,
-            hot: confined(&hot, strict)?,
+            driver: Module::confined(DRIVER, &driver, strict)?,
+            hot: Module::confined(HOT, &hot, strict)?,
             runtime: Input::read(&platform)?,
             table: parsed,
             names,
@@ -83,6 +90,9 @@ impl<'s> Parts<'s> {
     /// Makes the payload with the addresses that dom0 has now, in a directory that nobody else
     /// can look into.
     pub fn make(&self) -> Result<PayloadFile, Failure> {
+        for module in [&self.driver, &self.hot] {
+            module.is_loaded(self.system)?;
+        }
         let refused = |refusal: Refusal| self.names.failure(refusal);
         let kallsyms = payload::text(&self.system.path("proc/kallsyms"))?;
         let dom0 = Dom0 {
@@ -92,17 +102,17 @@ impl<'s> Parts<'s> {
         let read = |bytes, name: &str| {
             elf_loader::read(bytes).map_err(|error| Failure::unreadable(name, &error))
         };
-        let driver = read(&self.driver, &self.names.driver)?;
-        let hot = read(&self.hot, &self.names.hot)?;
+        let driver = read(&self.driver.rewritten, &self.names.driver)?;
+        let hot = read(&self.hot.rewritten, &self.names.hot)?;
         let runtime = self.runtime.object()?;
         let built = ::payload::build(&Inputs {
             driver: Rewritten {
                 object: &driver,
-                module: DRIVER,
+                module: self.driver.name,
             },
             hot: Some(Rewritten {
                 object: &hot,
-                module: HOT,
+                module: self.hot.name,
             }),
             runtime: &runtime,
             table: &self.table,
@@ -122,8 +132,8 @@ impl<'s> Parts<'s> {
     fn sections(&self) -> Result<BTreeMap<(String, String), u64>, Failure> {
         let mut found = BTreeMap::new();
         let modules = self.system.path("sys/module");
-        for module in [DRIVER, HOT] {
-            payload::sections(&modules, module, &mut found)?;
+        for module in [&self.driver, &self.hot] {
+            payload::sections(&modules, module.name, &mut found)?;
         }
         let percpu = payload::address(&self.system.path("sys/kernel/twin/hot_percpu"))?;
         found.insert((HOT.to_owned(), ".data..percpu".to_owned()), percpu);
@@ -131,15 +141,29 @@ impl<'s> Parts<'s> {
     }
 }
 
-/// A module rewritten for the window that Xen has, and proved to be confined to it.
-fn confined(module: &Path, strict: bool) -> Result<Vec<u8>, Failure> {
-    let options = Options {
-        strict,
-        ..Options::of(Target::Hypervisor, Scheme::Window)
-    };
-    let contract = Contract::of(Target::Hypervisor).with(Scheme::Window);
-    let made = object::make(&Input::read(module)?, options, Some(contract))?;
-    Ok(made.bytes)
+impl Module {
+    /// A module rewritten for the window that Xen has, and proved to be confined to it.
+    fn confined(name: &'static str, file: &Path, strict: bool) -> Result<Module, Failure> {
+        let options = Options {
+            strict,
+            ..Options::of(Target::Hypervisor, Scheme::Window)
+        };
+        let contract = Contract::of(Target::Hypervisor).with(Scheme::Window);
+        let original = Input::read(file)?;
+        let made = object::make(&original, options, Some(contract))?;
+        Ok(Module {
+            name,
+            original,
+            rewritten: made.bytes,
+        })
+    }
+
+    /// Whether what was rewritten is what dom0 runs: its data is what the payload uses.
+    fn is_loaded(&self, system: &System) -> Result<(), Failure> {
+        let original = self.original.object()?;
+        xen_host::loaded_from(system, self.name, &original)
+            .map_err(|refusal| Failure::refused(&self.original.name, refusal.code, &refusal.why))
+    }
 }
 
 /// `xen-livepatch load` names a payload by its file.

@@ -5,7 +5,7 @@
 //! root/                 what is read; programs in usr/sbin; `kernel` answers controls
 //! root/state/           what the programs keep; fail-STEP makes a step fail, with its text;
 //!                       half-load leaves a payload all the same;
-//!                       a pipe `wait` makes insmod wait for its end
+//!                       new-MODULE takes its file's place before it is loaded; a pipe `wait` makes insmod wait for its end
 //! kit/                  what is installed for twin
 //! ```
 //!
@@ -56,6 +56,7 @@ const INSMOD: &str = r#"name=${1##*/} name=${name%.ko}
     exit 1
 }
 [ ! -p "$ROOT/state/wait" ] || cat "$ROOT/state/wait"
+[ ! -e "$ROOT/state/new-$name" ] || cp "$ROOT/state/new-$name" "$1"
 mkdir -p "$ROOT/sys/module/$name/notes" "$ROOT/sys/module/$name/sections"
 echo live >"$ROOT/sys/module/$name/initstate"
 echo 0xffffffffc0500000 >"$ROOT/sys/module/$name/sections/.text"
