@@ -35,6 +35,8 @@ twin_abi::listed! {
         Driver => "xen-driver",
         /// The interface cannot be used.
         Interface => "xen-interface",
+        /// dom0's own packets go through the interface.
+        OwnTraffic => "xen-own-traffic",
         /// Something is attached already.
         InUse => "xen-in-use",
         /// Nothing is attached, or another interface.
@@ -155,6 +157,12 @@ fn text(code: XenCode) -> Text {
             "Give an interface of e1000's, and set it up: `ip link set eth0 up`. For an interrupt of its own put the card into another slot, or unload the other device's driver.",
             "$ basename $(readlink /sys/class/net/eth0/device/driver)\ne1000",
         ),
+        XenCode::OwnTraffic => (
+            "dom0's own packets go through the interface: it is a port of a bridge or a bond, or a default route of dom0's leads through it.",
+            "While its driver is in Xen, dom0's packets to it are dropped. You may be logged in by it.",
+            "Give dom0 another way, then take this one away: `ip route del default dev eth0`, `ip link set eth0 nomaster`. Guests on the bridge need another interface, or a `vif` of twin's.",
+            "$ ip route show default\ndefault via 192.0.2.1 dev eth0",
+        ),
         XenCode::InUse => (
             "An interface is attached, or a payload of an earlier attachment is in Xen.",
             "One driver runs inside Xen at a time, and a payload is good for one start of dom0's modules.",
@@ -193,7 +201,7 @@ fn text(code: XenCode) -> Text {
         ),
         XenCode::HalfDone => (
             "An attachment failed, and a step of it could not be undone.",
-            "The message before it says why it failed, this one what is left.",
+            "This message says what is left, the next one why the attachment failed.",
             "`twin xen detach DEV` tries to clear up again. If that fails too, start the machine anew.",
             "rmmod: ERROR: Module twin_dom0 is in use; it stays loaded",
         ),

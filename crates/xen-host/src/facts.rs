@@ -30,6 +30,8 @@ pub struct Facts {
     pub release: Option<String>,
     /// Whether both of dom0's modules are installed for it; the kernels that they are for.
     pub modules: Result<(), Vec<String>>,
+    /// Those of them that are loaded, and from another build.
+    pub foreign: Vec<&'static str>,
     /// What makes the kernel refuse modules that are not signed.
     pub signatures: Option<&'static str>,
     /// Whether xen-netback is loaded, and dom0's module is not: the first one has the guests'
@@ -77,6 +79,10 @@ pub struct Interface {
     pub queues: usize,
     /// Who else has requested the card's interrupt.
     pub sharers: Vec<String>,
+    /// The bridge or bond that it is a port of.
+    pub master: Option<String>,
+    /// Whether a default route of dom0's leads through it.
+    pub default_route: bool,
 }
 
 impl Facts {
@@ -93,6 +99,7 @@ impl Facts {
             build_id,
             platform: platform(kit),
             modules: modules(kit, release.as_deref()),
+            foreign: foreign(system, kit, release.as_deref()),
             signatures: signatures(system),
             netback: driver::is_loaded(system, "xen_netback")
                 && !driver::is_loaded(system, "twin_dom0"),
@@ -146,13 +153,22 @@ fn platform(kit: &Kit) -> Result<(), String> {
 
 fn modules(kit: &Kit, release: Option<&str>) -> Result<(), Vec<String>> {
     let is_there = |release| {
-        let files = ["twin_dom0", driver::HOT].map(|name| kit.module(release, name));
+        let files = driver::OURS.map(|name| kit.module(release, name));
         files.iter().all(|file| file.is_file())
     };
     match release.is_some_and(is_there) {
         true => Ok(()),
         false => Err(kit.releases()),
     }
+}
+
+fn foreign(system: &System, kit: &Kit, release: Option<&str>) -> Vec<&'static str> {
+    let is_foreign = |name: &&'static str| {
+        let file = release.map(|release| kit.module(release, name));
+        let file = file.filter(|file| file.is_file() && driver::is_loaded(system, name));
+        file.is_some_and(|file| driver::likeness(system, name, &file) == Likeness::Other)
+    };
+    driver::OURS.into_iter().filter(is_foreign).collect()
 }
 
 /// A kernel that demands signatures says so in one of two places.
@@ -219,7 +235,28 @@ fn interface_of(system: &System, name: &str) -> Interface {
         up: flags & UP != 0,
         queues: queues.iter().filter(|name| name.starts_with("tx-")).count(),
         sharers: sharers(system, &folder, name),
+        master: system.link(&format!("{folder}/master")),
+        default_route: has_default_route(system, name),
     }
+}
+
+/// Of the main table for IPv4 (net/ipv4/fib_trie.c, fib_route_seq_show), of all tables for IPv6
+/// (net/ipv6/route.c, rt6_info_route), in which the kernel's own route to nowhere is of `lo`.
+fn has_default_route(system: &System, name: &str) -> bool {
+    const ALL_ZERO: &str = "00000000000000000000000000000000";
+    let table = |file| system.text(file).unwrap_or_default();
+    let (four, six) = (table("proc/net/route"), table("proc/net/ipv6_route"));
+    let four = four.lines().map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        words.first() == Some(&name)
+            && words.get(1) == Some(&"00000000")
+            && words.get(7) == Some(&"00000000")
+    });
+    let six = six.lines().map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        words.last() == Some(&name) && words.starts_with(&[ALL_ZERO, "00"])
+    });
+    four.chain(six).any(|is_default| is_default)
 }
 
 /// Of the names of all that have requested the interrupt of a card, those that are not the

@@ -26,6 +26,14 @@ pub fn modules(facts: &Facts) -> Check {
     let release = facts.release.as_deref().unwrap_or("an unknown kernel");
     let remedy = "run scripts/xen-install.sh under this kernel, with its headers installed";
     match &facts.modules {
+        Ok(()) if !facts.foreign.is_empty() => {
+            let names = facts.foreign.join(" and ");
+            row.judge(
+                false,
+                format!("{names} loaded from another build than the one installed for {release}"),
+                "unload what is loaded: `rmmod twin_hot; rmmod twin_dom0`",
+            )
+        }
         Ok(()) => row.judge(true, format!("installed for {release}"), ""),
         Err(others) if others.is_empty() => row.judge(
             false,

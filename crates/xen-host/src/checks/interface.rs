@@ -79,6 +79,29 @@ pub fn interface(interface: &Interface) -> Check {
     row.judge(false, found, &remedy)
 }
 
+/// dom0 does without it: its packets are dropped while the driver is in Xen.
+pub fn own_traffic(interface: &Interface) -> Check {
+    let row = Row(
+        XenCode::OwnTraffic,
+        "own traffic",
+        "an interface that dom0 does without",
+    );
+    let name = &interface.name;
+    match (&interface.master, interface.default_route) {
+        (Some(master), _) => row.judge(
+            false,
+            format!("{name} is a port of {master}"),
+            &format!("take it out, if dom0 has another way: `ip link set {name} nomaster`"),
+        ),
+        (None, true) => row.judge(
+            false,
+            format!("a default route of dom0's leads through {name}"),
+            &format!("take it away, if dom0 has another way: `ip route del default dev {name}`"),
+        ),
+        (None, false) => row.judge(true, "no default route, no bridge", ""),
+    }
+}
+
 /// Nothing of ours is in the way.
 pub fn free(facts: &Facts) -> Check {
     let row = Row(
@@ -104,7 +127,7 @@ pub fn free(facts: &Facts) -> Check {
         (None, true) => row.judge(
             false,
             "Xen has a payload `twin` from before, for other addresses of dom0",
-            "`twin xen detach` takes it out",
+            "`twin xen detach DEV` takes it out, with any DEV",
         ),
         (None, false) => row.judge(true, "nothing attached", ""),
     }

@@ -80,7 +80,8 @@ pub fn checks(facts: &Facts) -> Vec<Check> {
         installed::netback(facts),
         interface::driver(facts),
     ];
-    let asked = facts.interface.as_ref().map(interface::interface);
+    let asked = facts.interface.iter();
+    let asked = asked.flat_map(|one| [interface::interface(one), interface::own_traffic(one)]);
     let all = first.into_iter().chain(rest).chain(asked);
     all.chain([interface::free(facts)]).collect()
 }

@@ -76,7 +76,7 @@ fn all_hold() {
     let made = usual();
     let checks = judged(&made, Some("eth0"));
     assert_eq!(others(&checks), []);
-    assert_eq!(checks.len(), 15);
+    assert_eq!(checks.len(), 16);
     assert_eq!(judged(&made, None).len(), 14);
 }
 
@@ -170,6 +170,53 @@ fn what_is_installed() {
         made.write(&table, text.replace("151b", "251b"));
     });
     fails("xen-build", "build_id", xl_info("build_id", "other"));
+}
+
+#[test]
+fn modules_that_are_loaded_from_another_build() {
+    let note = "root/state/note-twin_hot";
+    for (bytes, foreign) in [(None, false), (Some("another"), true)] {
+        let made = usual();
+        let bytes = bytes.map_or(made.read(note), |text| text.as_bytes().to_vec());
+        made.write("root/sys/module/twin_hot/initstate", "live\n");
+        made.write("root/sys/module/twin_hot/notes/.note.gnu.build-id", bytes);
+        let others = others(&judged(&made, Some("eth0")));
+        assert_eq!(others.len(), usize::from(foreign), "{others:?}");
+        for (code, _, said) in others {
+            assert_eq!(code, "xen-modules");
+            assert!(
+                said.contains("twin_hot loaded from another build"),
+                "{said}"
+            );
+        }
+    }
+}
+
+#[test]
+fn dom0_does_without_the_interface() {
+    let four = "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n\
+                eth1\t00000000\t010200C0\t0003\t0\t0\t0\t00000000\t0\t0\t0\n\
+                eth0\t000200C0\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0\n";
+    let zero = "0".repeat(32);
+    let six = format!(
+        "{zero} 00 {zero} 00 fe80{:028} 00000400 00000001 00000000 00450003     eth1\n\
+         {zero} 00 {zero} 00 {zero} ffffffff 00000001 00000000 00200200       lo\n\
+         fe80{:028} 40 {zero} 00 {zero} 00000100 00000001 00000000 00000001     eth0\n",
+        1, 0
+    );
+    let made = usual();
+    made.write("root/proc/net/route", four);
+    made.write("root/proc/net/ipv6_route", &six);
+    assert_eq!(others(&judged(&made, Some("eth0"))), []);
+    let route = "a default route of dom0's leads through eth0";
+    let four = four.replace("eth1", "eth0");
+    fails("xen-own-traffic", route, text("proc/net/route", &four));
+    let six = six.replace("eth1", "eth0");
+    fails("xen-own-traffic", route, text("proc/net/ipv6_route", &six));
+    fails("xen-own-traffic", "eth0 is a port of br0", |made| {
+        let link = made.path("root/sys/class/net/eth0/master");
+        std::os::unix::fs::symlink("../br0", link).expect("a link");
+    });
 }
 
 #[test]
