@@ -99,6 +99,7 @@ dom0_modules='
 drivers/xen/xen-privcmd drivers/xen/xen-evtchn drivers/xen/xen-gntdev drivers/xen/xen-gntalloc
 drivers/xen/xenfs/xenfs drivers/net/xen-netback/xen-netback
 drivers/net/ethernet/intel/e1000/e1000 net/bridge/bridge net/802/stp net/llc/llc
+drivers/net/netconsole fs/configfs/configfs net/core/pktgen
 '
 modules_of() {
     tree=$1/lib/modules/$release

@@ -168,9 +168,13 @@ static int hand_over(void)
 {
 	int error = twin_card_quiet(&card);
 
-	if (error)
-		return error;
-	error = twin_card_pin(&card);
+	if (!error)
+		error = twin_egress_close(card.netdev);
+	/* For what went around the queue meanwhile. */
+	if (!error)
+		error = twin_card_quiet(&card);
+	if (!error)
+		error = twin_card_pin(&card);
 	if (!error) {
 		error = tell_xen();
 		if (error)
@@ -205,8 +209,10 @@ static void watchdog_away(bool away)
 /* What Xen needs of dom0. Whatever it gives, unprepare() undoes it. */
 static int prepare(void)
 {
-	int error = hot->setup(card.netdev);
+	int error = twin_pollers_away(card.netdev, card.napi);
 
+	if (!error)
+		error = hot->setup(card.netdev);
 	if (!error)
 		error = twin_percpu_create(hot);
 	/* The guests' addresses are not the card's: a bridge would ask for this, too. */
@@ -228,6 +234,7 @@ static void unprepare(void)
 	watchdog_away(false);
 	twin_reset_undivert();
 	promiscuous(false);
+	twin_pollers_back(card.netdev);
 	put_modules();
 	twin_card_put(&card);
 }

@@ -10,6 +10,7 @@
 #ifndef TWIN_DOM0_H
 #define TWIN_DOM0_H
 
+#include <linux/kprobes.h>
 #include <linux/netdevice.h>
 #include <linux/pci.h>
 #include <twin/guest.h>
@@ -119,13 +120,36 @@ void twin_card_unpin(struct twin_card *card);
 void twin_card_interrupt(const struct twin_card *card);
 void twin_card_link_interrupt(const struct twin_card *card);
 
+/* ---- divert.c ---- */
+
+/*
+ * Registers `probe` at the first instruction of the function at `address`, or of that name.
+ * `handler` has preemption off, and may set regs->ip to another function and return 1. 0, or the
+ * errno of register_kprobe(); unregister_kprobe() undoes it.
+ */
+int twin_divert(struct kprobe *probe, kprobe_opcode_t *address, const char *symbol,
+		kprobe_pre_handler_t handler);
+
+/* ---- pollers.c ---- */
+
+/*
+ * From away to back neither netpoll nor a socket polls the card. -EBUSY after a line in the log:
+ * netpoll does. What polls already has ended after the next synchronize_net(). Under RTNL; back
+ * once more is nothing.
+ */
+int twin_pollers_away(struct net_device *dev, struct napi_struct *napi);
+void twin_pollers_back(struct net_device *dev);
+
 /* ---- egress.c ---- */
 
 /*
- * While the driver is in Xen, dom0's own packets to the interface are dropped before they
- * reach its queue: the hot routines free only what is theirs.
+ * While the driver is in Xen, dom0's own packets to the interface are dropped: the hot routines
+ * free only what is theirs. From block on none reaches the queue; from close on, which follows when
+ * the queue is empty, none that goes around it reaches the driver. 0 or a negative errno. Unblock
+ * undoes both; once more is nothing.
  */
 int twin_egress_block(struct net_device *dev);
+int twin_egress_close(struct net_device *dev);
 void twin_egress_unblock(void);
 u64 twin_egress_dropped(void);
 

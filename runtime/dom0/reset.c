@@ -8,11 +8,10 @@
  * that is attached, the task ends where it begins. The device is taken back instead, which resets
  * the card, and given again.
  *
- * The task is the driver's own, and nobody is asked before: a kprobe at its first instruction
- * goes on at a function that does nothing (Documentation/trace/kprobes.rst, Changing Execution Path).
+ * The task is the driver's own, and nobody is asked before: it goes on at a function that does
+ * nothing.
  */
 #include "dom0.h"
-#include <linux/kprobes.h>
 #include <linux/module.h>
 #include <linux/rtnetlink.h>
 #include <linux/workqueue.h>
@@ -39,7 +38,7 @@ static noinline void nothing(void)
 {
 }
 
-/* The task's argument is its work item. Preemption is off. */
+/* The task's argument is its work item. */
 static int __kprobes divert(struct kprobe *probe, struct pt_regs *regs)
 {
 	if (regs->di - (unsigned long)netdev_priv(device) >= TWIN_PRIVATE)
@@ -50,25 +49,20 @@ static int __kprobes divert(struct kprobe *probe, struct pt_regs *regs)
 	return 1;
 }
 
-static struct kprobe probe = {
-	.symbol_name = "e1000:e1000_reset_task",
-	.pre_handler = divert,
-};
+static struct kprobe probe;
 
 int twin_reset_divert(struct net_device *dev)
 {
+	static const char task[] = "e1000:e1000_reset_task";
 	int error;
 
 	ASSERT_RTNL();
 	device = dev;
-	/* Once registered, it has an address and flags of its own. */
-	probe.addr = NULL;
-	probe.flags = 0;
-	error = register_kprobe(&probe);
+	error = twin_divert(&probe, NULL, task, divert);
 	if (error) {
 		device = NULL;
-		TWIN_LOG(err, "%s cannot be kept from resetting itself (%s): %d", dev->name,
-			 probe.symbol_name, error);
+		TWIN_LOG(err, "%s cannot be kept from resetting itself (%s): %d", dev->name, task,
+			 error);
 	}
 	return error;
 }

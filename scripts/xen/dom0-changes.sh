@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # What people do to an interface while its driver is inside Xen, in the middle of a guest's
 # transfers: what would reset the card is refused and changes nothing; the carrier goes and comes;
-# set down, the interface is dom0's; with rings of another size it is attached again.
+# set down, the interface is dom0's; with rings of another size it is attached again. What goes to a card
+# around its queue and its interrupt, netconsole and pktgen, does not get there.
 . /twin.sh
 
 load_modules
@@ -21,6 +22,22 @@ refused() {
 
 rings() {
     ethtool -g eth0 | awk '/^Current/ { now = 1 } now && $1 == "RX:" { print $2 }'
+}
+
+netconsole() {
+    modprobe netconsole "netconsole=@10.0.2.9/eth0,@$peer/52:55:0a:00:02:02"
+}
+
+# pktgen COUNT: so many packets by the driver's own function, without the queue.
+pktgen() {
+    modprobe pktgen || return
+    echo 'add_device eth0' >/proc/net/pktgen/kpktgend_0
+    for word in "count $1" 'clone_skb 0' 'pkt_size 60' "dst $peer" 'dst_mac 52:55:0a:00:02:02'; do
+        echo "$word" >/proc/net/pktgen/eth0
+    done
+    echo start >/proc/net/pktgen/pgctrl
+    echo rem_device_all >/proc/net/pktgen/kpktgend_0
+    rmmod pktgen
 }
 
 has_carrier() {
@@ -51,6 +68,13 @@ if start_guest 1 link; then
     dmesg | grep -q 'set of features is refused' && ethtool -k eth0 | grep -q '^rx-checksumming: off'
     step refused/features $? "$(ethtool -k eth0 | grep '^rx-checksumming')"
     refused mtu ip link set eth0 mtu 1400
+    dmesg -c >/dev/null
+    ! netconsole && dmesg | grep -q "eth0 doesn't support polling"
+    step refused/netconsole $? "$(dmesg | grep netpoll: | tail -n 1)"
+    dropped=$(status_of dropped-egress)
+    pktgen 100
+    [ $(($(status_of dropped-egress) - dropped)) -ge 100 ]
+    step dropped/pktgen $? "$(($(status_of dropped-egress) - dropped)) packets"
     try 60 statistics sh -c 'ethtool -S eth0 >/tmp/statistics; ethtool -i eth0; ethtool eth0 >/dev/null'
     await_traffic refused/moving
     judge_counts refused
@@ -61,6 +85,12 @@ if start_guest 1 link; then
     try 60 down/rings ethtool -G eth0 rx 512 tx 512
     try 60 up ip link set eth0 up
     await 60 up/carrier has_carrier 1
+    netconsole
+    step up/netconsole $? ""
+    dmesg -c >/dev/null
+    ! echo eth0 >$twin/attach && dmesg | grep -q 'eth0 is used by netpoll'
+    step up/refused $? "$(dmesg | grep twin: | head -n 1)"
+    try 60 up/no-netconsole rmmod netconsole
     tell 30 up/attach attach eth0
     [ "$(rings)" = 512 ]
     step up/rings $? "$(rings)"
