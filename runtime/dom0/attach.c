@@ -173,14 +173,18 @@ static int hand_over(void)
 	/* For what went around the queue meanwhile. */
 	if (!error)
 		error = twin_card_quiet(&card);
-	if (!error)
+	if (!error) {
+		twin_card_deafen(&card);
 		error = twin_card_pin(&card);
+	}
 	if (!error) {
 		error = tell_xen();
 		if (error)
 			twin_card_unpin(&card);
 	}
 	twin_card_receive(&card, true);
+	if (error)
+		twin_card_hear(&card);
 	return error;
 }
 

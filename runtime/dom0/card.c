@@ -186,6 +186,25 @@ void twin_card_start(struct twin_card *card)
 	switch_unit(card, REGISTER_RCTL, true);
 }
 
+/*
+ * Xen's instance has the card's interrupts, and what dom0 would have of them, while one gives the card
+ * to the other, would have dom0's instance poll beside it. A line that is freed meanwhile, as
+ * by closing the interface, is enabled again by whoever requests it (kernel/irq/manage.c).
+ */
+void twin_card_deafen(struct twin_card *card)
+{
+	disable_irq(card->pci->irq);
+	card->deaf = true;
+	napi_synchronize(card->napi);
+}
+
+void twin_card_hear(struct twin_card *card)
+{
+	if (card->deaf)
+		enable_irq(card->pci->irq);
+	card->deaf = false;
+}
+
 void twin_card_interrupt(const struct twin_card *card)
 {
 	writel(ICS_RECEIVED, card->registers + REGISTER_ICS);

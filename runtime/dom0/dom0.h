@@ -80,6 +80,7 @@ struct twin_card {
 	void *interrupt_cookie;
 	int pirq;
 	unsigned int shared;		/* IRQF_SHARED, if that was taken from the interrupt */
+	bool deaf;			/* the line is disabled in dom0 */
 	/* Pages of the receive buffers that dom0's driver allocated, held. */
 	struct page **pinned;
 	u32 pins;
@@ -101,6 +102,13 @@ void twin_card_share_interrupt(struct twin_card *card);
  */
 int twin_card_quiet(struct twin_card *card);
 void twin_card_receive(struct twin_card *card, bool on);
+
+/*
+ * dom0's instance has no interrupts any more, and has ended polling: from before Xen has the card to
+ * the freeing of the line. Hearing again is for what is not given to Xen after all.
+ */
+void twin_card_deafen(struct twin_card *card);
+void twin_card_hear(struct twin_card *card);
 
 /* Receiver and transmitter off: it accesses no memory until the driver has reset it. */
 void twin_card_stop(struct twin_card *card);
