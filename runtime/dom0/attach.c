@@ -137,12 +137,20 @@ static int tell_xen(void)
 	return error;
 }
 
-/* None of those whose data and addresses the driver inside Xen uses can go meanwhile. */
-static void hold_modules(void)
+/*
+ * None of those whose data and addresses the driver inside Xen uses can go meanwhile. This one
+ * does not yet: who asked for the attachment is in it. -ENODEV: another is on its way out.
+ */
+static int hold_modules(void)
 {
+	if (!try_module_get(hot->owner))
+		return -ENODEV;
+	if (!try_module_get(card.pci->driver->driver.owner)) {
+		module_put(hot->owner);
+		return -ENODEV;
+	}
 	__module_get(THIS_MODULE);
-	__module_get(hot->owner);
-	__module_get(card.pci->driver->driver.owner);
+	return 0;
 }
 
 static void put_modules(void)
@@ -257,7 +265,12 @@ int twin_attach(const char *name)
 	error = twin_card_find(name, &card);
 	if (error)
 		return error;
-	hold_modules();
+	error = hold_modules();
+	if (error) {
+		TWIN_LOG(err, "%s is not attached: a module is being unloaded", name);
+		twin_card_put(&card);
+		return error;
+	}
 	error = prepare();
 	if (!error)
 		error = hand_over();

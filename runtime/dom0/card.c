@@ -117,6 +117,12 @@ static int fill_card(struct twin_card *card)
 			 "ethtool -K %s sg on tx on tso on", dev->name, dev->name);
 		return -EOPNOTSUPP;
 	}
+	/* With larger ones it receives in pieces, which the hot routines do not. */
+	if (dev->mtu > ETH_DATA_LEN) {
+		TWIN_LOG(err, "%s has an MTU of %u: ip link set %s mtu %u", dev->name, dev->mtu,
+			 dev->name, ETH_DATA_LEN);
+		return -EMSGSIZE;
+	}
 	card->pci = to_pci_dev(dev->dev.parent);
 	card->napi = list_first_entry(&dev->napi_list, struct napi_struct, dev_list);
 	error = claim_interrupt(card, driver->owner);

@@ -170,7 +170,8 @@ static ssize_t status_show(struct kobject *object, struct kobj_attribute *attrib
 	if (!status)
 		return -ENOMEM;
 	rtnl_lock();
-	error = twin_xen_call(TWIN_XEN_STATUS, status, sizeof(*status));
+	/* "No payload" is an answer; "another command is in Xen" is none. */
+	error = twin_xen_call_patiently(TWIN_XEN_STATUS, status, sizeof(*status));
 	at += sysfs_emit_at(text, at, "interface %s\n",
 			    twin_attached() ? twin_attached()->netdev->name : "-");
 	rtnl_unlock();

@@ -75,14 +75,16 @@ static struct twin_xen_vif description(const struct twin_vif *vif)
 	return told;
 }
 
-static void connect_in_xen(struct twin_vif *vif)
+/* The guest and `xl` see the refusal in xenstore. */
+static int connect_in_xen(struct twin_vif *vif)
 {
 	struct twin_xen_vif told = description(vif);
 	int error = twin_xen_call_patiently(TWIN_XEN_CONNECT, &told, sizeof(told));
 
 	vif->in_xen = !error;
 	if (error)
-		dev_err(&vif->xenbus->dev, "Xen refuses the interface: %d\n", error);
+		xenbus_dev_fatal(vif->xenbus, error, "Xen refuses the interface");
+	return error;
 }
 
 void twin_vif_connect_all(void)
@@ -170,9 +172,7 @@ static int open_vif(struct twin_vif *vif)
 		return error;
 	}
 	vif->open = true;
-	if (twin_attached())
-		connect_in_xen(vif);
-	return 0;
+	return twin_attached() ? connect_in_xen(vif) : 0;
 }
 
 /* Xen first, however long that takes: after that it uses neither rings nor port. */
