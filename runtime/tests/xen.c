@@ -343,6 +343,30 @@ static void a_received_frame_reaches_its_guest(void)
 	CHECK_EQUAL(rx_answer(2, 1).status, NETIF_RSP_ERROR);
 }
 
+/* Or a guest would have the frames of every VLAN as its own. */
+static void a_tag_that_the_card_took_out_goes_back(void)
+{
+	uint8_t *frame = &rings[0][1][3000];
+
+	start();
+	memset(frame, 0x5a, 200);
+	memcpy(frame, (uint8_t[]){ 0, 0x16, 0x3e, 0, 0, 2 }, 6);
+	put_rx(2, 8, 3);
+	CHECK(receive(ring_of(0, 1) + 3000, 200, HOT_RX_VLAN | HOT_RX_CHECKSUM_OK));
+	xen_vif_publish();
+	CHECK_EQUAL(rx_answer(2, 0).status, 204);
+	CHECK_EQUAL(rx_answer(2, 0).flags, NETRXF_DATA_VALIDATED);
+	CHECK(!memcmp(grants[3], frame, 12));
+	CHECK(!memcmp(&grants[3][12], (uint8_t[]){ 0x81, 0, 0xa1, 0x23 }, 4));
+	CHECK(!memcmp(&grants[3][16], frame + 12, 188));
+	put_rx(2, 9, 3);
+	CHECK(!receive(ring_of(0, 1), 4096, HOT_RX_VLAN));	/* it has no place */
+	CHECK(!receive(0xdead0000, 200, HOT_RX_VLAN));
+	CHECK(!receive(ring_of(0, 1) + 3000, 200, HOT_RX_FRAGMENTS));
+	CHECK(!receive(ring_of(0, 1) + 3000, 200, HOT_RX_PIECES));
+	CHECK_EQUAL(vif_status(2).received, 1);
+}
+
 /*
  * Driver code runs with interrupts off. A processor that waits for a lock of Xen's then, whose
  * holder waits for that processor's flush of its TLB, waits for ever: so guests' pages are not
@@ -820,6 +844,7 @@ int main(void)
 	RUN(a_broadcast_reaches_all_but_its_sender);
 	RUN(what_waits_for_the_driver_is_not_delivered_twice);
 	RUN(a_received_frame_reaches_its_guest);
+	RUN(a_tag_that_the_card_took_out_goes_back);
 	RUN(guests_have_frames_when_the_driver_has_returned);
 	RUN(a_large_packet_is_the_cards);
 	RUN(the_largest_packet_is_taken);

@@ -317,10 +317,13 @@ void printk(const char *format, ...)
 
 /* ---- The card -------------------------------------------------------------------- */
 
+/* What the card takes out of frames, if the flags say that it did. */
+#define TAKEN_OUT 0xa123u
+
 /* The driver gives a frame that is there in dom0's memory. */
 static void give_frame(uint64_t data, uint32_t length, uint32_t flags)
 {
-	struct twin_call_frame frame = { .rdi = data, .rsi = length, .rcx = flags };
+	struct twin_call_frame frame = { .rdi = data, .rsi = length, .rcx = flags, .r8 = TAKEN_OUT };
 
 	interrupts_off = true;
 	CHECK_EQUAL(twin_import_host_receive(NULL, &frame), TWIN_OK);

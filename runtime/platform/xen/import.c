@@ -20,7 +20,7 @@
 int twin_import_host_receive(struct twin_cpu *cpu, struct twin_call_frame *frame)
 {
 	(void)cpu;
-	xen_receive_put(frame->rdi, frame->rsi, frame->rcx);
+	xen_receive_put(frame->rdi, frame->rsi, frame->rcx, frame->r8);
 	frame->rax = HOT_RX_UNWANTED;
 	return TWIN_OK;
 }

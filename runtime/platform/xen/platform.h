@@ -241,9 +241,10 @@ int twin_import_host_receive(struct twin_cpu *cpu, struct twin_call_frame *frame
 
 /* ---- receive.c: frames on their way to guests ---------------------------------------- */
 
-/* A frame of the card's in dom0's memory, which flags HOT_RX_* describe, is kept. Served, [off],
- * and the window is there: driver code gives it */
-void xen_receive_put(uint64_t data, uint32_t length, uint32_t flags);
+/* A frame of the card's in dom0's memory, which flags HOT_RX_* describe, is kept; `tag` is what
+ * the card took out of it, if they say that it did. Served, [off], and the window is there: driver
+ * code gives it */
+void xen_receive_put(uint64_t data, uint32_t length, uint32_t flags, uint16_t tag);
 /* Guests have all that are kept. Served, interrupts on */
 void xen_receive_deliver(void);
 
