@@ -143,6 +143,52 @@ static void nobody_waits_for_driver_code(void)
 	CHECK_EQUAL(originals, WAITERS * (ROUNDS / 4));
 }
 
+/* Two who always begin to wait before the other has ended: there is no moment at which nobody does. */
+static uint32_t began, turns;
+
+static void *wait_in_turn(void *processor)
+{
+	const uint64_t mask[2] = { 1 };
+	struct waiting waiting;
+	uint32_t mine;
+
+	number = (uint32_t)(uint64_t)processor;
+	while (!__atomic_load_n(&turns, __ATOMIC_ACQUIRE) &&
+	       __atomic_load_n(&began, __ATOMIC_ACQUIRE) < ROUNDS) {
+		begin_waiting(&waiting, mask);
+		mine = __atomic_add_fetch(&began, 1, __ATOMIC_SEQ_CST);
+		/* Until the other one has begun, or the driver has had its turn, or waits for that. */
+		while (__atomic_load_n(&began, __ATOMIC_ACQUIRE) == mine &&
+		       mine < ROUNDS && !__atomic_load_n(&turns, __ATOMIC_ACQUIRE) &&
+		       !__atomic_load_n(&xen_seen[0].wanted, __ATOMIC_ACQUIRE))
+			sched_yield();
+		end_waiting(&waiting);
+	}
+	return NULL;
+}
+
+static void who_waits_for_waiters_has_its_turn(void)
+{
+	pthread_t threads[2];
+	uint64_t i;
+
+	began = turns = 0;
+	now = INT64_MIN / 2;
+	for (i = 0; i < 2; i++)
+		CHECK_EQUAL(pthread_create(&threads[i], NULL, wait_in_turn, (void *)(i + 1)), 0);
+	while (__atomic_load_n(&began, __ATOMIC_ACQUIRE) < 8)
+		sched_yield();
+	number = 0;
+	xen_clock_enter(&xen_seen[0]);
+	__atomic_store_n(&turns, 1, __ATOMIC_RELEASE);
+	xen_clock_leave(&xen_seen[0]);
+	for (i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	CHECK(began < ROUNDS);
+	CHECK_EQUAL(xen_seen[0].awaited, 0);
+	CHECK_EQUAL(xen_seen[0].wanted, 0);
+}
+
 static void driver_code_without_end_is_ended(void)
 {
 	int64_t began;
@@ -186,5 +232,6 @@ int main(void)
 	RUN(driver_code_without_end_is_ended);
 	RUN(others_are_not_waited_for);
 	RUN(nobody_waits_for_driver_code);
+	RUN(who_waits_for_waiters_has_its_turn);
 	return test_summary();
 }

@@ -27,7 +27,12 @@
  * is in the mask before its first access, and what is to be flushed was changed before.
  *
  * No lock of Xen's is held where p waits, but xen_lock, which nobody waits for; so whoever has p
- * wait comes to an end.
+ * wait comes to an end. Others may begin meanwhile, and if one always did before the last has
+ * ended, p would wait for ever: a guest with three virtual processors, of which one runs on p and
+ * two flush, could do that. So p says that it waits, and who begins then lets it have one turn.
+ * They are not counted yet, have interrupts on as Xen's two functions demand (smp.c), and so keep
+ * nobody whom p waits for. Each processor can have begun just before p said it, once: p waits for
+ * as many, at most.
  *
  * What waits for another processor without these two is not seen here: stopping all of them
  * (stop_machine.c; there is none while a device is attached, but for microcode), and waiting for a
@@ -77,6 +82,14 @@ static void copy_mask(struct waiting *waiting, const uint64_t *mask)
 		waiting->mask[i] = __atomic_load_n(&mask[i], __ATOMIC_RELAXED);
 }
 
+/* Who waits for that processor already has it to themselves; whoever comes now lets it have a turn
+ * first. */
+static void let_go_first(uint32_t processor)
+{
+	while (__atomic_load_n(&xen_seen[processor].wanted, __ATOMIC_ACQUIRE))
+		__asm__ volatile("pause" ::: "memory");
+}
+
 /* This processor is going to wait for the others of the mask: they run no driver code until
  * end_waiting(). */
 static void begin_waiting(struct waiting *waiting, const uint64_t *mask)
@@ -88,6 +101,10 @@ static void begin_waiting(struct waiting *waiting, const uint64_t *mask)
 	waiting->awaited = waiting->mask[0] & ((1ull << TWIN_XEN_CPUS) - 1);
 	if (here < TWIN_XEN_CPUS)
 		waiting->awaited &= ~(1ull << here);
+	/* Before any is counted: while this waits here nobody waits for it. */
+	for (i = 0; i < TWIN_XEN_CPUS; i++)
+		if (waiting->awaited >> i & 1)
+			let_go_first(i);
 	for (i = 0; i < TWIN_XEN_CPUS; i++)
 		if (waiting->awaited >> i & 1)
 			__atomic_fetch_add(&xen_seen[i].awaited, 1, __ATOMIC_SEQ_CST);
@@ -127,6 +144,7 @@ XEN_REPLACE(on_selected_cpus, call);
 
 void xen_give_way(struct xen_seen *seen)
 {
+	__atomic_store_n(&seen->wanted, 1, __ATOMIC_SEQ_CST);
 	do {
 		xen_clock_leave(seen);
 		xen_interrupts_restore(XEN_FLAGS_IF);
@@ -134,4 +152,5 @@ void xen_give_way(struct xen_seen *seen)
 			__asm__ volatile("pause" ::: "memory");
 		xen_interrupts_off();
 	} while (!xen_clock_try(seen));
+	__atomic_store_n(&seen->wanted, 0, __ATOMIC_RELEASE);
 }

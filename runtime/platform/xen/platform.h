@@ -108,15 +108,16 @@ int xen_alias_install(void);
 bool xen_alias_remove(void);
 /* dom0's slot in each of the window's, 0 for none. */
 const uint32_t *xen_alias_slots(void);
-/* What is known of a processor, so that nothing is looked for twice. The last two are
- * written by their own processor alone. */
+/* What is known of a processor, so that nothing is looked for twice. All but `awaited` are
+ * written by their own processor alone, or while no driver code runs. */
 struct xen_seen {
 	uint64_t root;		/* CR3 of a top table that has the window; 0: none is known */
 	struct twin_cpu *cpu;	/* of its block, or NULL: it was offline at attach */
 	uint64_t turn;		/* odd while driver code runs (clock.c) */
 	uint64_t entries;	/* into driver code, as the core counts them, since attach */
 	uint64_t awaited;	/* processors that wait for this one, or are going to (await.c) */
-	uint64_t unused[3];	/* a cache line each */
+	uint64_t wanted;	/* 1 while this one waits for their end: who comes now lets it go first */
+	uint64_t unused[2];	/* a cache line each */
 };
 extern struct xen_seen xen_seen[TWIN_XEN_CPUS];
 /* The first word of dom0's dirty mask. */
