@@ -91,19 +91,20 @@ static inline bool xen_test_stays_out(uint64_t *mask, uint64_t bit)
 }
 #endif
 
-/* A set bit is dom0's flushes coming here. */
-static void join_dirty_mask(uint32_t processor)
+/* A set bit is dom0's flushes coming here. Whether it was not set: then some may not have come. */
+static bool join_dirty_mask(uint32_t processor)
 {
 	uint64_t *mask = dirty_mask() + (processor >> 6);
 	const uint64_t bit = 1ull << (processor & 63);
 
 	if (xen_test_stays_out(mask, bit))
-		return;
+		return false;
 	if (__atomic_load_n(mask, __ATOMIC_RELAXED) & bit)
-		return;
+		return false;
 	__atomic_fetch_or(&alias.joined[processor >> 6 & (MASK_WORDS - 1)], bit, __ATOMIC_RELAXED);
 	__atomic_fetch_or(mask, bit, __ATOMIC_SEQ_CST);
 	xen_count(&xen_counts.dirty);
+	return true;
 }
 
 /* Whether Xen has the processor in the mask itself: it has loaded a virtual processor of dom0's,
@@ -371,24 +372,26 @@ static bool is_up_to_date(const uint64_t *table)
 	return true;
 }
 
-static void bring_up_to_date(uint64_t *table, uint64_t root)
-{
-	write_entries(table);
-	/* The entries that were there may have been used. */
-	__asm__ volatile("movq %0, %%cr3" ::"r"(root) : "memory");
-	xen_count(&xen_counts.late_aliases);
-}
-
-/* xen_alias_ready() where something is missing, or not known yet. */
+/*
+ * xen_alias_ready() where something is missing, or not known yet. A processor may read the tables
+ * before any instruction asks for it, and keep what it read (SDM vol. 3, 4.10.2.3): before dom0's
+ * flushes came here, or by entries that were there before. Such translations end with the load of
+ * CR3. None of dom0's kernel pages is global (mm.c, adjust_guest_l1e).
+ */
 void xen_alias_catch_up(void)
 {
 	const uint32_t processor = xen_processor();
 	const uint64_t root = xen_cr3();
 	uint64_t *table = table_at(root);
+	bool stale = join_dirty_mask(processor);
 
-	join_dirty_mask(processor);
-	if (!is_up_to_date(table))
-		bring_up_to_date(table, root);
+	if (!is_up_to_date(table)) {
+		write_entries(table);
+		xen_count(&xen_counts.late_aliases);
+		stale = true;
+	}
+	if (stale)
+		__asm__ volatile("movq %0, %%cr3" ::"r"(root) : "memory");
 	if (processor < TWIN_XEN_CPUS)
 		xen_seen[processor].root = root;
 }
