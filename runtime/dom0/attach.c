@@ -113,6 +113,7 @@ static void log_refusal(int error)
 static int tell_xen(void)
 {
 	struct twin_xen_attach *attach = kzalloc(sizeof(*attach), GFP_KERNEL);
+	struct netdev_queue *queue = netdev_get_tx_queue(card.netdev, 0);
 	u32 cpu;
 	int error;
 
@@ -123,6 +124,8 @@ static int tell_xen(void)
 	attach->interrupt = (u64)card.interrupt;
 	attach->interrupt_cookie = (u64)card.interrupt_cookie;
 	attach->hot_shared = (u64)hot->shared;
+	attach->queue_lock = (u64)&queue->_xmit_lock.rlock.raw_lock.locked;
+	attach->queue_owner = (u64)&queue->xmit_lock_owner;
 	attach->page_offset = PAGE_OFFSET;
 	attach->vmalloc_start = VMALLOC_START;
 	attach->vmemmap_start = VMEMMAP_START;

@@ -73,7 +73,7 @@ static void hot_recover_queues(struct net_device *dev, u32 cpu)
 	for (i = 0; i < dev->num_tx_queues; i++) {
 		struct netdev_queue *txq = netdev_get_tx_queue(dev, i);
 
-		if (READ_ONCE(txq->xmit_lock_owner) != cpu)
+		if (READ_ONCE(txq->xmit_lock_owner) != HOT_QUEUE_OWNER + cpu)
 			continue;
 		WRITE_ONCE(txq->xmit_lock_owner, -1);
 		smp_store_release(&txq->_xmit_lock.rlock.raw_lock.locked, 0);

@@ -394,7 +394,7 @@ u32 hot_transmit(struct net_device *dev, u32 first, u32 count)
 		return 0;
 	requests += first;
 	__preempt_count_add(SOFTIRQ_DISABLE_OFFSET);
-	HARD_TX_LOCK(dev, txq, cpu);
+	HARD_TX_LOCK(dev, txq, HOT_QUEUE_OWNER + cpu);
 	if (likely(netif_running(dev) && netif_carrier_ok(dev)))
 		sent = hot_tx_batch(dev, txq, cpu, requests, count);
 	else

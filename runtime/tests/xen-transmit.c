@@ -27,6 +27,8 @@ const char twin_function_hot_transmit[1];
 static struct hot_shared shared[HOT_CPUS];
 static struct hot_tx_request requests[HOT_REQUESTS];
 static struct hot_tx_done completions[HOT_CPUS][HOT_TX_DONE];
+static uint32_t owner;		/* of the queue's lock */
+static uint8_t lock;
 static bool is_gone;		/* dom0's memory is not there */
 static int status;		/* of the driver's run */
 static uint32_t result;		/* of each packet */
@@ -95,6 +97,10 @@ static void start(void)
 		shared[i].tx_done = (uint64_t)completions[i];
 	}
 	xen_device.given.hot_shared = (uint64_t)shared;
+	xen_device.given.queue_owner = (uint64_t)&owner;
+	xen_device.given.queue_lock = (uint64_t)&lock;
+	owner = HOT_QUEUE_OWNER;
+	lock = 1;
 	is_gone = false;
 	status = TWIN_OK;
 	result = HOT_SENT;
@@ -206,6 +212,29 @@ static void what_was_given_up_stays_the_cards(void)
 	CHECK_EQUAL(transmit.free_count, BUFFERS - 1);
 }
 
+/* Or dom0 spins for it. Another's is not freed. */
+static void a_dead_driver_has_no_queue(void)
+{
+	start();
+	send(100);
+	CHECK_EQUAL(lock, 1);
+	status = TWIN_ABORTED;
+	owner = 0;	/* dom0's processor 0 */
+	send(100);
+	owner = HOT_QUEUE_OWNER + 1;
+	send(100);
+	CHECK_EQUAL(owner, HOT_QUEUE_OWNER + 1);
+	CHECK_EQUAL(lock, 1);
+	owner = HOT_QUEUE_OWNER;
+	send(100);
+	CHECK_EQUAL(owner, UINT32_MAX);
+	CHECK_EQUAL(lock, 0);
+	is_gone = true;
+	owner = HOT_QUEUE_OWNER;
+	send(100);
+	CHECK_EQUAL(owner, HOT_QUEUE_OWNER);
+}
+
 static void nonsense_in_dom0s_memory(void)
 {
 	start();
@@ -228,6 +257,7 @@ int main(void)
 	RUN(completions_of_nothing_are_nothing);
 	RUN(a_short_packet_completes_no_other);
 	RUN(what_was_given_up_stays_the_cards);
+	RUN(a_dead_driver_has_no_queue);
 	RUN(nonsense_in_dom0s_memory);
 	xen_transmit_destroy();
 	return test_summary();

@@ -83,7 +83,7 @@ static netdev_tx_t driver_xmit(struct sk_buff *skb, struct net_device *dev)
 	u32 i, total = 0;
 
 	CHECK(spin_is_locked(&txq->_xmit_lock));
-	CHECK(txq->xmit_lock_owner == raw_smp_processor_id());
+	CHECK(txq->xmit_lock_owner == HOT_QUEUE_OWNER + raw_smp_processor_id());
 	CHECK(dev == &driver->dev && skb->dev == dev);
 	CHECK(in_softirq());
 	if (eth_skb_pad(skb))

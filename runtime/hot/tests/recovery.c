@@ -25,12 +25,18 @@ void test_recover(void)
 	CHECK(netdev_alloc_frag(1900) && netdev_alloc_frag(4000));
 	hot_pools[HOT_POOL_BUFFER].lock = 1 + 1;	/* CPU 1 died in there ... */
 	hot_shared[0].tx_done_lock = 1 + 1;
-	WRITE_ONCE(driver->txq.xmit_lock_owner, 1);
+	WRITE_ONCE(driver->txq.xmit_lock_owner, HOT_QUEUE_OWNER + 1);
 	driver->txq._xmit_lock.rlock.raw_lock.val.counter = 1;
 	hot_cpus[1].polling = 1;
 	CHECK(hot_recover(&driver->dev, HOT_CPUS) == 0);
 	CHECK(hot_recover(&driver->dev, 1) == 0);	/* ... and the interface is up */
 	CHECK(!spin_is_locked(&driver->txq._xmit_lock));
+	WRITE_ONCE(driver->txq.xmit_lock_owner, 1);	/* dom0's own CPU 1 has it */
+	driver->txq._xmit_lock.rlock.raw_lock.val.counter = 1;
+	CHECK(hot_recover(&driver->dev, 1) == 0);
+	CHECK(spin_is_locked(&driver->txq._xmit_lock));
+	WRITE_ONCE(driver->txq.xmit_lock_owner, -1);
+	driver->txq._xmit_lock.rlock.raw_lock.val.counter = 0;
 	CHECK(hot_pools[HOT_POOL_BUFFER].lock == 0 && hot_shared[0].tx_done_lock == 0);
 	clear_bit(__LINK_STATE_START, &driver->dev.state);
 	CHECK(hot_recover(&driver->dev, 1) == 2 + 500 + 500 + 2);

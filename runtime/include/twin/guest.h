@@ -24,6 +24,10 @@
 
 #define HOT_DOM0		0xffffu	/* hot_tx_request.guest of dom0 itself */
 
+/* netdev_queue.xmit_lock_owner while hot_transmit() on CPU n has the queue's lock is this + n: dom0's
+ * kernel writes its own CPU's number there, which would be another's */
+#define HOT_QUEUE_OWNER		0x10000u
+
 /* hot_tx_request.gso_type; 0 is none */
 #define HOT_GSO_TCPV4		1
 #define HOT_GSO_TCPV6		2

@@ -24,7 +24,7 @@
 #include <stdint.h>
 #endif
 
-#define TWIN_XEN_VERSION	5
+#define TWIN_XEN_VERSION	6
 /* hypfs_op, which no kernel calls: the payload takes its place. */
 #define TWIN_XEN_HYPERCALL	42
 /* Physical processors that may run the driver: HOT_CPUS of the hot routines. */
@@ -88,6 +88,8 @@ struct twin_xen_attach {
 	uint64_t interrupt;		/* irqaction.handler: a function of the driver's */
 	uint64_t interrupt_cookie;	/* irqaction.dev_id */
 	uint64_t hot_shared;		/* struct hot_shared[HOT_CPUS] */
+	uint64_t queue_lock;		/* the byte of netdev_queue._xmit_lock that is 1 while it is taken */
+	uint64_t queue_owner;		/* netdev_queue.xmit_lock_owner, 32 bits */
 	/* Where dom0's memory is: start of the direct map, of vmalloc, of struct page[]. */
 	uint64_t page_offset;
 	uint64_t vmalloc_start;
@@ -198,7 +200,7 @@ TWIN_XEN_ASSERT(sizeof(struct twin_xen_header) == 8);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_upcall) == 72);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_answer) == 24);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_info) == 144);
-TWIN_XEN_ASSERT(sizeof(struct twin_xen_attach) == 112);
+TWIN_XEN_ASSERT(sizeof(struct twin_xen_attach) == 128);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_detach) == 16);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_vif) == 48);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_vif_status) == 80);

@@ -210,18 +210,44 @@ static void give_up(struct xen_packet *packets, uint32_t count)
 	}
 }
 
+/*
+ * The driver was aborted on this processor. If it had the queue's lock, dom0 would spin for it for ever, with
+ * RTNL: when the carrier is lost, or the queue replaced. RTNL is what taking the driver back
+ * begins with. The instance is dead, so nobody takes the lock here again. [off]
+ */
+static void free_queue(void)
+{
+	const uint32_t nobody = UINT32_MAX;
+	const uint8_t free = 0;
+	uint32_t owner;
+
+	if (!xen_dom0_read_ready(&owner, xen_device.given.queue_owner, sizeof(owner)) ||
+	    owner != HOT_QUEUE_OWNER + xen_processor())
+		return;
+	xen_dom0_write_ready(xen_device.given.queue_owner, &nobody, sizeof(nobody));
+	xen_dom0_write_ready(xen_device.given.queue_lock, &free, sizeof(free));
+}
+
+/* [off], and the window is there. Whether the driver has done what it was asked for. */
+static bool run(uint32_t count)
+{
+	uint64_t sent;
+	const int status = xen_run(twin_function_hot_transmit, xen_device.given.netdev, 0, count, &sent);
+
+	if (status == TWIN_ABORTED)
+		free_queue();
+	return status == TWIN_OK;
+}
+
 bool xen_transmit(struct xen_packet *packets, uint32_t count)
 {
 	const uint64_t flags = xen_interrupts_off();
 	const uint64_t at = transmit.channel[xen_processor() % HOT_CPUS].requests;
-	uint64_t sent;
 	uint32_t i;
 	bool done;
 
 	xen_alias_ready(xen_processor());
-	done = put_requests(at, packets, count) &&
-	       xen_run(twin_function_hot_transmit, xen_device.given.netdev, 0, count, &sent) ==
-	       TWIN_OK;
+	done = put_requests(at, packets, count) && run(count);
 	for (i = 0; done && i < count; i++) {
 		done = xen_dom0_read_ready(&packets[i].result,
 					   at + i * sizeof(struct hot_tx_request) +

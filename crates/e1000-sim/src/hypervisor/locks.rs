@@ -9,7 +9,7 @@ use super::instance::Lock;
 use crate::image::{KernelPlan, Module, fields};
 use crate::memory::CPUS;
 use crate::memory::view::View;
-use crate::packets::rings::SHARED_SIZE;
+use crate::packets::rings::{QUEUE_OWNER, SHARED_SIZE};
 
 /// `struct hot_shared.tx_done_lock` (guest.h).
 const TX_DONE_LOCK: u64 = 68;
@@ -54,7 +54,7 @@ fn queue_lock(plan: &KernelPlan<'_>, memory: &View<'_>, net_device: u64, cpu: u3
     let queue = u64::from_le_bytes(queue);
     let lock = queue.wrapping_add(offset("netdev_queue._xmit_lock")?);
     let owner = queue.wrapping_add(offset("netdev_queue.xmit_lock_owner")?);
-    let ours = word(memory, lock)? & 0xff != 0 && word(memory, owner)? == cpu;
+    let ours = word(memory, lock)? & 0xff != 0 && word(memory, owner)? == QUEUE_OWNER + cpu;
     ours.then(|| Lock {
         name: Some("netdev_queue._xmit_lock"),
         address: lock,

@@ -21,6 +21,8 @@ pub const HEADER: usize = 128;
 pub const FRAGMENTS: usize = 17;
 /// The guest number of dom0 itself.
 pub const DOM0: u32 = 0xffff;
+/// `netdev_queue.xmit_lock_owner` while `hot_transmit()` on CPU 0 has the lock; others follow.
+pub const QUEUE_OWNER: u32 = 0x10000;
 /// A segment for the card to split, TCP over IPv4.
 pub const GSO_TCPV4: u16 = 1;
 /// Insert the VLAN tag.
@@ -409,7 +411,7 @@ mod tests {
                 counter
             }
         };
-        let numbers: [(&str, u64); 40] = [
+        let numbers: [(&str, u64); 41] = [
             ("HOT_CPUS", CPUS as u64),
             ("HOT_REQUESTS", REQUESTS as u64),
             ("HOT_TX_DONE", TX_DONE as u64),
@@ -417,6 +419,7 @@ mod tests {
             ("HOT_HEADER", HEADER as u64),
             ("HOT_FRAGMENTS", FRAGMENTS as u64),
             ("HOT_DOM0", u64::from(DOM0)),
+            ("HOT_QUEUE_OWNER", u64::from(QUEUE_OWNER)),
             ("HOT_GSO_TCPV4", u64::from(GSO_TCPV4)),
             ("HOT_GSO_TCPV6", 2),
             ("HOT_TX_VLAN", u64::from(TX_VLAN)),
