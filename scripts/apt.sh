@@ -43,9 +43,15 @@ suite_options() {
     printf -- '-o%s ' "Dir::Etc::sourcelist=$apt/sources.list" "Dir::Etc::sourceparts=$apt/no-parts"
 }
 
-# suites_of SERIES: the suites that may have that series of the kernel.
+# suites_of SERIES[-FLAVOUR][@SUITE]: the suites that may have that kernel.
 suites_of() {
     case $1 in
+        *@*)
+            echo "${1#*@}"
+            return
+            ;;
+    esac
+    case ${1%%-*} in
         5.10) echo bullseye ;;
         6.1) echo bookworm ;;
         6.12) echo trixie ;;

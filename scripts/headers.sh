@@ -2,9 +2,9 @@
 # Fetches the headers that match the stock kernel, or that of a series, without installing
 # them.
 #
-#   scripts/headers.sh [SERIES[-FLAVOUR]]
+#   scripts/headers.sh [SERIES[-FLAVOUR][@SUITE]]
 #
-# Needs target/stock (scripts/stock.sh), or target/stock-SERIES (scripts/kernel.sh). Leaves,
+# Needs target/stock (scripts/stock.sh), or the directory of scripts/kernel.sh. Leaves,
 # below that directory:
 #   headers          -> the prepared header tree: make -C target/stock/headers M=...
 #   headers-tree/    the unpacked packages: linux-headers-X, its -common and the linux-*
@@ -91,8 +91,7 @@ fetch() {
     # shellcheck disable=SC2086
     download $plain && return
     echo "asking apt for the headers of $image $version ..."
-    series=${kernel%%-*}
-    for suite in $(suites_of "${series:-6.1}"); do
+    for suite in $(suites_of "${kernel:-6.1}"); do
         options="$(private_options) $(suite_options deb "$suite")"
         # shellcheck disable=SC2086
         apt-get $options -q update >apt.log 2>&1 || true

@@ -1,14 +1,14 @@
 #!/bin/sh
 # Fetches Debian's current kernel of a series, without installing it.
 #
-#   scripts/kernel.sh SERIES[-FLAVOUR]      5.10 6.1 6.1-cloud 6.1-rt 6.12 6.18 7.3 ...
+#   scripts/kernel.sh SERIES[-FLAVOUR][@SUITE]      5.10 6.1-rt 6.12 6.12@bookworm-backports ...
 #
-# Leaves, all below target/stock-SERIES[-FLAVOUR]/:
+# Leaves, all below target/stock-SERIES[-FLAVOUR][@SUITE]/:
 #   modules    -> the package's module tree (kernel/drivers/...), decompressed
 #   boot       -> the package's /boot (vmlinuz, config)
 #   VERSION    package and version that this is
 #
-# apt says which package is the current one, from lists of the suite that has the series;
+# apt says which package is the current one, from lists of SUITE or else of the one that has the series;
 # they are fetched below that directory, and so is all else. A series that is not in the
 # table below is looked for in every suite. From Linux 7.2 on an image is several packages;
 # the parts are found by its dependencies. If VERSION exists, apt is not called; remove the
@@ -19,7 +19,7 @@
 set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
-kernel=${1:?SERIES or SERIES-FLAVOUR}
+kernel=${1:?SERIES[-FLAVOUR][@SUITE]}
 stock=$root/target/stock-$kernel
 apt=$stock/apt
 
@@ -30,9 +30,10 @@ die() {
 
 . "$root/scripts/apt.sh"
 
-series=${kernel%%-*}
+name=${kernel%%@*}
+series=${name%%-*}
 flavour=
-[ "$series" = "$kernel" ] || flavour=${kernel#*-}-
+[ "$series" = "$name" ] || flavour=${name#*-}-
 
 # The newest image of the series and flavour that apt with options "$@" knows: names are
 # linux-image-6.1.0-56-amd64, linux-image-6.12.95+deb13-cloud-amd64.
@@ -84,10 +85,10 @@ fetch_from() {
 
 fetch() {
     case $stock in *[[:space:]]*) die "the path $stock contains blanks, which apt's options cannot" ;; esac
-    for suite in $(suites_of "$series"); do
+    for suite in $(suites_of "$kernel"); do
         ! fetch_from "$suite" || return 0
     done
-    die "no Linux $kernel for amd64 in: $(suites_of "$series")"
+    die "no Linux $kernel for amd64 in: $(suites_of "$kernel")"
 }
 
 unpack() {

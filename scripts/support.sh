@@ -2,7 +2,7 @@
 # Builds the testbed's support objects against the stock kernel's headers, and modules for
 # tests against those of a kernel.
 #
-#   scripts/support.sh [SERIES[-FLAVOUR]]
+#   scripts/support.sh [SERIES[-FLAVOUR][@SUITE]]
 #
 # Leaves, below target/support/:
 #   kernel.o   the dom0 kernel shim, from crates/e1000-sim/kernel/
