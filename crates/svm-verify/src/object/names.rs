@@ -106,13 +106,23 @@ fn judge_btf(section: &Section<'_>) -> Result<(), (u64, &'static str)> {
         (names::RUNTIME_PREFIX, "a name of the runtime"),
         (CHECKSUM, "the name of a checksum, which is no function"),
     ] {
-        let at = section
-            .data
-            .windows(name.len())
-            .position(|w| w == name.as_bytes());
-        if let Some(at) = at {
+        if let Some(at) = find(&section.data, name.as_bytes()) {
             return Err((at as u64, reason));
         }
     }
     Ok(())
+}
+
+/// Where the bytes of a name first are.
+fn find(bytes: &[u8], name: &[u8]) -> Option<usize> {
+    let first = name.first()?;
+    let mut at = 0;
+    loop {
+        let rest = &bytes[at..];
+        let skipped = rest.iter().position(|byte| byte == first)?;
+        if rest[skipped..].starts_with(name) {
+            return Some(at + skipped);
+        }
+        at += skipped + 1;
+    }
 }

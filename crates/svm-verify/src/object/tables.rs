@@ -119,11 +119,14 @@ impl<'o> Image<'o> {
         let word =
             |e: &[u8; 12], at: usize| u32::from_le_bytes([e[at], e[at + 1], e[at + 2], e[at + 3]]);
         let mut last = (0, 0);
+        // Nearly all entries are for the section of the one before.
+        let (mut found, mut size) = (None, None);
         for (n, entry) in entries.iter().enumerate() {
             let here = (word(entry, 0), word(entry, 4));
-            let size = self
-                .number(SectionId(here.0))
-                .map(|number| self.section(number).size);
+            if found.replace(here.0) != Some(here.0) {
+                let number = self.number(SectionId(here.0));
+                size = number.map(|number| self.section(number).size);
+            }
             let reason = match size {
                 None => "an entry for something that is not a code section",
                 Some(size) if u64::from(here.1) > size => {
