@@ -148,7 +148,7 @@ fn prove<'o>(
     let mut taken = Vec::new();
     let (mut entries, mut patches) = (entries(&image, &disassembly, findings), Patches::default());
     if image.rules.patching == Patching::ByKernelTables {
-        patches = Patches::new(&image, &disassembly, findings);
+        patches = Patches::new(&image, &disassembly, &entries, findings);
     }
     if image.rules.contents == Contents::Module {
         let found = references::check(&image, &disassembly, findings);

@@ -39,7 +39,7 @@ use crate::findings::{Findings, ViolationCode};
 use crate::insn::{BranchTarget, Disassembly, Insn, Op, Routine};
 use crate::object::Image;
 use alternatives::Ranges;
-use reader::Reader;
+use reader::{Reader, SectionPlace};
 
 pub use exceptions::Fixup;
 
@@ -118,15 +118,16 @@ impl Marks {
 }
 
 impl Patches {
-    /// Reads the tables of a module for a stock kernel.
+    /// Reads the tables of a module for a stock kernel. `functions`: its entries, in order.
     pub fn new<'o>(
         image: &Image<'o>,
         disassembly: &Disassembly,
+        functions: &[u32],
         findings: &mut Findings<'o>,
     ) -> Patches {
         let series = tables::judge(image, findings);
         this_module::judge(image.object, findings);
-        let reader = Reader::new(image, disassembly, series);
+        let reader = Reader::new(image, disassembly, functions, series);
         let mut patches = Patches::default();
         patches.trampolines(&reader, findings);
         paravirt::judge(&reader, findings);
@@ -145,7 +146,7 @@ impl Patches {
             for entry in entries {
                 let judged = match kind {
                     SpecialKind::OrcUnwindIp => {
-                        unwinding.push((id, entry));
+                        unwinding.push((id, entry.offset, entry.site()));
                         continue;
                     }
                     SpecialKind::AltInstructions => ranges.alternative(&reader, id, &entry),
@@ -177,9 +178,9 @@ impl Patches {
         ranges.open(&reader, &mut patches);
         patches.whole.sort_unstable_by_key(|r| (r.start, r.end));
         patches.whole.dedup();
-        for (id, entry) in unwinding {
-            if let Err(reason) = patches.unwinding(&reader, &entry) {
-                findings.at(id, entry.offset, ViolationCode::Metadata, reason);
+        for (id, offset, site) in unwinding {
+            if let Err(reason) = patches.unwinding(&reader, site) {
+                findings.at(id, offset, ViolationCode::Metadata, reason);
             }
         }
         patches
@@ -204,8 +205,12 @@ impl Patches {
 
     /// An unwind entry begins with an instruction, or inside one that the kernel
     /// may replace by shorter ones (`pushf; pop %rax` for a paravirtual call).
-    fn unwinding(&self, reader: &Reader<'_, '_>, entry: &Entry) -> Result<(), &'static str> {
-        let site = entry.site().ok_or("it refers to no code")?;
+    fn unwinding(
+        &self,
+        reader: &Reader<'_, '_>,
+        site: Option<SectionPlace>,
+    ) -> Result<(), &'static str> {
+        let site = site.ok_or("it refers to no code")?;
         let end = reader.image.object.section(site.0).size;
         if reader.is_runtime(site.0) || site.1 == end || reader.insn(site).is_some() {
             return Ok(());

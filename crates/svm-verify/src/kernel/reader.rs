@@ -1,7 +1,5 @@
 //! From an entry of a table to the instruction that it means.
 
-use std::collections::HashSet;
-
 use elf_loader::consts::{R_X86_64_32S, R_X86_64_PC32, R_X86_64_PLT32};
 use elf_loader::reloc::relocation_type;
 use elf_loader::special::{Entry, EntryData};
@@ -29,10 +27,10 @@ pub(super) struct Reader<'a, 'o> {
     pub(super) disassembly: &'a Disassembly,
     /// The kernel that the module is for, if it says which.
     pub(super) series: Option<Series>,
-    /// Starts of functions.
-    functions: HashSet<CodeAt>,
+    /// First instructions of functions, in order.
+    functions: &'a [u32],
     /// Those whose name is a trampoline's.
-    named: HashSet<CodeAt>,
+    named: Vec<u32>,
     /// Whether the kernel asks of a trampoline how it begins, and nothing else.
     unmarked: bool,
 }
@@ -41,14 +39,15 @@ impl<'a, 'o> Reader<'a, 'o> {
     pub(super) fn new(
         image: &'a Image<'o>,
         disassembly: &'a Disassembly,
+        functions: &'a [u32],
         series: Option<Series>,
     ) -> Reader<'a, 'o> {
         Reader {
             image,
             disassembly,
             series,
-            functions: image.entered.iter().copied().collect(),
-            named: trampolines_by_name(image),
+            functions,
+            named: trampolines_by_name(image, disassembly),
             unmarked: are_unmarked(image, series),
         }
     }
@@ -126,8 +125,9 @@ impl<'a, 'o> Reader<'a, 'o> {
 
     /// Jumps and returns of static calls' trampolines: a call of the kernel may write there.
     pub(super) fn trampolines(&self) -> impl Iterator<Item = u32> {
-        let all = 0..self.disassembly.insns.len() as u32;
-        all.filter(|&n| self.is_trampoline(n))
+        let all = (0..).zip(&self.disassembly.insns);
+        let found = all.filter(|&(n, insn)| may_be_trampoline(insn) && self.is_trampoline(n));
+        found.map(|(n, _)| n)
     }
 
     //      ret; int3; nop; nop; nop        # ARCH_DEFINE_STATIC_CALL_NULL_TRAMP
@@ -160,7 +160,7 @@ impl<'a, 'o> Reader<'a, 'o> {
     /// no mark, each function that begins so may be one.
     pub(super) fn is_trampoline(&self, n: u32) -> bool {
         let insn = self.disassembly.get(n);
-        let Some(insn) = insn.filter(|insn| matches!(insn.op, Op::Jump(_) | Op::Ret)) else {
+        let Some(insn) = insn.filter(|insn| may_be_trampoline(insn)) else {
             return false;
         };
         let here = CodeAt {
@@ -173,8 +173,8 @@ impl<'a, 'o> Reader<'a, 'o> {
             .data
             .get(insn.at as usize + 5..);
         behind.is_some_and(|behind| behind.starts_with(&TRAMPOLINE))
-            || self.named.contains(&here)
-            || self.functions.contains(&here)
+            || self.named.binary_search(&n).is_ok()
+            || self.functions.binary_search(&n).is_ok()
                 && (self.unmarked || self.seeks_mark() && self.may_be_marked(here))
     }
 
@@ -250,14 +250,21 @@ impl<'a, 'o> Reader<'a, 'o> {
     }
 }
 
-/// Functions whose name is that of a trampoline.
-fn trampolines_by_name(image: &Image<'_>) -> HashSet<CodeAt> {
+/// Whether an instruction is of the kind that a trampoline begins with.
+fn may_be_trampoline(insn: &Insn) -> bool {
+    matches!(insn.op, Op::Jump(_) | Op::Ret)
+}
+
+/// First instructions of functions whose name is that of a trampoline, in order.
+fn trampolines_by_name(image: &Image<'_>, disassembly: &Disassembly) -> Vec<u32> {
     let symbols = image.object.symbols();
     let named = symbols.filter_map(|(id, symbol)| match image.meaning(id) {
-        Meaning::Code(at) if symbol.name.starts_with("__SCT__") => Some(at),
+        Meaning::Code(at) if symbol.name.starts_with("__SCT__") => disassembly.at(at),
         _ => None,
     });
-    named.collect()
+    let mut named: Vec<u32> = named.collect();
+    named.sort_unstable();
+    named
 }
 
 /// Sections by which the kernel finds tracepoints, which name their trampolines
