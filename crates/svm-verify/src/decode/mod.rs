@@ -278,19 +278,19 @@ impl<'o> SectionDecoder<'_, 'o> {
         field: OperandField,
         at: u32,
         rest: &[u8],
-        allowed: Result<(), (ViolationCode, &'static str)>,
+        allowed: Result<Admission, (ViolationCode, &'static str)>,
     ) -> (Insn, bool) {
         let rules = self.image.rules;
         let classified = classify::classify(instruction, field, rules, &mut self.factory);
-        if allowed.is_err() {
+        let Ok(admission) = allowed else {
             // Reported once: an instruction that is not allowed is not judged further.
             return (classified.unwrap_or_else(|(.., insn)| insn), false);
-        }
+        };
         let (insn, result) = match classified {
             Ok(insn) => {
-                let agrees = match allow::is_system(instruction, rules.instructions) {
-                    true => second::same_length(&self.second, instruction, rest),
-                    false => second::agrees(&self.second, instruction, &insn, rest),
+                let agrees = match admission {
+                    Admission::System => second::same_length(&self.second, instruction, rest),
+                    _ => second::agrees(&self.second, instruction, &insn, rest),
                 };
                 (
                     insn,
@@ -401,13 +401,17 @@ fn decode_at(decoder: &mut Decoder<'_>, at: usize, instruction: &mut Instruction
     !instruction.is_invalid()
 }
 
-/// Whether the instruction is on the allow-list, with the prefixes that it has.
+/// What admits the instruction with the prefixes that it has.
+///
+/// # Errors
+/// Why it may not occur.
 pub fn allowed(
     instruction: &Instruction,
     raw: &[u8],
     rules: &Rules,
-) -> Result<(), (ViolationCode, &'static str)> {
-    match allow::admission_among(instruction, rules.instructions) {
+) -> Result<Admission, (ViolationCode, &'static str)> {
+    let admission = allow::admission_among(instruction, rules.instructions);
+    let judged = match admission {
         Admission::Allowed if instruction.has_op_mask() => Err((
             ViolationCode::Instruction,
             "with a mask it is not on the allow-list",
@@ -425,7 +429,8 @@ pub fn allowed(
         }
         Admission::Indirect => Err((ViolationCode::Indirect, "its target is not known")),
         Admission::Refused => Err((ViolationCode::Instruction, "it is not on the allow-list")),
-    }
+    };
+    judged.map(|()| admission)
 }
 
 /// Whether an indirect call or jump goes to a 64-bit address, not to another

@@ -75,16 +75,20 @@ pub fn check(
     bytes: &[u8],
     rules: &Rules,
 ) -> Result<(), (ViolationCode, &'static str)> {
-    let (transfer, string) = (
-        is_transfer(instruction),
-        instruction.is_string_instruction(),
-    );
     if is_long_scalar(instruction, bytes) {
         let reason = "a scalar with VEX.L set is not the same on all processors";
         return Err((ViolationCode::Prefix, reason));
     }
     let rex = matches!(bytes.first(), Some(0x40..=0x4f));
-    if plain(bytes) && !(rex && (transfer || string)) {
+    let plain = plain(bytes);
+    if plain && !rex {
+        return Ok(());
+    }
+    let (transfer, string) = (
+        is_transfer(instruction),
+        instruction.is_string_instruction(),
+    );
+    if plain && !transfer && !string {
         return Ok(());
     }
     let p = scan(bytes);
