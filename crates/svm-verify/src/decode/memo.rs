@@ -40,15 +40,18 @@ use crate::decode::classify::OperandField;
 use crate::insn::Insn;
 
 /// Fewest and most instructions that are remembered at a time. The most is about
-/// the number of different instructions in a large module, and small enough for a
-/// CPU's second-level cache.
-const PLACES: (usize, usize) = (1 << 8, 1 << 13);
+/// the number of different instructions in a large module. What is judged anew costs far
+/// more than what is not in a CPU's second-level cache.
+const PLACES: (usize, usize) = (1 << 8, 1 << 14);
+
+/// Entries of one slot of the table: a frequent instruction and a rare one often share it.
+const WAYS: usize = 2;
 
 /// Bytes of code for each place, so that small objects have small tables.
 const BYTES_PER_PLACE: usize = 16;
 
-/// Places for guesses at the length, a byte each.
-const LENGTHS: usize = 1 << 14;
+/// Guesses at the length for each place, a byte each: a wrong one is as bad as no entry.
+const LENGTHS_PER_PLACE: usize = 4;
 
 /// Bytes that are read for a key: one more than the longest instruction has.
 const WINDOW: usize = 16;
@@ -215,7 +218,7 @@ fn window(bytes: &[u8]) -> Option<u128> {
 
 /// The slot of the guess at the length: by opcode and ModRM, with the byte before them
 /// if there is exactly one, and behind the prefixes 65 67 of an operand in the window.
-fn length_place(window: u128) -> usize {
+fn length_place(window: u128, places: usize) -> usize {
     let in_window = matches!(window as u16, 0x6765 | 0x6567);
     let window = if in_window { window >> 16 } else { window };
     let two = (window & 0xffff) as u64;
@@ -223,13 +226,14 @@ fn length_place(window: u128) -> usize {
         0x0f | 0x40..=0x4f | 0x66 | 0xf2 | 0xf3 => (window & 0xff_ffff) as u64,
         _ => two,
     };
-    spread(first, LENGTHS)
+    spread(first, places)
 }
 
 /// Instructions by their bytes. See the top of the file.
 pub struct Memo {
-    /// A power of two of slots; empty if nothing is to be remembered.
-    entries: Vec<Option<(Key, Remembered)>>,
+    /// A power of two of slots, the younger entry first in each; empty if nothing is to be
+    /// remembered.
+    entries: Vec<[Option<(Key, Remembered)>; WAYS]>,
     /// How long the last instruction with the same first bytes was; 0 if there
     /// was none. A guess.
     lengths: Vec<u8>,
@@ -244,8 +248,8 @@ impl Memo {
 
     fn with_places(places: usize) -> Memo {
         Memo {
-            entries: vec![None; places],
-            lengths: vec![0; LENGTHS],
+            entries: vec![[None; WAYS]; places / WAYS],
+            lengths: vec![0; places * LENGTHS_PER_PLACE],
         }
     }
 
@@ -266,7 +270,8 @@ impl Memo {
         let (compared, length) = match branch {
             Some(branch) => (branch.opcode, branch.length()),
             None => {
-                let guess = usize::from(*self.lengths.get(length_place(window))?);
+                let place = length_place(window, self.lengths.len().max(2));
+                let guess = usize::from(*self.lengths.get(place)?);
                 (guess, guess)
             }
         };
@@ -274,29 +279,35 @@ impl Memo {
             return None;
         }
         let key = Key::new(window, compared, length, relocation < length as u64);
-        match self.entries.get(key.place(self.entries.len().max(2)))? {
-            Some((found, known)) if *found == key => {
-                let distance = branch.map_or(known.distance, |branch| branch.distance(window));
-                Some((known, distance))
-            }
-            _ => None,
-        }
+        let slot = self.entries.get(key.place(self.entries.len().max(2)))?;
+        let (_, known) = slot.iter().flatten().find(|(found, _)| *found == key)?;
+        let distance = branch.map_or(known.distance, |branch| branch.distance(window));
+        Some((known, distance))
     }
 
     /// Adds an entry for the instruction at the start of the bytes.
-    pub fn keep(&mut self, bytes: &[u8], known: Remembered) {
-        let (Some(window), length) = (window(bytes), usize::from(known.insn.len)) else {
+    pub fn keep(&mut self, bytes: &[u8], remembered: Remembered) {
+        let (Some(window), length) = (window(bytes), usize::from(remembered.insn.len)) else {
             return;
         };
         let compared = Branch::of(window).map_or(length, |branch| branch.opcode);
-        let key = Key::new(window, compared, length, known.field != OperandField::None);
+        let key = Key::new(
+            window,
+            compared,
+            length,
+            remembered.field != OperandField::None,
+        );
         let place = key.place(self.entries.len().max(2));
-        if let (Some(entry), Some(guess)) = (
-            self.entries.get_mut(place),
-            self.lengths.get_mut(length_place(window)),
-        ) {
-            *entry = Some((key, known));
-            *guess = known.insn.len;
+        let guess = length_place(window, self.lengths.len().max(2));
+        if let (Some(slot), Some(guess)) =
+            (self.entries.get_mut(place), self.lengths.get_mut(guess))
+        {
+            match slot {
+                // A wrong guess at the length may hide an entry that is there.
+                [Some((found, known)), _] if *found == key => *known = remembered,
+                [younger, older] => *older = younger.replace((key, remembered)),
+            }
+            *guess = remembered.insn.len;
         }
     }
 }
@@ -341,8 +352,8 @@ mod tests {
 
     #[test]
     fn an_entry_answers_for_its_bytes_only() {
-        // With two places, each collides with half of the others.
-        for places in [2, 1 << 8, 1 << 13] {
+        // With four places, each collides with half of the others.
+        for places in [4, 1 << 8, 1 << 13] {
             let mut memo = Memo::with_places(places);
             for n in 0..3000 {
                 memo.keep(&add(n), known(&add(n), 0, OperandField::None).unwrap());
@@ -368,7 +379,7 @@ mod tests {
         assert!(memo.find(&short, FAR).is_some_and(|(k, _)| k.insn.len == 2));
         assert!(memo.find(&long, FAR).is_none());
         // A guess of two bytes for three.
-        let place = length_place(window(&long).unwrap());
+        let place = length_place(window(&long).unwrap(), memo.lengths.len());
         memo.lengths[place] = 2;
         assert!(memo.find(&long, FAR).is_none());
     }

@@ -306,16 +306,13 @@ impl<'o> SectionDecoder<'_, 'o> {
     }
 
     /// Adds an instruction to the disassembly.
-    fn push(&mut self, at: u32, insn: Insn, to: Destination) {
+    fn push(&mut self, at: u32, mut insn: Insn, to: Destination) {
+        (insn.at, insn.section) = (at, self.number);
         if let Op::Call(_) | Op::Jump(_) | Op::Branch(..) = insn.op {
             self.branches
                 .push((self.disassembly.insns.len() as u32, to));
         }
-        self.disassembly.insns.push(Insn {
-            at,
-            section: self.number,
-            ..insn
-        });
+        self.disassembly.insns.push(insn);
     }
 
     /// Where a direct branch goes that leads to `target` without a relocation.
