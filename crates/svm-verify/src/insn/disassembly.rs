@@ -33,6 +33,23 @@ impl Starts {
         let (word, bit) = (*self.bits.get(at / 64)?, 1 << (at % 64));
         (word & bit != 0).then(|| self.before[at / 64] + (word & (bit - 1)).count_ones())
     }
+
+    /// The last instruction that starts at byte `at` or less than `most` bytes before it,
+    /// where `most` is at most 64.
+    fn last(&self, at: usize, most: usize) -> Option<u32> {
+        let in_word = |word: usize, mask: u64| {
+            let bits = self.bits.get(word)? & mask;
+            let last = 63_u32.checked_sub(bits.leading_zeros())?;
+            Some(word * 64 + last as usize)
+        };
+        let here = in_word(at / 64, u64::MAX >> (63 - at % 64));
+        let start = here.or_else(|| in_word((at / 64).checked_sub(1)?, u64::MAX))?;
+        if at - start < most {
+            self.get(start)
+        } else {
+            None
+        }
+    }
 }
 
 /// All instructions of an object.
@@ -71,12 +88,9 @@ impl Disassembly {
 
     /// Number of the instruction that has a byte there.
     pub fn around(&self, place: CodeAt) -> Option<u32> {
-        const LONGEST: i64 = 15;
-        let starts = (0..LONGEST).map(|back| CodeAt {
-            offset: place.offset - back,
-            ..place
-        });
-        starts.into_iter().find_map(|start| self.at(start))
+        const LONGEST: usize = 15;
+        let section = self.starts.get(usize::from(place.section))?;
+        section.last(usize::try_from(place.offset).ok()?, LONGEST)
     }
 
     /// The instructions of a code section, with their numbers.
