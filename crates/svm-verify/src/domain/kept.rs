@@ -131,15 +131,19 @@ impl Kept {
 
     /// Keeps what `other` has as well. True if anything was dropped.
     pub(super) fn join(&mut self, other: &Kept) -> bool {
-        let mine = *self;
+        let mut dropped = self.held.0 & !other.held.0 != 0;
         self.held.0 &= other.held.0;
-        if self.function != other.function {
+        if self.function.is_some() && self.function != other.function {
             self.function = None;
+            dropped = true;
         }
-        for (word, theirs) in self.words.iter_mut().zip(other.words) {
-            *word = word.filter(|_| *word == theirs);
+        for (word, theirs) in self.words.iter_mut().zip(&other.words) {
+            if word.is_some() && *word != *theirs {
+                *word = None;
+                dropped = true;
+            }
         }
-        *self != mine
+        dropped
     }
 }
 

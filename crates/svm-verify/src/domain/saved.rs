@@ -71,7 +71,13 @@ impl Saved {
     }
 
     pub(super) fn join(&mut self, other: &Saved) -> bool {
-        let mine = *self;
-        self.keep(|place| other.get(place) == mine.get(place))
+        let mut dropped = false;
+        for word in &mut self.0 {
+            if word.0 != Form::Any && other.get(word.0) != word.1 {
+                *word = (Form::Any, Form::Any);
+                dropped = true;
+            }
+        }
+        dropped
     }
 }

@@ -186,7 +186,9 @@ impl State {
 
     /// Forgets the words of the frame that an operand writes.
     pub fn forget_written(&mut self, m: &MemoryOperand) {
-        if let (Access::Write, Some(at)) = (m.access, self.frame_place(m)) {
+        if m.access == Access::Write
+            && let Some(at) = self.frame_place(m)
+        {
             self.store(at, m.size, Form::Any);
         }
     }
@@ -366,7 +368,9 @@ impl State {
     pub fn join(&mut self, other: &State) -> bool {
         let mut changed = false;
         for (mine, theirs) in self.regs.iter_mut().zip(&other.regs) {
-            if *mine != *theirs {
+            // Most are unknown and stay so, unless the other may be a place in the code.
+            let stays = mine.is_any() && !matches!(theirs.form, Form::Label);
+            if !stays && *mine != *theirs {
                 let joined = mine.join(*theirs);
                 changed |= joined != *mine;
                 *mine = joined;

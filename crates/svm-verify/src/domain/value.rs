@@ -298,6 +298,11 @@ impl Value {
         Value { name: None, form }
     }
 
+    /// Whether nothing is known.
+    pub(super) fn is_any(self) -> bool {
+        self.name.is_none() && matches!(self.form, Form::Any)
+    }
+
     pub(super) fn join(self, other: Value) -> Value {
         let name = if self.name == other.name {
             self.name
