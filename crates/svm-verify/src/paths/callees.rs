@@ -26,8 +26,10 @@ pub struct Callees {
     functions: Vec<bool>,
     /// Registers that each does not keep, and those that all do not ([`ALL`]).
     lost: HashMap<u32, GprSet>,
-    /// Blocks with calls of a function.
-    calls: HashMap<u32, BTreeSet<u32>>,
+    /// Blocks with calls of a function, each once for each call.
+    calls: HashMap<u32, Vec<u32>>,
+    /// Whether each instruction is in `calls`. It is in one block and calls one function.
+    noted: Vec<bool>,
     /// Functions that go on as this one.
     tails: HashMap<u32, BTreeSet<u32>>,
 }
@@ -50,6 +52,7 @@ impl Callees {
         }
         let tails = taken.iter().map(|&n| (n, BTreeSet::from([POINTED])));
         Callees {
+            noted: vec![false; functions.len()],
             functions,
             tails: tails.collect(),
             ..Callees::default()
@@ -72,15 +75,17 @@ impl Callees {
         lost(function).or(lost(ALL))
     }
 
-    /// A block has this instruction. Returns registers that it loses by a call.
-    pub fn called(&mut self, block: u32, op: Op) -> GprSet {
+    /// A block has this instruction, number `n`. Returns registers that it loses by a call.
+    pub fn called(&mut self, block: u32, n: u32, op: Op) -> GprSet {
         let function = match op {
             Op::Call(BranchTarget::Insn(function)) => function,
             Op::CallIndirect(_) => POINTED,
             Op::Call(BranchTarget::Routine(routine)) if leads_back(routine) => POINTED,
             _ => return GprSet::NONE,
         };
-        self.calls.entry(function).or_default().insert(block);
+        if !std::mem::replace(&mut self.noted[n as usize], true) {
+            self.calls.entry(function).or_default().push(block);
+        }
         self.lost(function)
     }
 

@@ -19,7 +19,7 @@ use self::checks::Miss;
 pub use self::interpretation::Interpretation;
 use crate::domain::{Flags, Form, Kept, Name, State};
 use crate::findings::ViolationCode;
-use crate::insn::{BranchTarget, Disassembly, Gpr, Op, Routine};
+use crate::insn::{BranchTarget, Disassembly, Gpr, GprSet, Op, Routine};
 use crate::kernel::{Marks, Patches};
 use crate::object::Image;
 use crate::rules::{Broken, Next, Proved, Step, fell_through};
@@ -98,25 +98,25 @@ impl<'a, 'o> Flow<'a, 'o> {
         taken: &[u32],
     ) -> Self {
         let count = disassembly.insns.len();
-        let mut slot = vec![NONE; count];
-        for &entry in entries {
-            slot[entry as usize] = UNREACHED;
-        }
+        let (mut slot, mut blocks) = (vec![NONE; count], 0);
+        let mut begin = |n: u32| {
+            let before = std::mem::replace(&mut slot[n as usize], UNREACHED);
+            blocks += usize::from(before == NONE);
+        };
+        entries.iter().copied().for_each(&mut begin);
         // All other instructions lead only to the next one.
         for &n in &disassembly.branches {
             if let Some(to) = leads_to(disassembly, n) {
-                slot[to as usize] = UNREACHED;
+                begin(to);
             }
         }
-        for leader in patches.leaders() {
-            slot[leader as usize] = UNREACHED;
-        }
+        patches.leaders().for_each(&mut begin);
         Flow {
             image,
             disassembly,
             patches,
             marks: patches.marks(count),
-            states: Vec::with_capacity(slot.iter().filter(|&&slot| slot == UNREACHED).count()),
+            states: Vec::with_capacity(blocks),
             slot,
             work: BinaryHeap::new(),
             queued: vec![false; count],
@@ -344,7 +344,9 @@ impl<'a, 'o> Flow<'a, 'o> {
         }
         if self.callees.are_judged() {
             let blocks = self.callees.left(insn.op, marks, &state.kept);
-            self.again(blocks);
+            if !blocks.is_empty() {
+                self.again(blocks);
+            }
         }
         let step = Step {
             scheme: self.image.scheme,
@@ -361,7 +363,10 @@ impl<'a, 'o> Flow<'a, 'o> {
             Ok((next, proved)) => {
                 self.proved[n as usize] = proved;
                 if self.callees.are_judged() {
-                    state.clobber(self.callees.called(self.current, insn.op));
+                    let lost = self.callees.called(self.current, n, insn.op);
+                    if lost != GprSet::NONE {
+                        state.clobber(lost);
+                    }
                 }
                 let follows = self.go(next, state);
                 if let Op::Branch(condition, _) = insn.op {
