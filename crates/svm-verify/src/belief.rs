@@ -16,7 +16,7 @@ use crate::decode::classify::{self, OperandField};
 use crate::decode::second;
 use crate::domain::{Bound, Direction, Form, Name, State, Value};
 use crate::insn::{Access, Gpr, Insn, Op, Origin};
-use crate::rules::Step;
+use crate::rules::{Laws, Site, Step};
 use crate::schemes;
 use crate::targets::{NamedMemory, Rules};
 
@@ -142,13 +142,14 @@ pub fn of(bytes: &[u8], scheme: Scheme, backward: bool) -> Option<Belief> {
     let before = before(&insn, rules);
     let mut state = facts(&insn, &before, rules, backward);
     let rsp = state.rsp();
-    let step = Step {
+    let laws = Laws {
         scheme: schemes::of(scheme),
         rules,
-        faulting: false,
-        leaving: false,
-        label: false,
         labels: false,
+    };
+    let step = Step {
+        laws: &laws,
+        site: Site::PLAIN,
         name: OWN,
         insn: &insn,
         state: &mut state,

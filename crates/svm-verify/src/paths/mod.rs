@@ -22,7 +22,7 @@ use crate::findings::ViolationCode;
 use crate::insn::{BranchTarget, Disassembly, Gpr, GprSet, Op, Routine};
 use crate::kernel::{Marks, Patches};
 use crate::object::Image;
-use crate::rules::{Broken, Next, Proved, Step, fell_through};
+use crate::rules::{Broken, Laws, Next, Proved, Site, Step, fell_through};
 use crate::targets::{self, Frames};
 
 /// No state, no block's start, no check.
@@ -87,6 +87,8 @@ struct Flow<'a, 'o> {
     callees: Callees,
     /// The block that is interpreted.
     current: u32,
+    /// What each of its instructions is judged by.
+    laws: Laws,
 }
 
 impl<'a, 'o> Flow<'a, 'o> {
@@ -133,6 +135,11 @@ impl<'a, 'o> Flow<'a, 'o> {
                 targets::Callees::Untrusted => Callees::default(),
             },
             current: NONE,
+            laws: Laws {
+                scheme: image.scheme,
+                rules: image.rules,
+                labels: !patches.labels.is_empty(),
+            },
         }
     }
 
@@ -349,12 +356,8 @@ impl<'a, 'o> Flow<'a, 'o> {
             }
         }
         let step = Step {
-            scheme: self.image.scheme,
-            rules: self.image.rules,
-            faulting: marks.has(Marks::FIXUP),
-            leaving: marks.has(Marks::LEAVES),
-            label: marks.has(Marks::LABEL),
-            labels: !self.patches.labels.is_empty(),
+            laws: &self.laws,
+            site: site(marks),
             name: Name::of(n),
             insn,
             state,
@@ -501,6 +504,18 @@ impl<'a, 'o> Flow<'a, 'o> {
             checks: self.checks.len(),
             functions: self.entered.len(),
         }
+    }
+}
+
+/// What the kernel does at an instruction, as far as the rules ask for it.
+fn site(marks: Marks) -> Site {
+    if marks == Marks::NONE {
+        return Site::PLAIN;
+    }
+    Site {
+        faulting: marks.has(Marks::FIXUP),
+        leaving: marks.has(Marks::LEAVES),
+        label: marks.has(Marks::LABEL),
     }
 }
 

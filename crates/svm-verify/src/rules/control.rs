@@ -26,7 +26,7 @@ impl Step<'_> {
     }
 
     fn called(&mut self) {
-        match self.rules.callees {
+        match self.laws.rules.callees {
             Callees::KeepByPsabi => self.state.called_by_psabi(),
             Callees::Untrusted => self.state.called(),
         }
@@ -56,7 +56,7 @@ impl Step<'_> {
     }
 
     pub(super) fn call(&mut self, target: BranchTarget) -> Result<Next, Broken> {
-        let direction = match self.leaving {
+        let direction = match self.site.leaving {
             true => self.leaves(),
             false => self.direction_clear(),
         };
@@ -99,7 +99,7 @@ impl Step<'_> {
 
     pub(super) fn jump(&mut self, target: BranchTarget) -> Result<Next, Broken> {
         match target {
-            BranchTarget::Insn(to) if self.leaving => self.leaves().map(|()| Next::Jump(to)),
+            BranchTarget::Insn(to) if self.site.leaving => self.leaves().map(|()| Next::Jump(to)),
             BranchTarget::Insn(to) => Ok(Next::Jump(to)),
             BranchTarget::Routine(Routine::Thunk(r)) => self.jump_indirect(Some(r)),
             BranchTarget::Routine(_) => self.leaves().map(|()| Next::End),
@@ -111,7 +111,7 @@ impl Step<'_> {
     /// 6.3.1), and a hypervisor's handler may continue there. Linux ends the kernel's
     /// thread (`arch/x86/kernel/traps.c`, `do_int3`).
     pub(super) fn breakpoint(&self) -> Result<Next, Broken> {
-        match self.rules.breakpoints {
+        match self.laws.rules.breakpoints {
             Breakpoints::EndThread => Ok(Next::End),
             Breakpoints::MayContinue => broken(
                 ViolationCode::Instruction,

@@ -12,7 +12,15 @@ use crate::targets::{Frames, Reads};
 impl Step<'_> {
     /// Judges an operand. Where stores alone are confined, what is only read may be
     /// anywhere; what is read from a place that is known counts as ever.
+    #[inline]
     pub(super) fn memory(&self, m: &MemoryOperand) -> Result<Proved, Broken> {
+        match m.access {
+            Access::None => Ok(Proved::Reached),
+            Access::Read | Access::Write => self.reached(m),
+        }
+    }
+
+    fn reached(&self, m: &MemoryOperand) -> Result<Proved, Broken> {
         match self.confined(m) {
             Err(_) if self.reads_anywhere(m) => Ok(Proved::Unconfined),
             judged => judged,
@@ -24,29 +32,26 @@ impl Step<'_> {
     // Not `call *(%r)`: where control goes is as confined as ever.
     fn reads_anywhere(&self, m: &MemoryOperand) -> bool {
         let transfer = matches!(self.insn.op, Op::CallIndirect(_) | Op::JumpIndirect(_));
-        self.rules.reads == Reads::Anywhere && m.access == Access::Read && !transfer
+        self.laws.rules.reads == Reads::Anywhere && m.access == Access::Read && !transfer
     }
 
     fn confined(&self, m: &MemoryOperand) -> Result<Proved, Broken> {
-        if m.access == Access::None {
-            return Ok(Proved::Reached);
-        }
         let form = self.state.get(m.base).form;
         // The frame does not fault: an entry of `__ex_table` says nothing about it.
-        if m.origin == Origin::Narrow && !self.faulting {
+        if m.origin == Origin::Narrow && !self.site.faulting {
             return broken(
                 ViolationCode::AddressForm,
                 "addresses of 32 bits are not dom0's",
             );
         }
-        let excused = self.faulting && !form.in_frame();
+        let excused = self.site.faulting && !form.in_frame();
         match m.origin {
             _ if excused => return Ok(Proved::Kernel),
             // `Narrow` only where the kernel answers for faults, see above.
             Origin::Symbol | Origin::PerCpu | Origin::Narrow => return Ok(Proved::Kernel),
             // Its form confines it (`crate::decode`).
             Origin::Window | Origin::NearWindow => return Ok(Proved::Window),
-            Origin::Cut if self.scheme.is_place(form) => return Ok(Proved::Window),
+            Origin::Cut if self.laws.scheme.is_place(form) => return Ok(Proved::Window),
             Origin::Cut => {
                 return broken(
                     ViolationCode::Operand,
@@ -58,7 +63,7 @@ impl Step<'_> {
             }
             Origin::Registers => {}
         }
-        if self.rules.named_memory.is_window() {
+        if self.laws.rules.named_memory.is_window() {
             return self.besides_window(m, form);
         }
         if let Some(judged) = self.return_word(m) {
@@ -67,7 +72,7 @@ impl Step<'_> {
         let disp = i64::from(m.disp);
         match form {
             Form::Stack(_) | Form::Aligned(_)
-                if self.rules.frames == Frames::Compiled && !m.indexed =>
+                if self.laws.rules.frames == Frames::Compiled && !m.indexed =>
             {
                 self.compiled_frame(m).map(|()| Proved::Stack)
             }

@@ -75,12 +75,19 @@ fn broken<T>(code: ViolationCode, reason: &'static str) -> Result<T, Broken> {
     Err((code, Cow::Borrowed(reason)))
 }
 
-/// One instruction in the state before it, which becomes the state after it.
-pub struct Step<'a> {
+/// What all instructions of an object are judged by.
+pub struct Laws {
     /// The rules of the scheme.
     pub scheme: &'static dyn SchemeRules,
     /// The rules of the target.
     pub rules: &'static Rules,
+    /// Whether any instruction yields the address of code that is not the start of a function.
+    pub labels: bool,
+}
+
+/// What else is to be known about one instruction (target `linux`).
+#[derive(Clone, Copy)]
+pub struct Site {
     /// Whether the kernel handles faults of its memory operand.
     pub faulting: bool,
     /// Whether the kernel may turn the jump into a return, or the call writes or uses the return
@@ -88,8 +95,23 @@ pub struct Step<'a> {
     pub leaving: bool,
     /// Whether it yields the address of code that is not the start of a function.
     pub label: bool,
-    /// Whether any instruction does.
-    pub labels: bool,
+}
+
+impl Site {
+    /// Of an instruction that the kernel knows nothing of.
+    pub const PLAIN: Site = Site {
+        faulting: false,
+        leaving: false,
+        label: false,
+    };
+}
+
+/// One instruction in the state before it, which becomes the state after it.
+pub struct Step<'a> {
+    /// What it is judged by.
+    pub laws: &'a Laws,
+    /// What else is known about it.
+    pub site: Site,
     /// The name that the instruction gives.
     pub name: Name,
     /// The instruction, as it was decoded.
@@ -104,17 +126,18 @@ impl Step<'_> {
     /// [`ViolationCode::Frame`]).
     pub fn run(mut self) -> Result<(Next, Proved), Broken> {
         let proved = self.memory(&self.insn.memory);
-        if self.rules.frames == Frames::Compiled && !matches!(self.insn.op, Op::Store { .. }) {
+        if self.laws.rules.frames == Frames::Compiled && !matches!(self.insn.op, Op::Store { .. }) {
             self.state.forget_written(&self.insn.memory);
         }
         let by_pointer = self.writes_by_pointer();
-        let computes_label = self.labels && self.reads_label();
+        let computes_label = self.laws.labels && self.reads_label();
         let next = self.effect();
         if by_pointer {
             self.state.written_by_pointer();
         }
         self.low_halves();
-        if let (true, Op::Lea { d, .. } | Op::Constant { d, .. }) = (self.label, self.insn.op) {
+        if let (true, Op::Lea { d, .. } | Op::Constant { d, .. }) = (self.site.label, self.insn.op)
+        {
             self.state.write(d, Value::of(Form::Label));
         }
         if computes_label {
@@ -123,10 +146,11 @@ impl Step<'_> {
         if self.insn.flags && !sets_flags(self.insn.op) {
             self.state.flags = Flags::Unknown;
         }
-        match (next, proved?) {
-            (Ok((next, Proved::Reached)), proved) => Ok((next, proved)),
-            (next, _) => next,
-        }
+        let of_operand = proved?;
+        next.map(|(next, proved)| match proved {
+            Proved::Reached => (next, of_operand),
+            proved => (next, proved),
+        })
     }
 
     /// Whether it may compute something from the address of code that is no function's start.
@@ -187,7 +211,7 @@ impl Step<'_> {
     fn effect(&mut self) -> Result<(Next, Proved), Broken> {
         let fall = |()| (Next::Fall, Proved::Reached);
         match self.insn.op {
-            Op::Nop if self.leaving => self.traced().map(fall),
+            Op::Nop if self.site.leaving => self.traced().map(fall),
             Op::Plain | Op::Nop | Op::Prefetch => self.clobber().map(fall),
             Op::Copy { d, s } => self.copy(d, s).map(fall),
             Op::Copy32 { d, s } => self.copy32(d, s).map(fall),
@@ -232,7 +256,7 @@ impl Step<'_> {
             }
             Op::Store { s } => {
                 let (stored, m) = (self.state.get(s).form, self.insn.memory);
-                if self.rules.frames == Frames::Compiled
+                if self.laws.rules.frames == Frames::Compiled
                     && let Some(at) = self.state.frame_place(&m)
                 {
                     self.state.store_register(at, m.size, s, stored);

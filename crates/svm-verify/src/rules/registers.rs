@@ -101,7 +101,7 @@ impl Step<'_> {
         let form = |r| self.state.get(r).form;
         let result = match sum {
             Sum::Offset(base, disp) => form(base).moved(disp),
-            Sum::Registers(a, b) => self.scheme.sum(form(a), form(b)),
+            Sum::Registers(a, b) => self.laws.scheme.sum(form(a), form(b)),
             Sum::Other => None,
         };
         match (d, result) {
@@ -114,7 +114,7 @@ impl Step<'_> {
     //      mov twin_window_mask(%rip), %v
     //      and %rdi, %v        # no more than either
     pub(super) fn and(&mut self, d: Gpr, s: Gpr) -> Result<(), Broken> {
-        let place = |r| self.scheme.is_place(self.state.get(r).form);
+        let place = |r| self.laws.scheme.is_place(self.state.get(r).form);
         let form = match place(d) || place(s) {
             true => Form::Place,
             false => Form::Any,
@@ -144,17 +144,17 @@ impl Step<'_> {
     ) -> Result<(), Broken> {
         let before = self.state.get(d);
         if op == Alu::Cmp {
-            let says = self.scheme.compared(d, before.form, imm, wide);
+            let says = self.laws.scheme.compared(d, before.form, imm, wide);
             self.state.flags = says.unwrap_or(Flags::Unknown);
             return Ok(());
         }
         let aligns = d == Gpr::RSP && op == Alu::And && wide;
-        if aligns && self.rules.frames == Frames::Compiled {
+        if aligns && self.laws.rules.frames == Frames::Compiled {
             return self.realign(before.form, imm);
         }
         let form = match op {
             Alu::And => mask(before, imm, wide),
-            Alu::Shr if wide && self.scheme.is_shifted_out(imm) => Form::Place,
+            Alu::Shr if wide && self.laws.scheme.is_shifted_out(imm) => Form::Place,
             Alu::Shr => shift(before, imm, wide),
             Alu::Xor => covered_forward(before.form, imm),
             Alu::Add => plus(before.form, imm, wide),

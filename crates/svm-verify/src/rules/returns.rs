@@ -47,7 +47,7 @@ enum ReturnPlace {
 impl Step<'_> {
     /// Which of the two the eight bytes of a memory operand are.
     fn place_of_return_word(&self, m: &MemoryOperand) -> Option<ReturnPlace> {
-        if self.rules.return_words != ReturnWords::Shadowed || m.size != 8 {
+        if self.laws.rules.return_words != ReturnWords::Shadowed || m.size != 8 {
             return None;
         }
         match self.state.frame_place(m)? {
@@ -109,7 +109,7 @@ impl Step<'_> {
 
     /// `ret`, and jumps to code that returns in the function's place.
     pub(super) fn returns(&self) -> Result<(), Broken> {
-        match self.rules.return_words {
+        match self.laws.rules.return_words {
             ReturnWords::Shadowed if !self.state.returns.intact => broken(
                 ViolationCode::ReturnWord,
                 "the return address may have been overwritten since the function began",

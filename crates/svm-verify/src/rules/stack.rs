@@ -93,7 +93,7 @@ impl Step<'_> {
     }
 
     pub(super) fn leave(&mut self) -> Result<(), Broken> {
-        if self.rules.named_memory.is_window() {
+        if self.laws.rules.named_memory.is_window() {
             self.state.clobber(self.insn.writes);
             return broken(
                 ViolationCode::StackPointer,

@@ -18,13 +18,13 @@ impl Step<'_> {
             StringKind::Outs => (&[Gpr::RSI], Gpr::RSI.set()),
             StringKind::Lods => (&[Gpr::RSI], Gpr::RSI.set().or(Gpr::RAX.set())),
         };
-        let confined = match self.rules.reads {
+        let confined = match self.laws.rules.reads {
             Reads::Confined => pointers,
             Reads::Anywhere => written_through(kind),
         };
-        let result = match self.rules.named_memory {
+        let result = match self.laws.rules.named_memory {
             NamedMemory::Window | NamedMemory::WideWindow => self.window_pointers(pointers),
-            NamedMemory::None | NamedMemory::SymbolsAndPerCpu if self.faulting => {
+            NamedMemory::None | NamedMemory::SymbolsAndPerCpu if self.site.faulting => {
                 self.excused(kind, pointers, shift, rep)
             }
             NamedMemory::None | NamedMemory::SymbolsAndPerCpu => {
@@ -41,7 +41,7 @@ impl Step<'_> {
     //
     // Any count and direction: it ends at a guard at the latest (`crate::schemes`).
     fn window_pointers(&self, pointers: &[Gpr]) -> Result<(), Broken> {
-        let good = |&r: &Gpr| Some(self.state.get(r).form) == self.scheme.pointer();
+        let good = |&r: &Gpr| Some(self.state.get(r).form) == self.laws.scheme.pointer();
         match pointers.iter().all(good) {
             true => Ok(()),
             false => broken(

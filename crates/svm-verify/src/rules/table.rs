@@ -9,7 +9,7 @@ use crate::schemes::Gives;
 impl Step<'_> {
     pub(super) fn table(&mut self, read: TableRead, r: Gpr, index: Gpr) -> Result<(), Broken> {
         let (value, index) = (self.state.get(r), self.state.get(index).form);
-        match self.scheme.read(self.state, read, value, index) {
+        match self.laws.scheme.read(self.state, read, value, index) {
             Ok(Gives::Register(form)) => self.set(r, Value::of(form)),
             Ok(Gives::Flags(flags)) => {
                 self.state.flags = flags;
