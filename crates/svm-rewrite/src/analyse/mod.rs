@@ -4,6 +4,7 @@
 //! in the CPU's cache: whole objects do not fit. Control flow and liveness need all
 //! instructions and come after.
 
+mod alike;
 pub mod class;
 pub mod classify;
 pub mod codemap;
@@ -27,8 +28,9 @@ use foldhash::HashMap;
 use liveness::{BlockId, Effect, LocSet};
 use twin_abi::Accesses;
 
-use crate::lift::{FuncIdx, InstIdx, Lifted};
+use crate::lift::{FuncIdx, Function, InstIdx, Lifted};
 use crate::refusal::{self, Refusal, RefusalCode};
+use alike::{Alike, Bytes, Judgement};
 use class::Class;
 use classify::{Kept, Question};
 use flow::effects;
@@ -227,15 +229,15 @@ impl Judge<'_> {
     fn run(&self, functions: Range<u32>) -> Judgements {
         let insts = functions.clone().map(|f| self.lifted.function(FuncIdx(f)));
         let count = insts.map(|function| function.insts.len()).sum();
-        let (mut surveyor, mut judgements) = (Surveyor::new(count), Judgements::room_for(count));
+        let (mut known, mut judgements) = (Known::new(count), Judgements::room_for(count));
         for f in functions.map(FuncIdx) {
-            self.function(f, &mut surveyor, &mut judgements);
+            self.function(f, &mut known, &mut judgements);
         }
         judgements
     }
 
     /// Judges the instructions of a function.
-    fn function(&self, f: FuncIdx, surveyor: &mut Surveyor, judgements: &mut Judgements) {
+    fn function(&self, f: FuncIdx, known: &mut Known, judgements: &mut Judgements) {
         let lifted = self.lifted;
         let function = lifted.function(f);
         let context = effects::Context {
@@ -245,35 +247,84 @@ impl Judge<'_> {
             conventions: self.conventions,
             hypercalls: self.hypercalls,
         };
+        let contents = lifted.contents(function.section);
         for i in function.insts.clone().map(InstIdx) {
-            let iced = &lifted.inst(i).iced;
-            let mut survey = surveyor.of(iced);
-            (self.rules.amend)(iced, &mut survey);
+            let inst = lifted.inst(i);
+            let bytes = Bytes::of(inst, contents).filter(|_| !self.is_named(function, i));
+            let judgement = match bytes.and_then(|bytes| known.alike.get(bytes)) {
+                Some(judgement) => *judgement,
+                None => {
+                    let asked = (function, i, bytes);
+                    self.instruction(asked, known, &mut judgements.refusals)
+                }
+            };
+            let Judgement {
+                survey,
+                changes_facts,
+                class,
+            } = judgement;
             let exit = self.hidden.exit(lifted, i, self.rules.conventions);
             let effect = effects::effect(lifted, i, survey.effect, &exit, &context);
-            let question = Question {
-                lifted,
-                hidden: self.hidden,
-                survey: &survey,
-                inst: i,
-                padding: function.padding,
-                kept: self.kept.get(&i.0).copied(),
-                switch: self.hints.switches.at(i).map(|switch| switch.callee),
-                accesses: self.accesses,
-            };
-            let class = classify::classify(self.rules, &question);
             judgements.effects.push(effect);
             judgements.exits.push(exit);
-            let changes_facts = survey::may_change_facts(iced, &survey);
             judgements.changes_facts.push(changes_facts);
             judgements.surveys.push(survey);
-            judgements.classes.push(match class {
-                Ok(class) => Some(class),
-                Err(refusal) => {
-                    refusal::add(&mut judgements.refusals, refusal);
-                    None
-                }
-            });
+            judgements.classes.push(class);
+        }
+    }
+
+    /// Whether more is known of an instruction, by its place, than its bytes tell.
+    fn is_named(&self, function: &Function, i: InstIdx) -> bool {
+        function.padding || self.kept.contains_key(&i.0) || self.hidden.extra.skipped.contains(&i.0)
+    }
+
+    /// Judges an instruction, and keeps that for others with the same bytes. Refusals are of
+    /// a place: they are found again.
+    fn instruction(
+        &self,
+        (function, inst, bytes): (&Function, InstIdx, Option<Bytes>),
+        known: &mut Known,
+        refusals: &mut Vec<Refusal>,
+    ) -> Judgement {
+        let iced = &self.lifted.inst(inst).iced;
+        let mut survey = known.surveyor.of(iced);
+        (self.rules.amend)(iced, &mut survey);
+        let question = Question {
+            lifted: self.lifted,
+            hidden: self.hidden,
+            survey: &survey,
+            inst,
+            padding: function.padding,
+            kept: self.kept.get(&inst.0).copied(),
+            switch: self.hints.switches.at(inst).map(|switch| switch.callee),
+            accesses: self.accesses,
+        };
+        let class = classify::classify(self.rules, &question);
+        let judgement = Judgement {
+            survey,
+            changes_facts: survey::may_change_facts(iced, &survey),
+            class: class
+                .map_err(|refusal| refusal::add(refusals, refusal))
+                .ok(),
+        };
+        if let (Some(bytes), Some(_)) = (bytes, judgement.class) {
+            known.alike.keep(bytes, judgement);
+        }
+        judgement
+    }
+}
+
+/// What is kept of instructions that were judged, for others like them.
+struct Known {
+    surveyor: Surveyor,
+    alike: Alike,
+}
+
+impl Known {
+    fn new(instructions: usize) -> Known {
+        Known {
+            surveyor: Surveyor::new(instructions),
+            alike: Alike::new(instructions),
         }
     }
 }

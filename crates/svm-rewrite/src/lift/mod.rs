@@ -257,13 +257,17 @@ impl Lifted<'_> {
         &self.functions[f.0 as usize]
     }
 
+    /// The original bytes of a code section.
+    pub fn contents(&self, section: CodeIdx) -> &[u8] {
+        let id = self.sections[usize::from(section.0)].id;
+        &self.object.section(id).data
+    }
+
     /// The original bytes of an instruction.
     pub fn bytes(&self, i: InstIdx) -> &[u8] {
         let inst = self.inst(i);
-        let section = self
-            .object
-            .section(self.sections[inst.section.0 as usize].id);
-        &section.data[inst.offset() as usize..inst.iced.next_ip() as usize]
+        let contents = self.contents(inst.section);
+        &contents[inst.offset() as usize..inst.iced.next_ip() as usize]
     }
 
     /// Name of an imported routine or of any symbol.
@@ -305,8 +309,12 @@ impl Lifted<'_> {
     /// Whether an instruction is the first of a function that is entered, or of a subroutine.
     pub fn is_entry(&self, i: InstIdx) -> bool {
         let f = self.function_of(i);
-        self.function(f).insts.start == i.0 && self.is_entered(f)
-            || self.subroutines.binary_search(&i).is_ok()
+        self.function(f).insts.start == i.0 && self.is_entered(f) || self.is_subroutine(i)
+    }
+
+    /// Whether a subroutine begins there.
+    pub fn is_subroutine(&self, i: InstIdx) -> bool {
+        self.subroutines.binary_search(&i).is_ok()
     }
 
     /// Where the frame of an invocation may begin, in a function: at its first instruction, if
