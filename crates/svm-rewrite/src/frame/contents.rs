@@ -187,29 +187,26 @@ impl Frame {
 
     /// Any other instruction: the registers that it writes become unknown, but for `rsp`.
     pub fn overwrite(&mut self, written: LocSet) {
-        for r in Reg::all().filter(|r| *r != Reg::RSP && written.intersects(LocSet::reg(*r))) {
-            self.set(reg64(r), None);
+        let written = written.minus(LocSet::reg(Reg::RSP));
+        for r in written.touched_registers() {
+            self.registers[usize::from(r.number())] = UNKNOWN;
+            self.loaded = self.loaded.minus(LocSet::reg(r));
         }
     }
 
     /// After a call: only callee-saved registers are still known (psABI 3.2.1), and none that
     /// the callee may have `lost`.
     pub fn called(&mut self, lost: LocSet) {
-        const CLOBBERED: [Register; 9] = [
-            Register::RAX,
-            Register::RCX,
-            Register::RDX,
-            Register::RSI,
-            Register::RDI,
-            Register::R8,
-            Register::R9,
-            Register::R10,
-            Register::R11,
-        ];
-        for register in CLOBBERED {
-            self.set(register, None);
-        }
-        self.overwrite(lost);
+        const CLOBBERED: LocSet = LocSet::reg(Reg::RAX)
+            .union(LocSet::reg(Reg::RCX))
+            .union(LocSet::reg(Reg::RDX))
+            .union(LocSet::reg(Reg::RSI))
+            .union(LocSet::reg(Reg::RDI))
+            .union(LocSet::reg(Reg::R8))
+            .union(LocSet::reg(Reg::R9))
+            .union(LocSet::reg(Reg::R10))
+            .union(LocSet::reg(Reg::R11));
+        self.overwrite(CLOBBERED.union(lost));
     }
 
     /// What holds on both paths.

@@ -91,7 +91,11 @@ impl Leading<'_> {
             return Leads::Nowhere;
         }
         // A jump of a function to its own beginning may be any loop.
-        if stays && own.insts.start == first.0 || !lifted.is_entry(first) {
+        let begins = match stays {
+            true => own.insts.start != first.0 && lifted.is_subroutine(first),
+            false => lifted.is_entry(first),
+        };
+        if !begins {
             return Leads::Inside;
         }
         let last = InstIdx(blocks[self.from.0 as usize].end - 1);

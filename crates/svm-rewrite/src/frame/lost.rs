@@ -31,7 +31,7 @@ use crate::analyse::classify::WORD;
 use crate::analyse::codemap::Codemap;
 use crate::analyse::flow::Exit;
 use crate::analyse::routines;
-use crate::analyse::survey::{FOLLOWED, MemoryEffect, Survey};
+use crate::analyse::survey::{FOLLOWED, MemoryEffect};
 use crate::lift::{Destination, FuncIdx, Inst, InstIdx};
 use crate::registers::gpr;
 
@@ -149,21 +149,24 @@ impl State {
     /// Updates it over an instruction.
     fn pass(&mut self, input: Input<'_>, i: InstIdx) {
         let (inst, survey) = (input.lifted.inst(i), &input.surveys[i.0 as usize]);
-        let before = self.facts;
-        self.facts.pass(input, i, Variant::FIRST);
         if routines::is_call(&inst.iced) {
+            self.facts.pass(input, i, Variant::FIRST);
             self.intact = self.intact.minus(input.lost.at_call(inst));
             self.forget(|stored| matches!(stored, Stored::In(_)));
             return;
         }
-        let loaded = loaded(inst, &before);
+        // Operands count from what is known before it: the facts are large to keep a copy.
+        let loaded = loaded(inst, &self.facts);
+        let writes = survey.memory == MemoryEffect::Written;
+        let written = word_of(inst, &self.facts).filter(|_| writes);
+        self.facts.pass(input, i, Variant::FIRST);
         let intact = self.intact;
         let is_back = |n: usize| loaded.is_some_and(|l| l == (KEPT[n], self.stored[n]));
         let back = (0..KEPT.len()).filter(|n| is_back(*n));
         let back = back.fold(LocSet::empty(), |set, n| set.union(LocSet::reg(KEPT[n])));
         self.intact = intact.minus(survey.written).union(back);
         self.forget(|stored| matches!(stored, Stored::In(r) if survey.writes(r)));
-        self.store(inst, survey, intact, &before);
+        self.store(inst, intact, written);
     }
 
     fn forget(&mut self, is_gone: impl Fn(Stored) -> bool) {
@@ -174,14 +177,14 @@ impl State {
         }
     }
 
-    /// A store of a register that was intact, or over one that was stored.
-    fn store(&mut self, inst: &Inst, survey: &Survey, intact: LocSet, before: &Facts) {
+    /// A store of a register that was intact, or over one that was stored: to the word of the
+    /// frame that is `written`, if its operand is one.
+    fn store(&mut self, inst: &Inst, intact: LocSet, written: Option<FramePlace>) {
         let iced = &inst.iced;
-        let to = match (iced.mnemonic(), survey.memory) {
+        let to = match (iced.mnemonic(), written) {
             (Mnemonic::Push, _) => word(self.facts.stack_pointer()),
-            // What a pointer leads to that was loaded is not sure to be in the frame.
-            (_, MemoryEffect::Written) if before.points_to_frame(iced) => word(before.place(iced)),
-            (Mnemonic::Mov, _) if iced.op1_kind() == OpKind::Register => {
+            (_, Some(_)) => word(written),
+            (Mnemonic::Mov, None) if iced.op1_kind() == OpKind::Register => {
                 gpr(iced.op0_register()).map_or(Stored::Nowhere, Stored::In)
             }
             _ => return,
@@ -222,6 +225,13 @@ fn word(place: Option<FramePlace>) -> Stored {
     place.map_or(Stored::Nowhere, |FramePlace(at)| Stored::Word(at))
 }
 
+/// The place of an operand in the frame. What a pointer leads to that was loaded is not sure to
+/// be there.
+fn word_of(inst: &Inst, before: &Facts) -> Option<FramePlace> {
+    let place = before.place(&inst.iced);
+    place.filter(|_| !before.is_loaded(inst.iced.memory_base()))
+}
+
 /// The register that an instruction loads, and where from, if that is a known word of the frame or
 /// a register.
 fn loaded(inst: &Inst, before: &Facts) -> Option<(Reg, Stored)> {
@@ -229,14 +239,12 @@ fn loaded(inst: &Inst, before: &Facts) -> Option<(Reg, Stored)> {
     let (to, from) = match iced.code() {
         Code::Pop_r64 => (iced.op0_register(), word(before.stack_pointer())),
         Code::Leaveq => (Register::RBP, word(before.pointer(Register::RBP))),
-        Code::Mov_r64_rm64 if before.points_to_frame(iced) => {
-            (iced.op0_register(), word(before.place(iced)))
-        }
         Code::Mov_r64_rm64 | Code::Mov_rm64_r64
             if [iced.op0_kind(), iced.op1_kind()] == [OpKind::Register; 2] =>
         {
             (iced.op0_register(), Stored::In(gpr(iced.op1_register())?))
         }
+        Code::Mov_r64_rm64 => (iced.op0_register(), word(word_of(inst, before))),
         _ => return None,
     };
     Some((gpr(to)?, from)).filter(|(_, from)| *from != Stored::Nowhere)
@@ -320,15 +328,19 @@ impl Finder<'_> {
     /// What is known behind the instructions of a block.
     fn after(&self, input: Input<'_>, mut state: State, insts: std::ops::Range<u32>) -> State {
         let last = InstIdx(insts.end - 1);
-        let mut before_last = state;
-        for i in insts.map(InstIdx) {
-            before_last = state;
-            if input.changes_facts[i.0 as usize] {
-                state.pass(input, i);
-            }
+        let changes = &input.changes_facts[insts.start as usize..last.0 as usize];
+        for (i, _) in (insts.start..)
+            .zip(changes)
+            .filter(|(_, changes)| **changes)
+        {
+            state.pass(input, InstIdx(i));
         }
         // Where control leaves it before, its effect is missing, and a handler has written.
-        if input.flow.may_be_skipped(last) {
+        let skipped = input.flow.may_be_skipped(last).then_some(state);
+        if input.changes_facts[last.0 as usize] {
+            state.pass(input, last);
+        }
+        if let Some(before_last) = skipped {
             state = state.join(before_last);
             state.intact = state.intact.minus(input.flow.written_by_handler(last));
         }
