@@ -326,6 +326,7 @@ pub fn analyse(input: Input<'_, '_>, entries: &[BlockId]) -> Balance {
         before: vec![None; input.endings.len()],
         work: Vec::new(),
         disagree: BTreeMap::new(),
+        sets_direction: false,
     };
     for entry in entries {
         search.arrive(*entry, Depth::ENTRY);
@@ -340,6 +341,7 @@ pub fn analyse(input: Input<'_, '_>, entries: &[BlockId]) -> Balance {
         for i in input.changes(block) {
             let before = depth;
             depth.pass(&input.lifted.insts[i as usize], &input.surveys[i as usize]);
+            search.sets_direction |= depth.backward;
             if input.skipped.contains(&i) {
                 depth = depth.join(before);
             }
@@ -360,9 +362,10 @@ pub fn analyse(input: Input<'_, '_>, entries: &[BlockId]) -> Balance {
             }
         }
     }
-    balance.backward = search.backward(input);
-    balance.unbalanced = search.unbalanced(input);
-    balance.deep = search.deep(input);
+    if search.sets_direction {
+        balance.backward = search.backward(input);
+    }
+    search.stack(input, &mut balance);
     balance
 }
 
@@ -423,6 +426,8 @@ struct Search {
     work: Vec<BlockId>,
     /// Blocks where `rsp` is not the same on two paths.
     disagree: BTreeMap<u32, Unbalanced>,
+    /// Whether the direction flag may be set behind an instruction.
+    sets_direction: bool,
 }
 
 impl Search {
@@ -466,54 +471,41 @@ impl Search {
         found
     }
 
-    /// Where the stack is not in order, when all is known.
-    fn unbalanced(&self, input: Input<'_, '_>) -> Vec<(InstIdx, Unbalanced)> {
-        let mut found = Vec::new();
+    /// Where the stack is not in order, and where it is nearly as deep as it may be, when all is
+    /// known.
+    fn stack(&self, input: Input<'_, '_>, balance: &mut Balance) {
+        let Balance {
+            unbalanced, deep, ..
+        } = balance;
         for (block, before) in (0..).map(BlockId).zip(&self.before) {
             let (Some(mut depth), Some(insts)) = (*before, input.blocks.get(block.0 as usize))
             else {
                 continue;
             };
             if let Some(paths) = self.disagree.get(&block.0) {
-                found.push((InstIdx(insts.start), *paths));
+                unbalanced.push((InstIdx(insts.start), *paths));
             }
+            let mut from = insts.start;
             for i in input.changes(block) {
+                deep.extend(depth.deep(from..i + 1));
+                from = i + 1;
                 let before = depth.deepest();
                 depth.pass(&input.lifted.insts[i as usize], &input.surveys[i as usize]);
                 match depth.deepest().filter(|now| Some(*now) != before) {
                     Some(now) if now > 0 && depth.rsp.is_some() => {
-                        found.push((InstIdx(i), Unbalanced::Above))
+                        unbalanced.push((InstIdx(i), Unbalanced::Above))
                     }
                     Some(now) if now < -stack::MAX_FRAME => {
-                        found.push((InstIdx(i), Unbalanced::Deep(now.wrapping_neg())));
+                        unbalanced.push((InstIdx(i), Unbalanced::Deep(now.wrapping_neg())));
                     }
                     _ => {}
                 }
             }
+            deep.extend(depth.deep(from..insts.end));
             let last = InstIdx(insts.end - 1);
-            found.extend(depth.at_end(input, block, last).map(|why| (last, why)));
+            unbalanced.extend(depth.at_end(input, block, last).map(|why| (last, why)));
         }
-        found
-    }
-
-    /// Where the stack is nearly as deep as it may be, when all is known.
-    fn deep(&self, input: Input<'_, '_>) -> Vec<Deep> {
-        let mut found = Vec::new();
-        for (block, before) in (0..).map(BlockId).zip(&self.before) {
-            let (Some(mut depth), Some(insts)) = (*before, input.blocks.get(block.0 as usize))
-            else {
-                continue;
-            };
-            let mut from = insts.start;
-            for i in input.changes(block) {
-                found.extend(depth.deep(from..i + 1));
-                depth.pass(&input.lifted.insts[i as usize], &input.surveys[i as usize]);
-                from = i + 1;
-            }
-            found.extend(depth.deep(from..insts.end));
-        }
-        found.sort_unstable_by_key(|deep| deep.inst);
-        found
+        deep.sort_unstable_by_key(|deep| deep.inst);
     }
 
     fn next(&mut self) -> Option<(BlockId, Depth)> {
