@@ -219,6 +219,13 @@ impl<'a> Planner<'a> {
 
     fn plan(&mut self, i: InstIdx) -> Result<InstPlan, Refusal> {
         let operand = self.shared_operand(i);
+        if operand.is_none() && self.has_no_sequence(i) {
+            let plan = self.untouched(i);
+            if self.survives(i) {
+                self.pass(i);
+            }
+            return Ok(plan);
+        }
         let mut plan = match operand.and_then(|operand| self.reused(i, &operand)) {
             Some(plan) => plan,
             None => match operand.and_then(|operand| self.cut_in_place(i, &operand)) {
@@ -230,6 +237,16 @@ impl<'a> Planner<'a> {
         plan.cut = self.cut_by(i, &plan);
         self.advance(i, operand, &plan);
         Ok(plan)
+    }
+
+    /// Whether no register and no flag is asked for, as of most instructions. Where addresses
+    /// are cut, what a sequence borrows is decided of each.
+    fn has_no_sequence(&self, i: InstIdx) -> bool {
+        let class = self.class(i);
+        let demand = Demand::of(class, self.scheme, self.rules);
+        let leaves = demand.call_registers || matches!(class, Class::Branch(_));
+        let asks = demand.translates || leaves && self.rules.has_veneers;
+        self.scheme.cut.is_none() && self.pointers.is_empty() && !asks
     }
 
     /// An earlier translation serves it.
@@ -319,17 +336,7 @@ impl<'a> Planner<'a> {
 
     /// What registers hold after the instruction.
     fn advance(&mut self, i: InstIdx, operand: Option<Access>, plan: &InstPlan) {
-        let Some(&Lookahead {
-            motion,
-            writes,
-            survives,
-            ..
-        }) = self.known.get(i.0 as usize)
-        else {
-            return;
-        };
-        if !survives {
-            self.available.lose(&mut self.ids);
+        if !self.survives(i) {
             return;
         }
         // Spilled registers are restored, but the verifier does not track
@@ -354,6 +361,22 @@ impl<'a> Planner<'a> {
         if let (Some(operand), None, Some(v)) = (operand, plan.reuse, plan.dead_result()) {
             self.available.hold(v, &self.held(operand));
         }
+        self.pass(i);
+    }
+
+    /// Whether translations survive an instruction, where the scheme reuses any; if not, they
+    /// are lost.
+    fn survives(&mut self, i: InstIdx) -> bool {
+        let survives = self.known.get(i.0 as usize).map(|known| known.survives);
+        if survives == Some(false) {
+            self.available.lose(&mut self.ids);
+        }
+        survives == Some(true)
+    }
+
+    /// What an instruction itself, which translations survive, does to them.
+    fn pass(&mut self, i: InstIdx) {
+        let Lookahead { motion, writes, .. } = self.known[i.0 as usize];
         self.available.forget(writes);
         self.available.pass(motion, writes, &mut self.ids);
     }
