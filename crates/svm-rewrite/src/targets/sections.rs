@@ -74,12 +74,20 @@ pub fn map_section(
     rows.sort();
     // A dropped instruction shares its place with the next one, whose code is there: of
     // several rows for a place the last is kept.
-    rows.reverse();
-    rows.dedup_by_key(|r| (r.0, r.1));
-    rows.reverse();
+    rows.dedup_by(|next, kept| {
+        let same = (next.0, next.1) == (kept.0, kept.1);
+        if same {
+            *kept = *next;
+        }
+        same
+    });
     let mut data = Vec::with_capacity(12 * rows.len());
-    for word in rows.iter().flat_map(|r| [r.0, r.1, r.2]) {
-        data.extend_from_slice(&word.to_le_bytes());
+    for (section, new, original) in rows {
+        let mut row = [0; 12];
+        for (to, word) in row.chunks_exact_mut(4).zip([section, new, original]) {
+            to.copy_from_slice(&word.to_le_bytes());
+        }
+        data.extend_from_slice(&row);
     }
     section(sections::MAP.to_owned(), SHT_PROGBITS, 0, 4, data)
 }

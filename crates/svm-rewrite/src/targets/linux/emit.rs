@@ -54,7 +54,7 @@ pub fn prepare<'l>(
     let places = Places { lifted, plans };
     let (moves, unwinding) = match (
         tables::plan(&mut object, &places, &section_symbols),
-        orc::plan(lifted, plans),
+        orc::plan(lifted, plans, kernel.unwinding),
     ) {
         (Ok(moves), Ok(unwinding)) => (moves, unwinding),
         (moves, unwinding) => {

@@ -6,7 +6,7 @@
 //! words, the frame is that many words farther from `rsp`.
 
 use elf_loader::consts::R_X86_64_PC32;
-use elf_loader::special::orc::{Base, Encoding, encoding};
+use elf_loader::special::orc::{Base, Encoding};
 use elf_loader::special::{self, EntryData, SpecialKind};
 use elf_loader::{Object, Relocation, SectionId, SymbolId};
 use foldhash::HashMap;
@@ -32,19 +32,25 @@ pub struct Unwinding {
     entries: HashMap<CodeIdx, Vec<(u64, Entry)>>,
 }
 
-/// Reads the tables; `None` if the object has none.
+/// Reads the tables, whose entries are in the `encoding` of the module's kernel; `None` if the
+/// object has none.
 ///
 /// # Errors
 /// Tables that cannot be read, and instructions whose sequence pushes words where no entry
 /// can say so.
-pub fn plan(lifted: &Lifted<'_>, plans: &[InstPlan]) -> Result<Option<Unwinding>, Vec<Refusal>> {
-    let (Some(ips), Some(entries)) = (
+pub fn plan(
+    lifted: &Lifted<'_>,
+    plans: &[InstPlan],
+    encoding: Option<Encoding>,
+) -> Result<Option<Unwinding>, Vec<Refusal>> {
+    let (Some(ips), Some(entries), Some(encoding)) = (
         lifted.object.section_named(SpecialKind::OrcUnwindIp.name()),
         lifted.object.section_named(SpecialKind::OrcUnwind.name()),
+        encoding,
     ) else {
         return Ok(None);
     };
-    let old = Unwinding::read(lifted, [ips, entries]).map_err(|refusal| vec![refusal])?;
+    let old = Unwinding::read(lifted, [ips, entries], encoding).map_err(|refusal| vec![refusal])?;
     let mut refusals = Vec::new();
     for (i, plan) in (0..).map(InstIdx).zip(plans) {
         let pushes = !plan.scratch.spilled().is_empty()
@@ -109,14 +115,17 @@ impl Unwinding {
     ) {
         let (mut data, mut relocations) = (Vec::new(), Vec::new());
         for code in (0..lifted.sections.len() as u16).map(CodeIdx) {
-            for (offset, entry) in self.rows(lifted, applied, code) {
+            let (rows, symbol) = (self.rows(lifted, applied, code), section_symbols[&code]);
+            data.reserve(size_of::<Entry>() * rows.len());
+            relocations.reserve(rows.len());
+            for (offset, entry) in rows {
                 relocations.push(Relocation {
                     offset: 4 * relocations.len() as u64,
                     kind: R_X86_64_PC32,
-                    symbol: section_symbols[&code],
+                    symbol,
                     addend: offset as i64,
                 });
-                data.extend(entry);
+                data.extend_from_slice(&entry);
             }
         }
         let [ips, entries] = self.sections.map(|id| id.0 as usize);
@@ -132,30 +141,19 @@ impl Unwinding {
     /// The entries of one section, by new offset.
     fn rows(&self, lifted: &Lifted<'_>, applied: &Applied, code: CodeIdx) -> Vec<(u64, Entry)> {
         let laid = &applied.sections[usize::from(code.0)];
-        let mut rows: Vec<(u64, Entry)> = Vec::new();
-        let mut put = |offset: u64, entry: Entry| {
-            // Of several entries at one place the last one counts.
-            if rows.last().is_some_and(|(at, _)| *at == offset) {
-                rows.pop();
-            }
-            if rows.last().is_none_or(|(_, before)| *before != entry) {
-                rows.push((offset, entry));
-            }
-        };
+        let mut rows = Rows::default();
         let mut old = self.of(code);
         for depth in &applied.depths[usize::from(code.0)] {
             let original = lifted.inst(depth.inst).offset();
             let Some(entry) = old.at(original) else {
                 continue;
             };
-            put(
-                laid.offset(depth.at),
-                deeper(self.encoding, entry, depth.words),
-            );
+            let deep = deeper(self.encoding, entry, depth.words);
+            rows.put(|| laid.offset(depth.at), deep);
             if depth.words == 0 {
                 let end = lifted.inst(depth.inst).iced.next_ip();
-                for (at, entry) in old.beginning_within(original, end) {
-                    put(laid.offset(depth.at) + (at - original), entry);
+                for (at, entry) in old.beginning_before(end) {
+                    rows.put(|| laid.offset(depth.at) + (at - original), entry);
                 }
             }
         }
@@ -163,12 +161,16 @@ impl Unwinding {
         let section = lifted.sections[usize::from(code.0)].id;
         let end = lifted.object.section(section).data.len() as u64;
         if let Some(entry) = old.starting_at(end) {
-            put(laid.bytes.len() as u64, entry);
+            rows.put(|| laid.bytes.len() as u64, entry);
         }
-        rows
+        rows.0
     }
 
-    fn read(lifted: &Lifted<'_>, sections: [SectionId; 2]) -> Result<Unwinding, Refusal> {
+    fn read(
+        lifted: &Lifted<'_>,
+        sections: [SectionId; 2],
+        encoding: Encoding,
+    ) -> Result<Unwinding, Refusal> {
         let [ips, entries] = sections;
         let refuse = |id: SectionId, reason: String| {
             Refusal::at(
@@ -197,8 +199,6 @@ impl Unwinding {
         for list in found.values_mut() {
             list.sort_by_key(|(at, _)| *at);
         }
-        let encoding = encoding(lifted.object).map_err(|e| refuse(entries, e.to_string()))?;
-        let encoding = encoding.ok_or_else(|| refuse(entries, "it has no encoding".into()))?;
         Ok(Unwinding {
             sections,
             encoding,
@@ -212,6 +212,33 @@ impl Unwinding {
             list: self.entries.get(&code).map_or(&[], Vec::as_slice),
             begun: 0,
         }
+    }
+}
+
+/// The entries of new code, by offset. Neighbours differ.
+#[derive(Default)]
+struct Rows(Vec<(u64, Entry)>);
+
+impl Rows {
+    /// Adds the entry that holds from an offset on, the last one or a later one. The offset is
+    /// asked for only if the entry is another than before it: few are.
+    fn put(&mut self, offset: impl Fn() -> u64, entry: Entry) {
+        if self.holds(entry) {
+            return;
+        }
+        let offset = offset();
+        // Of several entries at one place the last one counts.
+        if self.0.last().is_some_and(|(at, _)| *at == offset) {
+            self.0.pop();
+        }
+        if !self.holds(entry) {
+            self.0.push((offset, entry));
+        }
+    }
+
+    /// Whether the last entry is this one.
+    fn holds(&self, entry: Entry) -> bool {
+        self.0.last().is_some_and(|(_, last)| *last == entry)
     }
 }
 
@@ -243,16 +270,12 @@ impl<'u> Entries<'u> {
         Some(self.list[n.checked_sub(1)?].1)
     }
 
-    /// The entries that begin inside an instruction. They belong to an alternative that
-    /// replaces it: `pushf; pop %rax` for `call *pv_ops+N(%rip)`. These instructions
-    /// stay as they are, and so do the entries' places in them.
-    fn beginning_within(
-        &mut self,
-        start: u64,
-        end: u64,
-    ) -> impl Iterator<Item = (u64, Entry)> + use<'u> {
-        let first = self.begun(start);
-        self.list[first..]
+    /// The entries that begin behind the place that was looked up last, inside the instruction
+    /// there, which ends at `end`. They belong to an alternative that replaces it: `pushf; pop
+    /// %rax` for `call *pv_ops+N(%rip)`. These instructions stay as they are, and so do the
+    /// entries' places in them.
+    fn beginning_before(&self, end: u64) -> impl Iterator<Item = (u64, Entry)> + use<'u> {
+        self.list[self.begun..]
             .iter()
             .take_while(move |(at, _)| *at < end)
             .copied()
