@@ -201,6 +201,14 @@ impl Assembler {
         });
     }
 
+    /// The field that begins `offset` bytes after `start`, and is there already, holds
+    /// `referent` and nothing else.
+    pub fn hold(&mut self, start: Position, offset: usize, field: Field, referent: Referent) {
+        let from = start.offset as usize + offset;
+        self.bytes[from..from + field.width()].fill(0);
+        self.refer(start, offset, field, referent);
+    }
+
     /// One instruction without relocations.
     ///
     /// # Panics

@@ -7,7 +7,7 @@ use super::Emitter;
 use crate::analyse::classify::prefix;
 use crate::analyse::references::FieldReference;
 use crate::asm::import::Import;
-use crate::asm::{Address, LONGEST, Referent};
+use crate::asm::{Address, Referent};
 use crate::lift::InstIdx;
 
 impl Emitter<'_> {
@@ -60,15 +60,11 @@ impl Emitter<'_> {
     pub(super) fn carry_over(&mut self, i: InstIdx, further: Option<FieldReference>) {
         let inst = self.lifted.inst(i);
         let start = self.asm.here();
-        let (mut bytes, original) = ([0; LONGEST], self.lifted.bytes(i));
-        let bytes = &mut bytes[..original.len()];
-        bytes.copy_from_slice(original);
+        self.asm.raw(self.lifted.bytes(i));
         for reference in self.references.of(inst).chain(further) {
             let (at, field) = (usize::from(reference.at), reference.field);
-            bytes[at..at + field.width()].fill(0);
-            self.asm.refer(start, at, field, reference.referent);
+            self.asm.hold(start, at, field, reference.referent);
         }
-        self.asm.raw(bytes);
     }
 
     /// A copied instruction without relocations. Prefixes without meaning are left out:

@@ -37,7 +37,7 @@ use crate::asm::{
 };
 use crate::encode::apply::InstLabels;
 use crate::encode::window::strict::Wild;
-use crate::lift::{CodeIdx, InstIdx, Lifted};
+use crate::lift::{CodeIdx, CodeSection, InstIdx, Lifted};
 use crate::plan::returns::begins_own;
 use crate::plan::{CutBy, Flags, InstPlan};
 use crate::registers::reg64;
@@ -161,18 +161,24 @@ impl<'a> Emitter<'a> {
         scheme: &'static Row,
     ) -> Emitter<'a> {
         let lifted = analysis.lifted;
-        let id = lifted.sections[usize::from(section)].id;
+        let CodeSection { id, insts, .. } = &lifted.sections[usize::from(section)];
+        // Each instruction has one, and a sequence that pushes some more.
+        let depths = if rules.unwinds {
+            insts.len() + insts.len() / 4
+        } else {
+            0
+        };
         Emitter {
             lifted,
             flow: &analysis.flow,
             references: &analysis.references,
-            asm: Assembler::for_code(lifted.object.section(id).data.len()),
+            asm: Assembler::for_code(lifted.object.section(*id).data.len()),
             labels,
             section,
             inst_labels: InstLabels::default(),
             own_beginning: None,
             notes_depths: rules.unwinds,
-            depths: Vec::new(),
+            depths: Vec::with_capacity(depths),
             locked: Vec::new(),
             thunks: Vec::new(),
             prints: false,

@@ -63,6 +63,7 @@ impl Lifter<'_> {
         let mut decoder = Decoder::with_ip(64, &section.data, 0, DecoderOptions::NONE);
         let room = (section.data.len() / 4).min(MOST_INSTRUCTIONS);
         self.lifted.insts.reserve(room);
+        self.pending.reserve(room / 4);
         self.lifted
             .relocated_values
             .reserve(section.relocations.len());
