@@ -24,7 +24,9 @@ impl LocSet {
 
     /// A whole register: its three pieces.
     pub const fn reg(reg: Reg) -> LocSet {
-        LocSet::low16(reg).union(LocSet::piece(reg, Piece::Upper))
+        // Pieces of one kind are in the order of the registers.
+        const FIRST: LocSet = LocSet::low16(Reg::RAX).union(LocSet::piece(Reg::RAX, Piece::Upper));
+        LocSet(FIRST.0 << reg.number())
     }
 
     /// Bits 0 to 15 of a register.

@@ -37,17 +37,17 @@ impl<S: Join> Before<S> {
 
     /// Joins what is known on a path to a block into what is known before it. Returns
     /// whether that changed.
-    pub fn arrive(&mut self, block: BlockId, state: S) -> bool {
+    pub fn arrive(&mut self, block: BlockId, state: &S) -> bool {
         let slot = &mut self.slot[block.0 as usize];
         let Some(old) = self.known.get_mut(*slot as usize) else {
             *slot = self.known.len() as u32;
-            self.known.push(state);
+            self.known.push(*state);
             return true;
         };
-        if *old == state {
+        if old == state {
             return false;
         }
-        let joined = old.join(state);
+        let joined = old.join(*state);
         std::mem::replace(old, joined) != joined
     }
 }

@@ -448,7 +448,7 @@ fn solve(
         }
         for entry in lifted.entries_of(f).map(|i| flow.block_of(i)) {
             if !is_left_out(input, entry) {
-                before.arrive(entry, Facts::at_entry(asked.followed()));
+                before.arrive(entry, &Facts::at_entry(asked.followed()));
                 work.push(entry);
             }
         }
@@ -460,17 +460,17 @@ fn solve(
         let insts = flow.blocks()[block.0 as usize].clone();
         let last = insts.end - 1;
         facts.pass_all(input, insts.start..last, variant);
-        let before_last = facts;
-        facts.pass_all(input, last..insts.end, variant);
         // Where control leaves it before, its effect is missing, and a handler has written.
-        if flow.may_be_skipped(InstIdx(last)) {
+        let skipped = flow.may_be_skipped(InstIdx(last)).then_some(facts);
+        facts.pass_all(input, last..insts.end, variant);
+        if let Some(before_last) = skipped {
             facts = facts.join(before_last);
             facts
                 .frame
                 .overwrite(flow.written_by_handler(InstIdx(last)));
         }
         for &next in flow.continuations(block) {
-            if !is_left_out(input, next) && before.arrive(next, facts) {
+            if !is_left_out(input, next) && before.arrive(next, &facts) {
                 work.push(next);
             }
         }

@@ -16,6 +16,8 @@
 //! stored it. Of what is called, the same is asked. An indirect call may lead to any function
 //! whose address is taken, and so may a call of another object's function.
 
+use std::ops::Range;
+
 use foldhash::HashMap;
 use iced_x86::{Code, Mnemonic, OpKind, Register};
 use liveness::{BlockId, LocSet, Reg};
@@ -143,6 +145,23 @@ impl State {
             facts: Facts::at_entry(FOLLOWED),
             intact: kept(),
             stored: [Stored::Nowhere; KEPT.len()],
+        }
+    }
+
+    /// Updates it over the instructions of a block.
+    fn pass_all(&mut self, input: Input<'_>, insts: Range<u32>) {
+        let last = InstIdx(insts.end - 1);
+        for i in (insts.start..last.0).filter(|i| input.changes_facts[*i as usize]) {
+            self.pass(input, InstIdx(i));
+        }
+        // Where control leaves it before, its effect is missing, and a handler has written.
+        let skipped = input.flow.may_be_skipped(last).then_some(*self);
+        if input.changes_facts[last.0 as usize] {
+            self.pass(input, last);
+        }
+        if let Some(before_last) = skipped {
+            *self = self.join(before_last);
+            self.intact = self.intact.minus(input.flow.written_by_handler(last));
         }
     }
 
@@ -289,16 +308,16 @@ impl Finder<'_> {
         let mut found = LocSet::empty();
         let mut work = entries.to_vec();
         for entry in entries {
-            before.arrive(*entry, State::at_entry());
+            before.arrive(*entry, &State::at_entry());
         }
         while let Some(block) = work.pop() {
-            let Some(known) = before.get(block).copied() else {
+            let Some(mut state) = before.get(block).copied() else {
                 continue;
             };
             let insts = flow.blocks()[block.0 as usize].clone();
             let last = InstIdx(insts.end - 1);
-            let after = self.after(input, known, insts);
-            found = found.union(self.lost_at_end(last, after, lost));
+            state.pass_all(input, insts);
+            found = found.union(self.lost_at_end(last, &state, lost));
             let leading = Leading {
                 lifted,
                 flow,
@@ -309,9 +328,9 @@ impl Finder<'_> {
                 match leading.to(next) {
                     Leads::Away => {
                         let entry = InstIdx(flow.blocks()[next.0 as usize].start);
-                        found = found.union(after.lost()).union(lost.to(entry));
+                        found = found.union(state.lost()).union(lost.to(entry));
                     }
-                    Leads::Inside if !is_left_out(input, next) && before.arrive(next, after) => {
+                    Leads::Inside if !is_left_out(input, next) && before.arrive(next, &state) => {
                         work.push(next);
                     }
                     Leads::Inside | Leads::Nowhere => {}
@@ -325,30 +344,8 @@ impl Finder<'_> {
         Input::of(self.analysis, self.classes, lost)
     }
 
-    /// What is known behind the instructions of a block.
-    fn after(&self, input: Input<'_>, mut state: State, insts: std::ops::Range<u32>) -> State {
-        let last = InstIdx(insts.end - 1);
-        let changes = &input.changes_facts[insts.start as usize..last.0 as usize];
-        for (i, _) in (insts.start..)
-            .zip(changes)
-            .filter(|(_, changes)| **changes)
-        {
-            state.pass(input, InstIdx(i));
-        }
-        // Where control leaves it before, its effect is missing, and a handler has written.
-        let skipped = input.flow.may_be_skipped(last).then_some(state);
-        if input.changes_facts[last.0 as usize] {
-            state.pass(input, last);
-        }
-        if let Some(before_last) = skipped {
-            state = state.join(before_last);
-            state.intact = state.intact.minus(input.flow.written_by_handler(last));
-        }
-        state
-    }
-
     /// What is lost where a function ends with an instruction.
-    fn lost_at_end(&self, last: InstIdx, after: State, lost: &Lost) -> LocSet {
+    fn lost_at_end(&self, last: InstIdx, after: &State, lost: &Lost) -> LocSet {
         match self.analysis.exits[last.0 as usize] {
             Exit::Return => after.lost(),
             Exit::TailOut => after.lost().union(lost.by_pointer),
