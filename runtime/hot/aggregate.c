@@ -11,7 +11,7 @@
  *
  * A segment is merged if it is the next of its flow, by sequence number, and nothing
  * would be lost but headers that the receiver can make again: same addresses and ports,
- * no IP options or fragments, IP checksum right, TCP checksum found right by the card,
+ * no VLAN, no IP options or fragments, checksums right, TCP's by the card's word if it has one,
  * payload, no flags but ACK and PSH, no options but a time stamp, TOS, TTL and DF
  * as before, acknowledgement and time stamp not older than before. Every other TCP packet first
  * flushes its flow, so packets of a flow stay in order. The packet's header is the
@@ -44,7 +44,6 @@
 struct flow_key {
 	u64 addresses;		/* IP: source, destination */
 	u32 ports;		/* source, destination */
-	u32 vlan;		/* TCI, and whether there is one */
 	u64 ethernet[2];	/* the Ethernet header but its type */
 };
 
@@ -87,59 +86,110 @@ u32 hot_flows_open[HOT_CPUS];
 
 /* ---- Reading ------------------------------------------------------------- */
 
-/* The sum of n 32-bit words as a checksum's (RFC 1071): 0xffff if they contain a right one. */
-static u32 words_sum(const __be32 *words, u32 n)
+/* A sum of 32-bit words as a checksum's (RFC 1071): 0xffff if they contain a right one. */
+static __always_inline u32 sum_fold(u64 sum)
 {
-	u64 sum = 0;
-
-	while (n--)
-		sum += (__force u32)*words++;
 	sum = (sum & 0xffffffff) + (sum >> 32);
 	sum = (sum & 0xffffffff) + (sum >> 32);
 	sum = (sum & 0xffff) + (sum >> 16);
 	return (sum & 0xffff) + (sum >> 16);
 }
 
-static __always_inline void key_read(struct flow_key *key, const u8 *frame, const struct sk_buff *skb)
+static u32 words_sum(const __be32 *words, u32 n)
+{
+	u64 sum = 0;
+
+	while (n--)
+		sum += (__force u32)*words++;
+	return sum_fold(sum);
+}
+
+/* The same of bytes, with a part of the sum: 64 bits with the carry added, which folds to the same. An
+ * address is translated once for 64 bytes. */
+static u32 bytes_sum(const u8 *bytes, u32 n, u64 sum)
+{
+	for (; n >= 64; n -= 64, bytes += 64) {
+		const u64 *words = (const u64 *)bytes;
+
+		asm("addq %1, %0\n\t"
+		    "adcq %2, %0\n\t"
+		    "adcq %3, %0\n\t"
+		    "adcq %4, %0\n\t"
+		    "adcq %5, %0\n\t"
+		    "adcq %6, %0\n\t"
+		    "adcq %7, %0\n\t"
+		    "adcq %8, %0\n\t"
+		    "adcq $0, %0"
+		    : "+r" (sum)
+		    : "m" (words[0]), "m" (words[1]), "m" (words[2]), "m" (words[3]),
+		      "m" (words[4]), "m" (words[5]), "m" (words[6]), "m" (words[7])
+		    : "cc");
+	}
+	sum = (sum & 0xffffffff) + (sum >> 32);
+	for (; n >= 4; n -= 4, bytes += 4)
+		sum += *(const u32 *)bytes;
+	if (n & 2)
+		sum += *(const u16 *)bytes;
+	return sum_fold(n & 1 ? sum + bytes[n - 1] : sum);
+}
+
+static __always_inline void key_read(struct flow_key *key, const u8 *frame)
 {
 	const __be32 *ip = (const __be32 *)(frame + ETH_HLEN);
 
 	key->addresses = (__force u64)*(const __be64 *)(ip + 3);
 	key->ports = (__force u32)ip[5];
-	key->vlan = skb_vlan_tag_present(skb) ? 1u << 16 | skb->vlan_tci : 0;
 	key->ethernet[0] = *(const u64 *)frame;
 	key->ethernet[1] = *(const u32 *)(frame + 8);
 }
 
 static __always_inline bool key_equal(const struct flow_key *a, const struct flow_key *b)
 {
-	return a->addresses == b->addresses && a->ports == b->ports && a->vlan == b->vlan &&
+	return a->addresses == b->addresses && a->ports == b->ports &&
 	       a->ethernet[0] == b->ethernet[0] && a->ethernet[1] == b->ethernet[1];
 }
 
 /* What reading a frame gives. */
 enum verdict {
-	OTHER,		/* not TCP over IPv4: of no flow here */
+	OTHER,		/* not TCP over IPv4, or of a VLAN, where guests' frontends take no
+			 * large packets: of no flow here */
 	UNREADABLE,	/* TCP, but its ports are not at the usual place: of any flow between
 			 * its addresses */
 	ALONE,		/* of a flow, not to be merged */
 	MERGEABLE,
 };
 
+/* What the pseudo header adds to TCP's checksum, of a segment of so many bytes (RFC 9293, 3.1). */
+static __always_inline u64 pseudo_sum(const __be32 *ip, u32 length)
+{
+	return (u64)(__force u32)ip[3] + (__force u32)ip[4] + (__force u32)htonl(IPPROTO_TCP) +
+	       (__force u32)htonl(length);
+}
+
+/* A card that computes none, or has found it wrong: guests would compute it. */
+static bool checksum_is_right(struct sk_buff *skb, const __be32 *ip, u32 length)
+{
+	if (bytes_sum((const u8 *)(ip + 5), length, pseudo_sum(ip, length)) != 0xffff)
+		return false;
+	skb->ip_summed = CHECKSUM_UNNECESSARY;
+	return true;
+}
+
 /*
  *   14 version/ihl tos total length | id flags/offset | ttl protocol checksum | source |
  *      destination                                              (RFC 791, 3.1)
  *   34 ports | seq | ack | offset flags window | checksum urgent | options  (RFC 9293, 3.1)
  */
-static __always_inline enum verdict segment_read(struct segment *segment, const struct sk_buff *skb,
+static __always_inline enum verdict segment_read(struct segment *segment, struct sk_buff *skb,
 				 const u8 *frame, u32 length)
 {
 	const __be32 *ip = (const __be32 *)(frame + ETH_HLEN), *tcp = ip + 5;
 	u32 start, fragment, total, control, header;
 
-	if (skb->protocol != htons(ETH_P_IP) || length < ETH_HLEN + 40 || frame[23] != IPPROTO_TCP)
+	if (skb->protocol != htons(ETH_P_IP) || length < ETH_HLEN + 40 || frame[23] != IPPROTO_TCP ||
+	    skb_vlan_tag_present(skb))
 		return OTHER;
-	key_read(&segment->key, frame, skb);
+	key_read(&segment->key, frame);
 	start = ntohl(ip[0]);
 	fragment = ntohl(ip[1]);
 	if (start >> 24 != 0x45 || fragment & IP_FRAGMENT)
@@ -150,8 +200,7 @@ static __always_inline enum verdict segment_read(struct segment *segment, const 
 	/* Data offset, four reserved bits, then flags: ACK, and perhaps PSH. */
 	if ((control & 0x0ff70000) != 0x00100000 || fragment & IP_RESERVED)
 		return ALONE;
-	if (total > length - ETH_HLEN || total <= 20 + header || skb->data_len ||
-	    skb->ip_summed != CHECKSUM_UNNECESSARY)
+	if (total > length - ETH_HLEN || total <= 20 + header || skb->data_len)
 		return ALONE;
 	segment->stamp = 0;
 	if (header == 20 + STAMP_BYTES && tcp[5] == STAMP_OPTION)
@@ -159,6 +208,9 @@ static __always_inline enum verdict segment_read(struct segment *segment, const 
 	else if (header != 20)
 		return ALONE;
 	if (words_sum(ip, 5) != 0xffff)
+		return ALONE;
+	if (unlikely(skb->ip_summed != CHECKSUM_UNNECESSARY) &&
+	    !checksum_is_right(skb, ip, total - 20))
 		return ALONE;
 	segment->seq = ntohl(tcp[1]);
 	segment->ack = ntohl(tcp[2]);
@@ -189,7 +241,6 @@ static void flow_finish(struct flow *flow)
 	__be32 *ip = (__be32 *)(flow->frame + ETH_HLEN), *tcp = ip + 5;
 	const __be32 *last = (const __be32 *)(flow->latest + ETH_HLEN) + 5;
 	u32 length = flow->length;
-	u64 pseudo;
 
 	((__be16 *)ip)[1] = htons(length);
 	((__be16 *)ip)[5] = 0;
@@ -202,12 +253,7 @@ static void flow_finish(struct flow *flow)
 		tcp[6] = last[6];
 		tcp[7] = last[7];
 	}
-	pseudo = (u64)(__force u32)ip[3] + (__force u32)ip[4] +
-		 (__force u32)htonl(IPPROTO_TCP) + (__force u32)htonl(length - 20);
-	pseudo = (pseudo & 0xffffffff) + (pseudo >> 32);
-	pseudo = (pseudo & 0xffffffff) + (pseudo >> 32);
-	pseudo = (pseudo & 0xffff) + (pseudo >> 16);
-	((__be16 *)tcp)[8] = (__force __be16)((pseudo & 0xffff) + (pseudo >> 16));
+	((__be16 *)tcp)[8] = (__force __be16)sum_fold(pseudo_sum(ip, length - 20));
 }
 
 /*

@@ -166,6 +166,39 @@ static const struct refusal refusals[] = {
 	OTHER_FLOW(ipv6), OTHER_FLOW(too_short),
 };
 
+/* No frontend takes a large packet with a tag inside. */
+void test_aggregate_tagged(void)
+{
+	u32 i;
+
+	segments_begin(20);
+	for (i = 0; i < 5; i++) {
+		make_run(1, i, 1, 1448);
+		made[i].vlan = 78;
+	}
+	poll_segments();
+	CHECK(seen_count == 5 && !hot_flows_open[0]);
+	end();
+}
+
+/* Of a card that computes no checksums; one that found a wrong one says the same. */
+void test_aggregate_sums(void)
+{
+	u32 i, payload;
+
+	for (payload = 1; payload < 1449; payload += payload < 70 ? 1 : 47) {
+		segments_begin(20);
+		make_run(1, 0, 4, payload);
+		for (i = 0; i < 4; i++)
+			make_summed(&made[i]);
+		BYTE(&made[2], made[2].headers + payload - 1) ^= 0x40;
+		made[2].summed = false;
+		poll_segments();
+		CHECK(seen_count == 3 && seen[0].segments == 2);
+		end();
+	}
+}
+
 void test_aggregate_refused(void)
 {
 	u32 i, n;

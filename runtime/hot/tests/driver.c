@@ -206,7 +206,8 @@ bool driver_receive(const u8 *frame, u32 length, bool copybreak)
 		return false;
 	skb->ip_summed = driver->unchecked ? CHECKSUM_NONE : CHECKSUM_UNNECESSARY;
 	skb->protocol = eth_type_trans(skb, &driver->dev);
-	__vlan_hwaccel_put_tag(skb, htons(ETH_P_8021Q), driver->vlan);
+	if (driver->vlan)
+		__vlan_hwaccel_put_tag(skb, htons(ETH_P_8021Q), driver->vlan);
 	napi_gro_receive(&driver->napi, skb);
 	return true;
 }

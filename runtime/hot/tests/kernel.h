@@ -61,7 +61,7 @@ struct test_driver {
 	bool poll_reschedules;
 	void (*poll_receives)(void);
 	bool unchecked;		/* what it receives has no checksum that it found right */
-	u16 vlan;		/* tag of what it receives */
+	u16 vlan;		/* tag of what it receives, 0: none */
 	u32 interrupts_enabled;
 };
 extern struct test_driver *driver;

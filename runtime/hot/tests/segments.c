@@ -46,6 +46,21 @@ void make_right(struct made *frame)
 	ip->check = ip_fast_csum(ip, ip->ihl);
 }
 
+void make_summed(struct made *frame)
+{
+	struct tcphdr *tcp = tcp_of(frame->frame);
+	const u8 *bytes = (const u8 *)tcp;
+	u32 length = frame->headers - ETH_HLEN - 20 + frame->payload, sum = IPPROTO_TCP + length, i;
+
+	tcp->check = 0;
+	/* Both addresses are before it. */
+	for (i = 0; i < length + 8; i++)
+		sum += i % 2 ? bytes[(int)i - 8] : bytes[(int)i - 8] << 8;
+	sum = (sum & 0xffff) + (sum >> 16);
+	tcp->check = htons(~(sum + (sum >> 16)));
+	frame->unchecked = frame->summed = true;
+}
+
 struct made *make_segment(const struct fields *fields)
 {
 	struct made *m = &made[made_count % MADE];
@@ -57,7 +72,6 @@ struct made *make_segment(const struct fields *fields)
 	made_count++;
 	memset(m, 0, sizeof(*m));
 	m->flow = fields->flow;
-	m->vlan = 77;
 	m->headers = ETH_HLEN + 20 + header;
 	m->payload = fields->payload;
 	m->length = max_t(u32, m->headers + fields->payload, ETH_ZLEN);
@@ -121,7 +135,7 @@ static void saw_frame(const u8 *data, u32 length, u32 flags, u32 vlan)
 		if (!m || m->length != length || m->vlan != vlan || memcmp(m->frame, data, length))
 			continue;
 		CHECK(m - made < fed);
-		CHECK(flags == (HOT_RX_VLAN | (m->unchecked ? 0 : HOT_RX_CHECKSUM_OK)));
+		CHECK(flags == ((m->vlan ? HOT_RX_VLAN : 0) | (m->unchecked && !m->summed ? 0 : HOT_RX_CHECKSUM_OK)));
 		m->seen = true;
 		saw(m, 1);
 		return;
@@ -212,7 +226,7 @@ static bool may_be_merged(struct made *m)
 	u32 total = ntohs(ip->tot_len), headers = 20 + tcp->doff * 4;
 
 	if (m->length < 54 || ((struct ethhdr *)m->frame)->h_proto != htons(ETH_P_IP) ||
-	    ip->version != 4 || ip->ihl != 5 || ip->protocol != IPPROTO_TCP || m->unchecked)
+	    ip->version != 4 || ip->ihl != 5 || ip->protocol != IPPROTO_TCP || (m->unchecked && !m->summed) || m->vlan)
 		return false;
 	if (ip_fast_csum(ip, 5) || (ip->frag_off && ip->frag_off != htons(0x4000)))
 		return false;

@@ -28,6 +28,7 @@ struct made {
 	u32 flow, length, headers, payload;
 	u16 vlan;
 	bool unchecked;		/* the card did not find its checksum right */
+	bool summed;		/* and it is */
 	bool odd;		/* must not be merged with others: found when it comes in */
 	bool seen;		/* came out */
 	u8 frame[MADE_BYTES];
@@ -52,6 +53,8 @@ struct fields segment_fields(u32 flow, u32 n, u32 payload);
 struct made *make_segment(const struct fields *fields);
 /* The IP header's checksum, after a change. */
 void make_right(struct made *frame);
+/* With TCP's checksum, which the card does not look at. */
+void make_summed(struct made *frame);
 /* Receives all that was made since, in one poll of the driver's; all must come out. */
 void poll_segments(void);
 u32 segments_held(void);
