@@ -31,6 +31,11 @@
 #define TWIN_CLOSED_TRIES	4000
 #define TWIN_WATCHDOG		(24 * 3600 * HZ)
 
+/* The thesis's limit (chapter 3). Taken when a driver is attached. */
+static uint aggregate = 20;
+module_param(aggregate, uint, 0644);
+MODULE_PARM_DESC(aggregate, "most TCP segments that guests get as one packet, up to 32; 0 or 1: each is one");
+
 static const struct twin_hot *hot;
 static struct twin_card card;
 static bool attached;
@@ -133,6 +138,7 @@ static int tell_xen(void)
 		attach->gs_base[cpu] = twin_percpu_base(cpu);
 	attach->irq = card.pci->irq;
 	attach->pirq = card.pirq;
+	attach->aggregate = READ_ONCE(aggregate);
 	error = twin_xen_call(TWIN_XEN_ATTACH, attach, sizeof(*attach));
 	if (error)
 		log_refusal(error);

@@ -150,6 +150,7 @@ static int xen_lines(char *text, int at, const struct twin_xen_status *status)
 	at += sysfs_emit_at(text, at, "received %llu\nunwanted %llu\noverrun %llu\nbusy %llu\nupcalls %llu\n",
 			    status->received, status->unwanted, status->overrun, status->busy,
 			    status->upcalls);
+	at += sysfs_emit_at(text, at, "aggregates %llu\nmerged %llu\n", status->aggregates, status->merged);
 	at += sysfs_emit_at(text, at, "dirty %llu\nlate-aliases %llu\n", status->dirty, status->late_aliases);
 	at += sysfs_emit_at(text, at, "abort-kind %u\nabort-reason %u\nabort-address %llx\n",
 			    status->abort_kind, status->abort_reason, status->abort_address);

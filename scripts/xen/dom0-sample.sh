@@ -13,6 +13,8 @@ if start_guest 1; then
     mark_counts
     finish_guest 1 300
     judge_counts guest1
+    [ "$(status_of aggregates)" -gt 0 ]
+    step merged $? "$(status_of merged) segments of TCP in $(status_of aggregates) packets"
 fi
 detach_eth0
 native native-after/

@@ -102,6 +102,10 @@ fn a_driver_goes_into_xen_and_out_of_it() {
         "{status}"
     );
     assert!(
+        status.contains("300 segments of TCP in 20 of those received"),
+        "{status}"
+    );
+    assert!(
         status.contains("4,000 on processor 0, 321 on processor 1"),
         "{status}"
     );

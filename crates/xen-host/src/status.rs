@@ -40,6 +40,10 @@ pub struct Instance {
     pub received: u64,
     /// Those for nobody.
     pub unwanted: u64,
+    /// Those that are several segments of TCP.
+    pub merged: u64,
+    /// The segments in them.
+    pub merged_segments: u64,
     /// Interrupts of the card.
     pub interrupts: u64,
     /// Entries into driver code.
@@ -164,6 +168,8 @@ impl Instance {
             transmitted: lines.number("transmitted")?,
             received: lines.number("received")?,
             unwanted: lines.number("unwanted")?,
+            merged: lines.number("aggregates")?,
+            merged_segments: lines.number("merged")?,
             interrupts: lines.number("interrupts")?,
             entries: lines.number("entries")?,
             entries_by_processor: lines.numbers("entries-by-processor")?,
@@ -261,7 +267,7 @@ mod tests {
 
     const ATTACHED: &str = "interface eth0\ndropped-egress 3\nkicks-in-dom0 1\npayload 0\nstate 2\n\
         interrupts 12\nentries 40\nentries-by-processor 30 10 0 0\nimports 5\naborts 1\npolls 9\n\
-        transmitted 100\nreceived 200\nunwanted 7\nupcalls 3\nabort-what a fault\nabort-kind 6\n\
+        transmitted 100\nreceived 200\nunwanted 7\naggregates 5\nmerged 60\nupcalls 3\nabort-what a fault\nabort-kind 6\n\
         abort-reason 14\nabort-address 10\nabort-at e1000:e1000_intr+0x20/0x1c0 [twin]\n\
         abort-entered e1000:e1000_intr+0/0x1c0 [twin]\nabort-import -\n\
         vif1.0 kicks 4 notified 5 sent 100 6000 received 190 90000 refused 0 full 2\n";

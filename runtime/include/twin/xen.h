@@ -24,7 +24,7 @@
 #include <stdint.h>
 #endif
 
-#define TWIN_XEN_VERSION	6
+#define TWIN_XEN_VERSION	7
 /* hypfs_op, which no kernel calls: the payload takes its place. */
 #define TWIN_XEN_HYPERCALL	42
 /* Physical processors that may run the driver: HOT_CPUS of the hot routines. */
@@ -99,6 +99,9 @@ struct twin_xen_attach {
 	uint64_t gs_base[TWIN_XEN_CPUS];
 	uint32_t irq;			/* Linux's number: the handler's first argument */
 	uint32_t pirq;			/* Xen's */
+	/* Most segments of TCP that guests get as one packet, 32 at most; below 2: each is one. */
+	uint32_t aggregate;
+	uint32_t reserved;
 };
 
 struct twin_xen_detach {
@@ -175,6 +178,8 @@ struct twin_xen_status {
 	uint64_t received;		/* frames that it gave */
 	uint64_t unwanted;		/* ... that were for no guest */
 	uint64_t overrun;		/* ... that it gave faster than guests could be served */
+	uint64_t aggregates;		/* ... that are several segments of TCP */
+	uint64_t merged;		/* segments in those */
 	uint64_t busy;			/* transmissions put off */
 	uint64_t upcalls;		/* calls of dom0's kernel by driver code */
 	uint64_t dirty;			/* times a processor was added to dom0's dirty mask */
@@ -200,11 +205,11 @@ TWIN_XEN_ASSERT(sizeof(struct twin_xen_header) == 8);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_upcall) == 72);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_answer) == 24);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_info) == 144);
-TWIN_XEN_ASSERT(sizeof(struct twin_xen_attach) == 128);
+TWIN_XEN_ASSERT(sizeof(struct twin_xen_attach) == 136);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_detach) == 16);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_vif) == 48);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_vif_status) == 80);
-TWIN_XEN_ASSERT(sizeof(struct twin_xen_status) == 16 + 15 * 8 + 32 + 4 * TWIN_XEN_PLACE +
+TWIN_XEN_ASSERT(sizeof(struct twin_xen_status) == 16 + 17 * 8 + 32 + 4 * TWIN_XEN_PLACE +
 		TWIN_XEN_CPUS * 8 + TWIN_XEN_VIFS * 80);
 
 #endif /* TWIN_XEN_H */

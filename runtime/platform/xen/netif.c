@@ -174,3 +174,24 @@ bool netif_can_segment(const struct netif_packet *packet, const uint8_t *header,
 	words = header[at + TCP_OFFSET] >> 4;
 	return 4 * words >= TCP_HEADER && at + 4 * words <= length && packet->size > at + 4 * words;
 }
+
+/* RFC 791, 3.1: total length, more fragments and offset. */
+enum { IPV4_TOTAL = 2, IPV4_FRAGMENT = 6, IPV4_PLACE = 0x3fff };
+
+bool netif_is_merged(const uint8_t *header, uint32_t here, uint32_t length, uint32_t size)
+{
+	const uint8_t *ip = header + NETIF_SMALLEST;
+	uint8_t protocol = 0;
+	uint32_t type = 0, at, end;
+
+	if (network(header, here, &type) != NETIF_SMALLEST || type != ETHERTYPE_IPV4)
+		return false;
+	at = transport(header, here, &protocol);
+	if (!at || protocol != PROTOCOL_TCP || at + TCP_HEADER > here)
+		return false;
+	end = at + 4 * (header[at + TCP_OFFSET] >> 4);
+	return end >= at + TCP_HEADER && end <= here && here <= length && size &&
+	       size < length - end &&
+	       word_at(ip, IPV4_TOTAL) + NETIF_SMALLEST == length &&
+	       !(word_at(ip, IPV4_FRAGMENT) & IPV4_PLACE);
+}

@@ -135,6 +135,13 @@ bool netif_checksum(const uint8_t *header, uint32_t length, uint16_t *start, uin
  */
 bool netif_can_segment(const struct netif_packet *packet, const uint8_t *header, uint32_t length);
 
+/*
+ * Whether `length` bytes, of which the first `here` are given, are TCP of IPv4 as a frontend takes it
+ * for several segments of `size` bytes: no tag, no fragment, IP's length theirs, all headers given,
+ * and more behind them than one segment.
+ */
+bool netif_is_merged(const uint8_t *header, uint32_t here, uint32_t length, uint32_t size);
+
 /* Whether a notification is due: the producer went from old to new, past what the other
  * side waits for (io/ring.h). */
 static inline bool netif_is_due(uint32_t old, uint32_t new, uint32_t event)

@@ -248,6 +248,9 @@ int twin_import_host_receive(struct twin_cpu *cpu, struct twin_call_frame *frame
 void xen_receive_put(uint64_t data, uint32_t length, uint32_t flags, uint16_t tag);
 /* Guests have all that are kept. Served, interrupts on */
 void xen_receive_deliver(void);
+/* From the next poll on, segments of TCP that follow each other are one packet of so many at most; below
+ * 2: each is its own. Served */
+void xen_receive_merge(uint32_t most);
 
 /* ---- upcall.c: calls of dom0's kernel ------------------------------------------------ */
 
@@ -355,6 +358,8 @@ void xen_vif_service(void);
 /* A frame of the card's, of NETIF_SMALLEST to NETIF_GRANT_SIZE bytes. Whether it is for a guest,
  * which may have no room. Served, interrupts on */
 bool xen_vif_receive(const uint8_t *frame, uint32_t length, uint32_t flags);
+/* The same of several segments of TCP in one packet (netif_is_merged), of `size` bytes of payload each. */
+bool xen_vif_receive_merged(const uint8_t *packet, uint32_t length, uint32_t size);
 /* The same without serving anybody. Served, interrupts on */
 void xen_vif_publish(void);
 /* The timer of guests that are looked at from time to time (pace.c), on that processor. */

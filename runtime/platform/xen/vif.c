@@ -78,6 +78,28 @@ void xen_vif_publish(void)
 	xen_vif_answer(false);
 }
 
+/* ---- Merging ---- */
+
+/* What a large packet takes of a frontend. */
+#define MERGED (TWIN_XEN_VIF_PAGES | TWIN_XEN_VIF_LARGE)
+
+/* Whether all guests' frontends take such, and there is one. */
+static bool all_take_merged(void)
+{
+	uint32_t i, features = xen_vif_count ? MERGED : 0;
+
+	for (i = 0; i < xen_vif_count; i++)
+		if (xen_vifs[i].domain)
+			features &= xen_vifs[i].features;
+	return features == MERGED;
+}
+
+/* Who is a segment's guest is known when it is one packet with others already. */
+static void set_merging(void)
+{
+	xen_receive_merge(all_take_merged() ? xen_device.given.aggregate : 0);
+}
+
 /* ---- Connecting ----------------------------------------------------------------------- */
 
 static struct vif *find(uint32_t domain, uint32_t handle)
@@ -111,6 +133,7 @@ static void disconnect(struct vif *vif)
 	__atomic_store_n(&vif->domain, NULL, __ATOMIC_RELEASE);
 	while (xen_vif_count && !xen_vifs[xen_vif_count - 1].domain)
 		xen_vif_count--;
+	set_merging();
 	xen_put_domain(domain);
 }
 
@@ -142,6 +165,7 @@ long xen_vif_connect(const struct twin_xen_vif *given)
 	__atomic_store_n(&vif->domain, domain, __ATOMIC_RELEASE);
 	if (xen_vif_count <= (uint32_t)(vif - xen_vifs))
 		xen_vif_count = vif - xen_vifs + 1;
+	set_merging();
 	xen_service_request();
 	return 0;
 }

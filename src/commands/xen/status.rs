@@ -56,6 +56,14 @@ fn text(status: Option<&Status>) -> String {
     }
 }
 
+fn merged(xen: &Instance) -> String {
+    format!(
+        "{} of TCP in {} of those received",
+        count(xen.merged_segments, "segment"),
+        number(xen.merged)
+    )
+}
+
 fn attached(name: &str, status: &Status, xen: &Instance) -> String {
     let mut out = match (xen.state, &xen.last_abort) {
         (State::Aborted, Some(abort)) => format!(
@@ -76,6 +84,9 @@ fn attached(name: &str, status: &Status, xen: &Instance) -> String {
             number(xen.unwanted)
         ),
     );
+    if xen.merged != 0 {
+        line("merged", merged(xen));
+    }
     line(
         "interrupts",
         format!("{} of the card, in Xen", number(xen.interrupts)),
