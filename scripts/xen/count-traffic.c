@@ -7,8 +7,9 @@
  *   traffic send INTERFACE SIZE COUNT N      marks N before the first, N + 1 after the last
  *   traffic receive INTERFACE COUNT N        the same, of frames that come: N when the first
  *                                            is there
+ *   traffic fetch ADDRESS PORT BYTES N       the same, of bytes that come by TCP
  *
- * Prints how many frames were sent, or came after the first.
+ * Prints how many frames were sent, or frames or bytes came after the first.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -18,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -115,6 +117,29 @@ static int receive_frames(const char *interface, long count, int number)
 	return 0;
 }
 
+static int fetch(const char *address, int port, long count, int number)
+{
+	struct sockaddr_in from = { .sin_family = AF_INET, .sin_port = htons(port) };
+	const int socket_of = socket(AF_INET, SOCK_STREAM, 0);
+	static uint8_t bytes[1 << 16];
+	long came = -1, length;
+
+	if (socket_of < 0 || !inet_aton(address, &from.sin_addr) ||
+	    connect(socket_of, (const struct sockaddr *)&from, sizeof(from)))
+		die("connect");
+	while (came < count) {
+		length = recv(socket_of, bytes, came < 0 ? 1 : sizeof(bytes), 0);
+		if (length <= 0)
+			die("recv");
+		if (came < 0)
+			mark(number);
+		came += length;
+	}
+	mark(number + 1);
+	printf("%ld\n", came);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 3 && !strcmp(argv[1], "mark")) {
@@ -126,6 +151,8 @@ int main(int argc, char **argv)
 		return send_frames(argv[2], (size_t)atol(argv[3]), atol(argv[4]), atoi(argv[5]));
 	if (argc == 5 && !strcmp(argv[1], "receive"))
 		return receive_frames(argv[2], atol(argv[3]), atoi(argv[4]));
-	fprintf(stderr, "usage: traffic mark N | send INTERFACE SIZE COUNT N | receive INTERFACE COUNT N\n");
+	if (argc == 6 && !strcmp(argv[1], "fetch"))
+		return fetch(argv[2], atoi(argv[3]), atol(argv[4]), atoi(argv[5]));
+	fprintf(stderr, "usage: traffic mark N | send INTERFACE SIZE COUNT N | receive INTERFACE COUNT N | fetch ADDRESS PORT BYTES N\n");
 	return 2;
 }

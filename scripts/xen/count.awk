@@ -4,7 +4,7 @@
 # as a table in the file `table`, and by function, the largest first, in the file
 # `table-by-function`. A window is between a mark with an even number and the next.
 BEGIN {
-    split("sent 1514,received 1514,sent 60,received 60", kind, ",")
+    kinds = split("sent 1514,received 1514,sent 60,received 60,fetched 1460", kind, ",")
     split("xen payload dom0-kernel dom0-other guest-kernel guest-other", class, " ")
 }
 FILENAME ~ /functions$/ {
@@ -75,25 +75,26 @@ function figures(path, w) {
         printf "%-20s%s\n", "a packet", heads >table
     printf "%-20s%s\n", prefix, row >table
 }
-# Those of a guest by dom0 and of another by the driver inside Xen.
-function compare(k,    words, ours, theirs) {
+# What kind k cost a guest by dom0, and another one by the driver inside Xen, in window w.
+function compare(k, path, w,    words, ours, theirs) {
     split(kind[k + 1], words, " ")
     direction = words[1]
     size = words[2]
-    if (!seen[k] || !seen[4 + k]) {
-        print "@fail counted/" size "-" direction " no window"
+    if (!seen[k] || !seen[w]) {
+        print "@fail counted/" path "/" size "-" direction " no window"
         return
     }
-    figures("dom0", k)
-    figures("twin", 4 + k)
+    if (path == "twin")
+        figures("dom0", k)
+    figures(path, w)
     theirs = whole(k)
-    ours = whole(4 + k)
-    printf "@value ratio/%s-%s %.2f\n", size, direction, theirs / ours
+    ours = whole(w)
+    printf "@value ratio/%s/%s-%s %.2f\n", path, size, direction, theirs / ours
     theirs -= executed[k, "guest-kernel"] + executed[k, "guest-other"]
-    ours -= executed[4 + k, "guest-kernel"] + executed[4 + k, "guest-other"]
-    printf "@value ratio-without-guest/%s-%s %.2f\n", size, direction, theirs / ours
-    printf "@ok counted/%s-%s %d instructions a packet by dom0, %d by the driver inside Xen\n",
-        size, direction, whole(k) / frames, whole(4 + k) / frames
+    ours -= executed[w, "guest-kernel"] + executed[w, "guest-other"]
+    printf "@value ratio-without-guest/%s/%s-%s %.2f\n", path, size, direction, theirs / ours
+    printf "@ok counted/%s/%s-%s %d instructions a packet by dom0, %d by the driver inside Xen\n",
+        path, size, direction, whole(k) / frames, whole(w) / frames
 }
 function by_function(path, k, w,    f, sorted) {
     sorted = "sort -k 4,4nr >>" table "-by-function"
@@ -106,9 +107,12 @@ function by_function(path, k, w,    f, sorted) {
 END {
     printf "" >(table "-by-function")
     close(table "-by-function")
-    for (k = 0; k < 4; k++) {
-        compare(k)
+    for (k = 0; k < kinds; k++) {
+        compare(k, "twin", kinds + k)
         by_function("dom0", k, k)
-        by_function("twin", k, 4 + k)
+        by_function("twin", k, kinds + k)
     }
+    k = kinds - 1
+    compare(k, "unmerged", 2 * kinds)
+    by_function("unmerged", k, 2 * kinds)
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # What a packet costs in instructions: a guest's frames through stock netback, bridge and e1000
-# of dom0; then, in the same boot, another guest's through the driver inside Xen. The guest's
+# of dom0; then, in the same boot, another guest's through the driver inside Xen, and segments of TCP
+# once more where none are merged. The guest's
 # program marks where counting begins and ends (scripts/xen/count-plugin.c), and dom0 has nothing
 # to do meanwhile but wait. With more guests than one (TWIN_XEN_GUESTS) the others are connected and
 # do nothing.
@@ -44,17 +45,17 @@ end_others() {
     done
 }
 
-# count N: a guest whose windows have marks from 8 * (N - 1) on.
+# count N ROLE WINDOWS MARK: a guest with so many windows, whose marks are from that one on.
 count() {
-    start_guest "$1" "count:$((8 * ($1 - 1))):$(option frames)" || return
+    start_guest "$1" "$2:$4:$(option frames)" || return
     tries=$(limit 120)
     until is_done "$1" || [ $tries = 0 ]; do
         tries=$((tries - 1))
         pause 5
     done
     end_guest "$1" 10
-    [ "$(grep -c '^@ok \(send\|receive\)-' "$(console_of "$1")")" = 4 ]
-    step "guest$1/complete" $? "frames of two sizes, sent and received"
+    [ "$(grep -c '^@ok \(send\|receive\|fetch\)-' "$(console_of "$1")")" = "$3" ]
+    step "guest$1/complete" $? "$3 windows"
 }
 
 # ---- By dom0 ------------------------------------------------------------------------
@@ -67,7 +68,7 @@ ip link set br0 up
 ip link set eth0 up
 await 60 carrier grep -q 1 /sys/class/net/eth0/carrier
 begin_others
-count 1
+count 1 count 5 0
 end_others
 ip link set br0 down
 brctl delbr br0
@@ -75,12 +76,19 @@ must 60 netback-away rmmod xen-netback
 
 # ---- By the driver inside Xen ---------------------------------------------------------
 
+# inside ROLE WINDOWS MARK MOST: with at most so many segments in a packet.
+inside() {
+    echo "$4" >/sys/module/twin_dom0/parameters/aggregate
+    attach_eth0
+    begin_others
+    count 2 "$1" "$2" "$3"
+    cat $twin/status
+    is state 1 && is aborts 0
+    step "alive-$4" $? "state $(status_of state), $(status_of aborts) aborts"
+    end_others
+    detach_eth0
+}
+
 load_modules
-attach_eth0
-begin_others
-count 2
-cat $twin/status
-is state 1 && is aborts 0
-step alive $? "state $(status_of state), $(status_of aborts) aborts"
-end_others
-detach_eth0
+inside count 5 10 20
+inside fetched 1 20 0

@@ -75,4 +75,10 @@ count_frames() {
         wait $!
         mark=$((mark + 4))
     done
+    count_fetched "$mark" "$2"
+}
+
+# count_fetched MARK SEGMENTS: the host's bytes by TCP, of so many segments of 1,460 bytes.
+count_fetched() {
+    try 600 fetch-1460 /traffic fetch $peer 7001 $(($2 * 1460)) "$1"
 }
