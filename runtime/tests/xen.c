@@ -103,6 +103,25 @@ static void a_guest_has_its_turn(void)
 	CHECK_EQUAL(requested, 3);
 }
 
+/* Its packets have seventeen pieces each: four have more entries than a turn. */
+static void a_turn_of_large_packets_is_not_longer(void)
+{
+	uint32_t i, piece;
+
+	start();
+	requested = 0;
+	fill_frame(100);
+	for (i = 0; i < 15; i++)
+		for (piece = 0; piece < 17; piece++)
+			put_tx(0, (struct netif_tx_request){
+				.reference = 0, .size = piece ? 1000 : 17000,
+				.flags = piece < 16 ? NETTXF_MORE_DATA : 0,
+			});
+	kick(0);
+	CHECK_EQUAL(sent_count, 4);
+	CHECK_EQUAL(requested, 1);
+}
+
 /* The card has room for one packet at a time, and each guest has more of them. */
 static void what_there_is_too_little_of_goes_round(void)
 {
@@ -285,6 +304,18 @@ static void a_broadcast_reaches_all_but_its_sender(void)
 	CHECK_EQUAL(get(0, 1, NETIF_RESPONSE_PRODUCE), 1);
 	CHECK_EQUAL(get(1, 1, NETIF_RESPONSE_PRODUCE), 0);
 	CHECK_EQUAL(get(2, 1, NETIF_RESPONSE_PRODUCE), 1);
+
+	/* Without a carrier, too; but not if it is refused. */
+	answers[0] = HOT_DOWN;
+	answers[1] = HOT_INVALID;
+	answer_count = 2;
+	for (i = 0; i < 2; i++) {
+		put_rx(0, 1 + i, 4);
+		put_tx(1, (struct netif_tx_request){ .reference = 0, .size = 60 });
+		kick(1);
+		CHECK_EQUAL(get(0, 1, NETIF_RESPONSE_PRODUCE), 2);
+	}
+	CHECK_EQUAL(vif_status(1).refused, 2);
 }
 
 /* The card's frame lies in dom0's memory: here, in an unused part of a ring's page. */
@@ -1042,6 +1073,7 @@ int main(void)
 	RUN(a_packet_of_three_pieces_is_put_together);
 	RUN(packets_wait_for_the_driver);
 	RUN(a_guest_has_its_turn);
+	RUN(a_turn_of_large_packets_is_not_longer);
 	RUN(what_there_is_too_little_of_goes_round);
 	RUN(half_a_packet_takes_nobodys_place);
 	RUN(refused_packets_do_not_cut_a_turn_short);

@@ -29,7 +29,8 @@ _Static_assert((LARGEST - HOT_HEADER + NETIF_GRANT_SIZE - 1) / NETIF_GRANT_SIZE 
 	       "the driver takes as many");
 _Static_assert(NETIF_SMALLEST_SEGMENT == HOT_MIN_GSO_SIZE && NETIF_GSO_TCPV4 == HOT_GSO_TCPV4,
 	       "large packets are the same to guests and hot routines");
-/* Packets of a guest's before others have their turn. */
+/* Entries of a guest's ring before others have their turn, and the rest of a batch: a packet of one piece has
+ * one, a large one has one for each page. */
 #define TURN 64u
 
 /* A packet that was taken from a ring and is on its way. */
@@ -297,6 +298,13 @@ static void release(const struct taken *taken)
 		xen_buffer_put(taken->buffer);
 }
 
+/* Whether a packet is a frame that only the card's state may have kept from the wire: others have
+ * it if its destination is theirs. What the driver refuses for what it is, nobody has. */
+static bool is_sound(uint32_t result)
+{
+	return result == HOT_SENT || result == HOT_DOWN;
+}
+
 /*
  * Give batch[first..count) to the driver, and answer in order. False: it could not take
  * all, and the ring still has those from the first that it did not.
@@ -310,7 +318,7 @@ static bool send(struct vif *vif, uint32_t count)
 		const uint32_t result = packets[i].result;
 
 		waits |= result == HOT_BUSY || result == HOT_NO_BUFFER;
-		if (!waits && xen_is_group(batch[i].header))
+		if (!waits && is_sound(result) && xen_is_group(batch[i].header))
 			switch_out(vif, &batch[i], &packets[i]);
 		if (alive && result != HOT_SENT)
 			release(&batch[i]);
@@ -337,7 +345,8 @@ static enum served serve_batch(struct vif *vif, uint32_t produced)
 	uint32_t count = 0, at = vif->transmit.taken;
 
 	copied_count = 0;	/* another guest's, or another time's */
-	while (fate == FATE_SEND && count < XEN_TRANSMIT_BATCH && at != produced) {
+	while (fate == FATE_SEND && count < XEN_TRANSMIT_BATCH && at != produced &&
+	       at - vif->transmit.taken < TURN) {
 		taking = take_packet(vif, at, produced, &batch[count]);
 		if (taking != TAKING_DONE)
 			break;
@@ -411,7 +420,7 @@ enum rest { REST_NONE, REST_ITS_TURN, REST_WAITS };
  * its ring does not keep the processor. */
 static enum rest serve(struct vif *vif, bool over)
 {
-	const uint32_t before = vif->window;
+	const uint32_t before = vif->transmit.taken;
 	uint32_t produced, halves = 0;
 	enum served served;
 
@@ -420,7 +429,7 @@ static enum rest serve(struct vif *vif, bool over)
 			xen_vif_break(vif, "its transmit ring is nonsense");
 			break;
 		}
-		if (vif->window - before + halves >= TURN) {
+		if (vif->transmit.taken - before + halves >= TURN) {
 			xen_service_request();
 			return REST_ITS_TURN;
 		}
