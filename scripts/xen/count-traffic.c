@@ -8,18 +8,21 @@
  *   traffic receive INTERFACE COUNT N        the same, of frames that come: N when the first
  *                                            is there
  *   traffic fetch ADDRESS PORT BYTES N       the same, of bytes that come by TCP
+ *   traffic store ADDRESS PORT BYTES N       marks N before the first, N + 1 when all are acknowledged
  *
- * Prints how many frames were sent, or frames or bytes came after the first.
+ * Prints how many frames or bytes were sent, or came after the first.
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/if_packet.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <netinet/in.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -117,18 +120,49 @@ static int receive_frames(const char *interface, long count, int number)
 	return 0;
 }
 
+static uint8_t bytes[1 << 16];
+
+static int connect_to(const char *address, int port)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(port) };
+	const int stream = socket(AF_INET, SOCK_STREAM, 0);
+
+	if (stream < 0 || !inet_aton(address, &to.sin_addr) ||
+	    connect(stream, (const struct sockaddr *)&to, sizeof(to)))
+		die("connect");
+	return stream;
+}
+
+static int store(const char *address, int port, long count, int number)
+{
+	const int stream = connect_to(address, port);
+	long gone = 0, length;
+	int waiting;
+
+	mark(number);
+	for (; gone < count; gone += length) {
+		length = count - gone < (long)sizeof(bytes) ? count - gone : (long)sizeof(bytes);
+		length = send(stream, bytes, length, 0);
+		if (length <= 0)
+			die("send");
+	}
+	do {
+		usleep(1000);
+		if (ioctl(stream, SIOCOUTQ, &waiting))
+			die("SIOCOUTQ");
+	} while (waiting);
+	mark(number + 1);
+	printf("%ld\n", gone);
+	return 0;
+}
+
 static int fetch(const char *address, int port, long count, int number)
 {
-	struct sockaddr_in from = { .sin_family = AF_INET, .sin_port = htons(port) };
-	const int socket_of = socket(AF_INET, SOCK_STREAM, 0);
-	static uint8_t bytes[1 << 16];
+	const int stream = connect_to(address, port);
 	long came = -1, length;
 
-	if (socket_of < 0 || !inet_aton(address, &from.sin_addr) ||
-	    connect(socket_of, (const struct sockaddr *)&from, sizeof(from)))
-		die("connect");
 	while (came < count) {
-		length = recv(socket_of, bytes, came < 0 ? 1 : sizeof(bytes), 0);
+		length = recv(stream, bytes, came < 0 ? 1 : sizeof(bytes), 0);
 		if (length <= 0)
 			die("recv");
 		if (came < 0)
@@ -153,6 +187,8 @@ int main(int argc, char **argv)
 		return receive_frames(argv[2], atol(argv[3]), atoi(argv[4]));
 	if (argc == 6 && !strcmp(argv[1], "fetch"))
 		return fetch(argv[2], atoi(argv[3]), atol(argv[4]), atoi(argv[5]));
-	fprintf(stderr, "usage: traffic mark N | send INTERFACE SIZE COUNT N | receive INTERFACE COUNT N | fetch ADDRESS PORT BYTES N\n");
+	if (argc == 6 && !strcmp(argv[1], "store"))
+		return store(argv[2], atoi(argv[3]), atol(argv[4]), atoi(argv[5]));
+	fprintf(stderr, "usage: traffic mark N | send INTERFACE SIZE COUNT N | receive INTERFACE COUNT N | fetch|store ADDRESS PORT BYTES N\n");
 	return 2;
 }

@@ -4,7 +4,7 @@
 # as a table in the file `table`, and by function, the largest first, in the file
 # `table-by-function`. A window is between a mark with an even number and the next.
 BEGIN {
-    kinds = split("sent 1514,received 1514,sent 60,received 60,fetched 1460", kind, ",")
+    kinds = split("sent 1514,received 1514,sent 60,received 60,stored 1460,fetched 1460", kind, ",")
     split("xen payload dom0-kernel dom0-other guest-kernel guest-other", class, " ")
 }
 FILENAME ~ /functions$/ {

@@ -54,7 +54,7 @@ count() {
         pause 5
     done
     end_guest "$1" 10
-    [ "$(grep -c '^@ok \(send\|receive\|fetch\)-' "$(console_of "$1")")" = "$3" ]
+    [ "$(grep -c '^@ok \(send\|receive\|store\|fetch\)-' "$(console_of "$1")")" = "$3" ]
     step "guest$1/complete" $? "$3 windows"
 }
 
@@ -68,7 +68,7 @@ ip link set br0 up
 ip link set eth0 up
 await 60 carrier grep -q 1 /sys/class/net/eth0/carrier
 begin_others
-count 1 count 5 0
+count 1 count 6 0
 end_others
 ip link set br0 down
 brctl delbr br0
@@ -90,5 +90,5 @@ inside() {
 }
 
 load_modules
-inside count 5 10 20
-inside fetched 1 20 0
+inside count 6 12 20
+inside fetched 1 24 0

@@ -75,7 +75,8 @@ count_frames() {
         wait $!
         mark=$((mark + 4))
     done
-    count_fetched "$mark" "$2"
+    try 600 store-1460 /traffic store $peer 7002 $(($2 * 1460)) "$mark"
+    count_fetched "$((mark + 2))" "$2"
 }
 
 # count_fetched MARK SEGMENTS: the host's bytes by TCP, of so many segments of 1,460 bytes.
