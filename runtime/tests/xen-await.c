@@ -210,6 +210,33 @@ static void driver_code_without_end_is_ended(void)
 	CHECK_EQUAL(asks, 3);
 }
 
+/* In a panic: driver code that no NMI ends, because Xen halts in the middle of its turn; a processor
+ * that waits for one that was halted while it was counted. Xen's own is called all the same. */
+static void nobody_waits_for_ever(void)
+{
+	int64_t began;
+
+	number = 0;
+	asks = originals = 0;
+	lost = UINT32_MAX;
+	began = now;
+	CHECK(xen_clock_try(&xen_seen[1]));
+	flush_those(1 << 1);
+	CHECK_EQUAL(originals, 1);
+	CHECK_EQUAL(asks, PATIENCE - 1);
+	CHECK(now - began < (PATIENCE + 1) * XEN_CLOCK_LIMIT);
+	CHECK_EQUAL(xen_seen[1].awaited, 0);
+	xen_clock_leave(&xen_seen[1]);
+
+	began = now;
+	xen_seen[1].wanted = 1;
+	flush_those(1 << 1);
+	CHECK_EQUAL(originals, 2);
+	CHECK(now - began >= PATIENCE * XEN_CLOCK_LIMIT);
+	CHECK(now - began < (PATIENCE + 1) * XEN_CLOCK_LIMIT);
+	xen_seen[1].wanted = 0;
+}
+
 /* This one, and those that have no driver code. */
 static void others_are_not_waited_for(void)
 {
@@ -230,6 +257,7 @@ static void others_are_not_waited_for(void)
 int main(void)
 {
 	RUN(driver_code_without_end_is_ended);
+	RUN(nobody_waits_for_ever);
 	RUN(others_are_not_waited_for);
 	RUN(nobody_waits_for_driver_code);
 	RUN(who_waits_for_waiters_has_its_turn);

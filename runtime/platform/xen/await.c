@@ -34,6 +34,11 @@
  * nobody whom p waits for. Each processor can have begun just before p said it, once: p waits for
  * as many, at most.
  *
+ * A panic may stop a processor in the middle of a turn, or of Xen's own waiting. Then the turn never
+ * ends, nor does whoever is counted, and the processor that restarts the machine comes by here
+ * (machine_restart, smp_send_stop). So nobody is patient for ever: after PATIENCE it is Xen's to
+ * wait, as without driver code. Nothing but the clock's sight of the wait rests on these words.
+ *
  * What waits for another processor without these two is not seen here: stopping all of them
  * (stop_machine.c; there is none while a device is attached, but for microcode), and waiting for a
  * virtual processor to leave one (vcpu_sleep_sync). There the other processors' timers are the
@@ -48,18 +53,21 @@ _Static_assert(TWIN_XEN_CPUS <= 64, "the mask's first word has them");
 #define MASK_WORDS 64u
 extern unsigned int nr_cpu_ids;
 
+/* How long driver code is waited for, in XEN_CLOCK_LIMIT: the first NMI is sent after one. */
+#define PATIENCE 8u
+
 struct waiting {
 	uint64_t mask[MASK_WORDS];	/* that of Xen's caller */
 	uint64_t awaited;		/* those of which driver code runs on, a bit each */
 };
 
-/* That processor leaves the turn that it is in. */
+/* That processor leaves the turn that it is in, or does not in PATIENCE. */
 static void outlast(uint32_t processor)
 {
 	const uint64_t *at = &xen_seen[processor].turn;
 	const uint64_t turn = __atomic_load_n(at, __ATOMIC_SEQ_CST);
+	uint32_t limits = 0;
 	int64_t since;
-	bool again = false;
 
 	if (turn % 2 == 0)
 		return;
@@ -67,8 +75,9 @@ static void outlast(uint32_t processor)
 		__asm__ volatile("pause" ::: "memory");
 		if (get_s_time() - since < XEN_CLOCK_LIMIT)
 			continue;
-		xen_clock_ask(processor, turn, again);
-		again = true;
+		if (++limits == PATIENCE)
+			return;
+		xen_clock_ask(processor, turn, limits > 1);
 		since = get_s_time();
 	}
 }
@@ -86,8 +95,16 @@ static void copy_mask(struct waiting *waiting, const uint64_t *mask)
  * first. */
 static void let_go_first(uint32_t processor)
 {
-	while (__atomic_load_n(&xen_seen[processor].wanted, __ATOMIC_ACQUIRE))
+	const uint64_t *wanted = &xen_seen[processor].wanted;
+	int64_t since;
+
+	if (!__atomic_load_n(wanted, __ATOMIC_ACQUIRE))
+		return;
+	for (since = get_s_time(); get_s_time() - since < PATIENCE * XEN_CLOCK_LIMIT;) {
+		if (!__atomic_load_n(wanted, __ATOMIC_ACQUIRE))
+			return;
 		__asm__ volatile("pause" ::: "memory");
+	}
 }
 
 /* This processor is going to wait for the others of the mask: they run no driver code until
