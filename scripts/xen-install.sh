@@ -69,13 +69,15 @@ modules() {
 case $1 in -*) usage ;; esac
 kit=$1
 headers=/lib/modules/$(uname -r)/build
-hypervisors=
+newline='
+'
+hypervisors=	# a line each: a path may have blanks
 shift
 while [ $# -gt 0 ]; do
     [ $# -gt 1 ] || usage
     case $1 in
     --headers) headers=$2 ;;
-    --xen) hypervisors="$hypervisors $2" ;;
+    --xen) hypervisors=$hypervisors${hypervisors:+$newline}$2 ;;
     *) usage ;;
     esac
     shift 2
@@ -90,8 +92,8 @@ mkdir -p "$kit/tables" "$kit/modules"
 kit=$(CDPATH='' cd -- "$kit" && pwd -P)
 headers=$(CDPATH='' cd -P -- "$headers" 2>/dev/null && pwd -P) || die "no headers of the kernel: apt install linux-headers-$(uname -r), or name them with --headers"
 platform
-for hypervisor in $hypervisors; do
-    table "$hypervisor"
+printf '%s\n' "$hypervisors" | while IFS= read -r hypervisor; do
+    table "$hypervisor" </dev/null
 done
 modules
 echo "installed: $kit"
