@@ -15,7 +15,7 @@ use command_line::input::{self, Input, describe};
 use command_line::output::{self, Destination, Pending};
 use command_line::text::count;
 
-use crate::inputs::refuse_overwriting;
+use crate::inputs::{read_once, refuse_overwriting};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -103,6 +103,7 @@ impl Opts {
         let destination = Destination::new(self.output.clone());
         let texts = [&self.table, &self.kallsyms];
         let read = self.objects.iter().chain(texts).map(PathBuf::as_path);
+        read_once(read.clone())?;
         refuse_overwriting(&destination, read)?;
         let names = Names {
             driver: input::name(driver),

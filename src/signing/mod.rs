@@ -19,6 +19,8 @@ use command_line::input::{self, Input};
 use ring::rand::SystemRandom;
 use ring::signature::{KeyPair, RSA_PKCS1_SHA256, RsaKeyPair};
 
+use crate::inputs::read_once;
+
 use cms::Issued;
 
 /// What a signed module ends with (`MODULE_SIG_STRING`).
@@ -44,10 +46,7 @@ impl Signer {
     /// One cannot be read or is not of the kind that is taken, or they do not belong
     /// together.
     pub fn new(key: &Path, certificate: &Path) -> Result<Signer, Failure> {
-        if [key, certificate].iter().all(|path| input::is_stdin(path)) {
-            let why = "standard input (`-`) can be read only once";
-            return Err(Failure::Usage(why.to_owned()));
-        }
+        read_once([key, certificate])?;
         let issued = {
             let bytes = Input::plain(certificate)?;
             let wrong = |why: String| unusable(certificate, &why);

@@ -137,6 +137,25 @@ fn options_that_do_not_go_together_are_wrong_usage() {
     assert_eq!(sandbox.names(), ["driver.o", "x.s"]);
 }
 
+/// The second reader would find nothing, and blame the file.
+#[test]
+fn standard_input_is_read_once() {
+    let sandbox = Sandbox::with_driver();
+    let commands = [
+        "rewrite - - -d out",
+        "payload - - -o out --table table --kallsyms kallsyms --sections sections",
+        "payload driver.o - -o out --table - --kallsyms kallsyms --sections sections",
+        "rewrite driver.o -o out --target linux --sign - -",
+    ];
+    for command in commands {
+        let outcome = sandbox.run(&command.split(' ').collect::<Vec<_>>());
+        let once = "twin: standard input (`-`) can be read only once\n";
+        assert_eq!(outcome.status, 2, "{command}");
+        assert_eq!(outcome.stderr, once, "{command}");
+    }
+    assert_eq!(sandbox.names(), ["driver.o"]);
+}
+
 /// What to do was said of another object than this.
 #[test]
 fn an_object_of_a_program_is_refused_for_what_was_asked() {
