@@ -75,6 +75,12 @@ mv /twin/tables /twin/kit/tables
 ip link set eth0 down
 says 1 attach/down 'eth0 is down' twin xen attach eth0
 ip link set eth0 up
+ethtool -K eth0 tso off
+says 1 attach/offload 'ethtool -K eth0 tso on' twin xen attach eth0
+ethtool -K eth0 tso on
+ip link set eth0 mtu 9000
+says 1 attach/mtu 'eth0 has an MTU of 9000' twin xen attach eth0
+ip link set eth0 mtu 1500
 says 1 detach/nothing 'eth0 is not driven inside Xen' twin xen detach eth0
 says 0 status/nothing 'nothing is attached' twin xen status
 untouched refused

@@ -74,7 +74,7 @@ fn sum(checks: &[Check], device: Option<&str>) -> String {
     match (of(Verdict::Fails), of(Verdict::Unknown)) {
         (0, 0) => format!("{what} can be driven inside this Xen\n"),
         (0, n) => format!(
-            "{what} can be driven inside this Xen, unless Xen judges otherwise of {}\n",
+            "{what} can be driven inside this Xen, unless `attach` finds otherwise of {}\n",
             count(n, "condition")
         ),
         (n, _) => format!(

@@ -1,9 +1,13 @@
 //! The driver, its interface, and what may be in the way.
 
+use super::Verdict::Unknown;
 use super::{Check, Row};
 use crate::code::XenCode;
 use crate::driver::{DRIVER, Likeness};
 use crate::facts::{Facts, Interface};
+
+/// With larger ones the card receives in pieces (runtime/dom0/card.c).
+const LARGEST_MTU: u32 = 1500;
 
 pub fn driver(facts: &Facts) -> Check {
     let row = Row(
@@ -43,7 +47,7 @@ pub fn interface(interface: &Interface) -> Check {
     let row = Row(
         XenCode::Interface,
         "interface",
-        "one of e1000, up, with one queue and an interrupt of its own",
+        "one of e1000, up, with one queue, an MTU of at most 1500 bytes and an interrupt of its own",
     );
     let Interface { name, driver, .. } = interface;
     let (found, remedy) = match driver.as_deref() {
@@ -58,6 +62,10 @@ pub fn interface(interface: &Interface) -> Check {
         Some(DRIVER) if interface.queues != 1 => (
             format!("{name} has {} transmit queues", interface.queues),
             "set it up with one".to_owned(),
+        ),
+        Some(DRIVER) if interface.mtu.is_some_and(|bytes| bytes > LARGEST_MTU) => (
+            format!("{name} has an MTU of {}", interface.mtu.unwrap_or_default()),
+            format!("`ip link set {name} mtu {LARGEST_MTU}`"),
         ),
         Some(DRIVER) if !interface.sharers.is_empty() => (
             format!(
@@ -77,6 +85,29 @@ pub fn interface(interface: &Interface) -> Check {
         ),
     };
     row.judge(false, found, &remedy)
+}
+
+/// What guests are promised of the card.
+pub fn offloads(interface: &Interface) -> Check {
+    let row = Row(
+        XenCode::Interface,
+        "offloads",
+        "scatter-gather, checksums and segmentation are on",
+    );
+    let name = &interface.name;
+    match interface.missing.as_deref() {
+        Ok([]) => row.judge(true, "scatter-gather, checksums, segmentation", ""),
+        Ok(off) => row.judge(
+            false,
+            format!("{name} has {} off", off.join(" and ")),
+            &format!("`ethtool -K {name} {} on`", off.join(" on ")),
+        ),
+        Err(why) => row.check(
+            Unknown,
+            format!("`ethtool -k {name}` does not tell: {}", why.line()),
+            "install ethtool to know it before; dom0's module judges them again",
+        ),
+    }
 }
 
 /// dom0 does without it: its packets are dropped while the driver is in Xen.

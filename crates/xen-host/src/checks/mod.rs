@@ -1,8 +1,9 @@
 //! Whether a driver can run inside this Xen: every condition by itself, as data.
 //!
-//! A condition that cannot be known from dom0 is [`Verdict::Unknown`]. There are two, the
-//! memory and CET, and the platform judges both again before Xen applies anything
-//! (`runtime/platform/xen/attach.c`, `machine_fault`).
+//! A condition that cannot be known is [`Verdict::Unknown`]. There are three: the memory and CET,
+//! which the platform judges again before Xen applies anything (`runtime/platform/xen/attach.c`,
+//! `machine_fault`), and the card's offloads where `ethtool` is not installed, which dom0's module
+//! judges again (`runtime/dom0/card.c`).
 
 mod installed;
 mod interface;
@@ -12,7 +13,7 @@ mod xen;
 use serde::Serialize;
 
 use crate::code::XenCode;
-use crate::facts::Facts;
+use crate::facts::{Facts, Interface};
 use crate::refusal::Refusal;
 use crate::system::System;
 
@@ -43,7 +44,7 @@ pub enum Verdict {
     Holds,
     /// It does not.
     Fails,
-    /// Xen itself will judge it, when it is given the payload.
+    /// `attach` will know: Xen or dom0's module judges it before anything is driven.
     Unknown,
 }
 
@@ -81,9 +82,21 @@ pub fn checks(facts: &Facts) -> Vec<Check> {
         interface::driver(facts),
     ];
     let asked = facts.interface.iter();
-    let asked = asked.flat_map(|one| [interface::interface(one), interface::own_traffic(one)]);
+    let asked = asked.flat_map(of_interface);
     let all = first.into_iter().chain(rest).chain(asked);
     all.chain([interface::free(facts)]).collect()
+}
+
+/// The conditions of the interface that was asked for. Offloads are looked at of a card that can
+/// be used.
+fn of_interface(interface: &Interface) -> Vec<Check> {
+    let first = interface::interface(interface);
+    let offloads = (first.verdict == Holds).then(|| interface::offloads(interface));
+    let own_traffic = interface::own_traffic(interface);
+    [Some(first), offloads, Some(own_traffic)]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// Whether the system runs on Xen at all.
