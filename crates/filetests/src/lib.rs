@@ -10,7 +10,7 @@ mod fixture;
 
 use std::path::{Path, PathBuf};
 
-pub use assembler::assemble;
+pub use assembler::{assemble, is_assembled};
 pub use fixture::{Fixture, Section};
 use libtest_mimic::Arguments;
 pub use libtest_mimic::{Failed, Trial};

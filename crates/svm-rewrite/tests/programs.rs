@@ -148,13 +148,21 @@ fn labels_of_distances_are_reached_whatever_their_names() {
         ("c1 = .", "tbl: .long .Lc0-tbl,c1-tbl"),
         ("\t.set c1, .", "tbl: .long .Lc0-tbl,c1-tbl"),
         ("$c1:", "tbl: .long .Lc0-tbl,$c1-tbl"),
-        ("01:", "tbl: .long .Lc0-tbl,1b-tbl"),
-        ("1:", "tbl: .long .Lc0-tbl,01b-tbl"),
         (".Lc1:", "tbl: .long .Lc0-tbl, /* \" */ .Lc1-tbl /* \" */"),
         ("\"c\\\"x\":", "tbl: .long .Lc0-tbl,\"c\\\"x\"-tbl"),
-        ("\t.globl zz /* x\n\t*/ c1:", "tbl: .long .Lc0-tbl,c1-tbl"),
+        ("\t.globl zz /* x\n\t*/\nc1:", "tbl: .long .Lc0-tbl,c1-tbl"),
     ] {
         is_the_same(&cases(second, table).replace(absolute, jump), TWO_CASES);
+    }
+    // The assembler of Debian 13 has no numbers with a zero before them.
+    for (second, table) in [
+        ("01:", "tbl: .long .Lc0-tbl,1b-tbl"),
+        ("1:", "tbl: .long .Lc0-tbl,01b-tbl"),
+    ] {
+        let text = cases(second, table).replace(absolute, jump);
+        if filetests::is_assembled(&text) {
+            is_the_same(&text, TWO_CASES);
+        }
     }
 }
 
@@ -173,16 +181,16 @@ fn labels_are_reached_by_other_names() {
 fn comments_between_statements_make_none() {
     let main = "#include <stdio.h>\nlong f(long *);\n\
                 int main(void) { long a = 7; printf(\"%ld\\n\", f(&a)); }\n";
-    for line in [
-        "\tfstcw -8(%rsp); mov (%rdi),%rdi;/ comment",
-        "\tincl %eax /* a\n */ nop; mov (%rdi),%rdi;/ comment",
-    ] {
-        let text = format!(
+    let text = |line: &str| {
+        format!(
             "\t.text\n\t.globl f\n\t.type f,@function\nf:{line}\n\tmov %rdi,%rax\n\tret\n\
              \t.size f,.-f\n\t.section .note.GNU-stack,\"\",@progbits\n"
-        );
-        is_refused_or_the_same(&text, main);
-    }
+        )
+    };
+    is_refused_or_the_same(&text("\tfstcw -8(%rsp); mov (%rdi),%rdi;/ comment"), main);
+    // `nop` is a statement for the assembler of Debian 12, and not for that of Debian 13.
+    let joined = "\tincl %eax /* a\n */ nop; mov (%rdi),%rdi;/ comment";
+    is_refused(&text(joined), "a comment begins here, inside a statement");
 }
 
 /// What makes two instructions of one line may be refused.

@@ -60,7 +60,7 @@ use print::Obstacle;
 pub use runtime::{
     Returns, print as module_runtime, returns as module_returns, stop as module_stop,
 };
-use statement::Statement;
+use statement::{Misread, Statement};
 use tie::Tie;
 
 /// A text, split into statements.
@@ -73,8 +73,8 @@ pub struct Source<'t> {
     lines: u32,
     /// Its macros and repetitions are written out.
     written_out: bool,
-    /// The line of a comment or string that does not end.
-    open: Option<u32>,
+    /// Where an assembler may read it otherwise.
+    misread: Option<Misread>,
 }
 
 /// A rewritten text and counts of what was done.
@@ -95,20 +95,26 @@ pub struct Printed {
 impl<'t> Source<'t> {
     /// Splits a text. The second value is the text to assemble for [`Source::rewrite`].
     pub fn new(text: &'t [u8]) -> (Source<'t>, Vec<u8>) {
-        let (statements, open) = statement::split_to_end(text);
+        let (statements, misread) = statement::split_to_end(text);
         let (source, marked) = Source::of(text, statements, newlines(text), false);
-        (Source { open, ..source }, marked)
+        (Source { misread, ..source }, marked)
     }
 
     /// The same for a text whose macros and repetitions were written out: lines are those
     /// of the original.
     pub fn expanded(expansion: &'t Expansion) -> (Source<'t>, Vec<u8>) {
-        let mut statements = statement::split(&expansion.text);
+        let (mut statements, misread) = statement::split_to_end(&expansion.text);
+        let line = |line: u32| expansion.lines[line as usize - 1];
         for statement in &mut statements {
-            statement.line = expansion.lines[statement.line as usize - 1];
+            statement.line = line(statement.line);
         }
+        let misread = misread.map(|place| Misread {
+            line: line(place.line),
+            ..place
+        });
         let lines = expansion.lines.last().map_or(0, |last| last - 1);
-        Source::of(&expansion.text, statements, lines, true)
+        let (source, marked) = Source::of(&expansion.text, statements, lines, true);
+        (Source { misread, ..source }, marked)
     }
 
     fn of(
@@ -124,7 +130,7 @@ impl<'t> Source<'t> {
             marks,
             lines,
             written_out,
-            open: None,
+            misread: None,
         };
         (source, marked)
     }
@@ -134,8 +140,7 @@ impl<'t> Source<'t> {
     /// # Errors
     /// Every such place.
     pub fn check(&self) -> Result<(), Vec<Refusal>> {
-        if let Some(line) = self.open {
-            let reason = "a comment or string begins here and does not end";
+        if let Some(Misread { line, reason }) = self.misread {
             let refusal = Refusal::of_object(RefusalCode::Statement, reason);
             return Err(vec![Refusal { line, ..refusal }]);
         }

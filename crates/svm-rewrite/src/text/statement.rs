@@ -4,8 +4,12 @@
 //! The lexical rules are those of GNU as for x86 ELF (as.info, "Syntax" and
 //! "x86-Chars"): `#` to the end of the line and `/* */` are comments, `/` too as
 //! the first character of a statement, `;` and newlines separate statements, strings
-//! and character constants may hold any of these. A newline in a comment ends a
-//! statement, too. `# 5 "x.c"`, `#APP` and `#NO_APP` are comments by these rules.
+//! and character constants may hold any of these. `# 5 "x.c"`, `#APP` and `#NO_APP` are
+//! comments by these rules.
+//!
+//! A newline in a comment ends a statement for the assembler of Debian 12 (2.40), and is a
+//! blank for that of Debian 13 (2.44). It ends one here, and where the statement would go on
+//! behind the comment the text is a [`Misread`].
 
 use foldhash::HashSet;
 
@@ -122,9 +126,21 @@ pub fn split(text: &[u8]) -> Vec<Statement> {
     split_to_end(text).0
 }
 
-/// The same, and the line of a comment or string that the text's end leaves open: what is
-/// appended to the text would be a part of it.
-pub fn split_to_end(text: &[u8]) -> (Vec<Statement>, Option<u32>) {
+/// Where a text may be something else to an assembler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Misread {
+    /// The line, from 1, in which the comment or string begins.
+    pub line: u32,
+    pub reason: &'static str,
+}
+
+/// What is appended to the text would be a part of it.
+const OPEN: &str = "a comment or string begins here and does not end";
+const JOINED: &str = "a comment begins here, inside a statement, and something follows its end \
+    in a later line: to some assemblers that is a statement of its own, to others it is not";
+
+/// The same, and the first place that may be misread, or else the end.
+pub fn split_to_end(text: &[u8]) -> (Vec<Statement>, Option<Misread>) {
     let mut splitter = Splitter {
         text,
         at: 0,
@@ -134,10 +150,10 @@ pub fn split_to_end(text: &[u8]) -> (Vec<Statement>, Option<u32>) {
         macros: HashSet::default(),
         opaque: 0,
         defining: false,
-        open: None,
+        misread: None,
     };
     while splitter.next() {}
-    (splitter.statements, splitter.open)
+    (splitter.statements, splitter.misread)
 }
 
 struct Splitter<'t> {
@@ -151,8 +167,7 @@ struct Splitter<'t> {
     opaque: u32,
     /// Of these, the outermost is a macro's.
     defining: bool,
-    /// The line of what does not end.
-    open: Option<u32>,
+    misread: Option<Misread>,
 }
 
 impl<'t> Splitter<'t> {
@@ -197,8 +212,12 @@ impl<'t> Splitter<'t> {
         self.at += bytes;
         if self.at > self.text.len() {
             self.at = self.text.len();
-            self.open = Some(line);
+            self.misread(line, OPEN);
         }
+    }
+
+    fn misread(&mut self, line: u32, reason: &'static str) {
+        self.misread.get_or_insert(Misread { line, reason });
     }
 
     fn skip_block_comment(&mut self) {
@@ -209,6 +228,19 @@ impl<'t> Splitter<'t> {
             self.at += 1;
         }
         self.close(2, line);
+    }
+
+    /// Behind a comment that ended a statement: to the end of its last line, if nothing but
+    /// comments is there.
+    fn skip_to_separator(&mut self, line: u32) {
+        loop {
+            self.skip(BLANK);
+            match self.peek(0) {
+                b'/' if self.peek(1) == b'*' => self.skip_block_comment(),
+                b'\n' | b';' | b'#' => return,
+                _ => return self.misread(line, JOINED),
+            }
+        }
     }
 
     fn skip_string(&mut self) {
@@ -283,6 +315,7 @@ impl<'t> Splitter<'t> {
                     let line = self.line;
                     self.skip_block_comment();
                     if self.line != line {
+                        self.skip_to_separator(line);
                         break;
                     }
                     continue;
@@ -437,8 +470,46 @@ mod tests {
     }
 
     #[test]
+    fn what_goes_on_behind_a_comment_over_lines_is_found() {
+        let misread = |text: &str| split_to_end(text.as_bytes()).1;
+        let joined = |line| {
+            Some(Misread {
+                line,
+                reason: JOINED,
+            })
+        };
+        for text in [
+            "nop /* a\n */ ret",
+            "nop /* a\n */ /* b */ret",
+            "nop /* a\n */ /* b\n */ ret",
+            "rep /* a\n */ movsb",
+            ".byte 1 /*\n*/ , 2",
+            "nop /* a\n */ / b",
+            "x = 1 /*\n*/ y:",
+        ] {
+            assert_eq!(misread(text), joined(1), "{text:?}");
+            assert_eq!(misread(&format!("ret\n{text}")), joined(2), "{text:?}");
+        }
+        for text in [
+            "nop /* a\n */\nret",
+            "nop /* a\n */ ; ret",
+            "nop /* a\n */ # b",
+            "nop /* a\n */ ",
+            "nop /* a\n */ /* b */\nret",
+            "/* a\n */ nop",
+            "x: /* a\n */ nop",
+            "nop; /* a\n */ ret",
+            "nop /* a */ ; ret",
+            ".ascii \"/*\n*/ \", \"b\"",
+            "nop /* a\n */ /* b\n */",
+        ] {
+            assert_eq!(misread(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
     fn what_does_not_end_is_found_by_its_line() {
-        let open = |text: &str| split_to_end(text.as_bytes()).1;
+        let open = |text: &str| split_to_end(text.as_bytes()).1.map(|place| place.line);
         for text in [
             "nop\n/* a\n", "nop\n /*", "nop\n /*/", "nop\nnop /* *", "\n.ascii \"a\n",
         ] {
