@@ -23,6 +23,7 @@ needs="
 as:binutils
 objdump:binutils
 gcc:gcc
+g++:g++
 gcc-12:gcc-12
 $release_gcc:$release_gcc
 ${release_kernel:+pahole:pahole}

@@ -357,17 +357,23 @@ fn a_text_is_rewritten_once() {
 /// In a program, where operands relative to `rsp` stay: these reach another place beside.
 #[test]
 fn stores_that_no_operand_shows_are_refused() {
+    let text = |line: &str| format!("\t.text\nf:\t{line}\n\tret\n");
+    // One of MPX, which the assembler of Debian 13 does not have any more.
+    let bound = "bndstx %bnd0, 3(%rsp,%rax)";
+    let bound = filetests::is_assembled(text(bound)).then_some(bound);
     for line in [
         "clzero",
         "xstorerng",
         "rep xcryptecb",
         "rep xsha1",
-        "bndstx %bnd0, 3(%rsp,%rax)",
         "movdir64b -8(%rsp), %rax",
         "enqcmd -8(%rsp), %rax",
-    ] {
+    ]
+    .into_iter()
+    .chain(bound)
+    {
         let sandbox = Sandbox::new();
-        sandbox.write("f.s", format!("\t.text\nf:\t{line}\n\tret\n"));
+        sandbox.write("f.s", text(line));
         let outcome = sandbox.run(&["rewrite", "f.s", "-o", "out.s"]);
         assert_eq!(outcome.status, 1, "{line}: {}", outcome.stderr);
         assert!(
