@@ -323,7 +323,7 @@ struct Known {
 impl Known {
     fn new(instructions: usize) -> Known {
         Known {
-            surveyor: Surveyor::new(instructions),
+            surveyor: Surveyor::new(),
             alike: Alike::new(instructions),
         }
     }

@@ -3,13 +3,11 @@
 
 use iced_x86::{
     Code, FlowControl, Instruction, InstructionInfo, InstructionInfoFactory, Mnemonic, OpAccess,
-    OpKind, Register,
 };
 use liveness::x86::EffectFinder;
 use liveness::{Effect, LocSet, Reg};
 
 use crate::analyse::routines;
-use crate::hash;
 use crate::registers::gpr;
 
 /// Facts about one instruction that do not depend on its context.
@@ -43,47 +41,21 @@ impl Survey {
     }
 }
 
-/// Surveys instructions; keeps the decoder's buffers and a cache of answers.
+/// Surveys instructions; keeps the decoder's buffers.
 pub struct Surveyor {
     info: InstructionInfoFactory,
     finder: EffectFinder,
-    /// The cache, by [`place`].
-    known: Vec<Option<(Instruction, Survey)>>,
 }
 
-/// Fewest answers in the cache.
-const FEWEST: usize = 1 << 10;
-/// Most answers in the cache.
-const MOST: usize = 1 << 13;
-/// Instructions of an object for each answer in the cache: most instructions repeat.
-const REPEATED: usize = 16;
-
 impl Surveyor {
-    /// A surveyor for an object of that many instructions.
-    pub fn new(instructions: usize) -> Surveyor {
-        let places = (instructions / REPEATED).next_power_of_two();
+    pub fn new() -> Surveyor {
         Surveyor {
             info: InstructionInfoFactory::new(),
             finder: EffectFinder::new(),
-            known: vec![None; places.clamp(FEWEST, MOST)],
         }
     }
 
     pub fn of(&mut self, iced: &Instruction) -> Survey {
-        let asked = anywhere(iced);
-        let place = place(&asked, self.known.len());
-        match &self.known[place] {
-            // All of an instruction is compared except its place.
-            Some((known, survey)) if *known == asked => *survey,
-            _ => {
-                let survey = self.ask(&asked);
-                self.known[place] = Some((asked, survey));
-                survey
-            }
-        }
-    }
-
-    fn ask(&mut self, iced: &Instruction) -> Survey {
         let info = self.info.info(iced);
         let mut survey = Survey {
             effect: self.finder.effect_of(iced, info),
@@ -102,35 +74,6 @@ impl Surveyor {
         }
         survey
     }
-}
-
-/// The instruction without the parts that a survey does not depend on: branch distance
-/// and displacement.
-fn anywhere(iced: &Instruction) -> Instruction {
-    let mut asked = *iced;
-    if iced.op0_kind() == OpKind::NearBranch64 {
-        asked.set_near_branch64(0);
-    } else if iced.memory_base() != Register::None || iced.memory_index() != Register::None {
-        // Without registers the same field may be part of an immediate, and the
-        // second one of `enter` matters.
-        asked.set_memory_displacement64(0);
-    }
-    asked
-}
-
-/// The slot of an answer, out of `places`.
-fn place(iced: &Instruction, places: usize) -> usize {
-    let registers = [
-        iced.op0_register(),
-        iced.op1_register(),
-        iced.memory_base(),
-        iced.memory_index(),
-    ];
-    let start = iced.code() as u64 | u64::from(iced.immediate32()) << 16;
-    let mixed = registers.into_iter().fold(start, |mixed, register| {
-        mixed.rotate_left(9) ^ register as u64
-    });
-    hash::place(mixed, places)
 }
 
 fn memory(info: &InstructionInfo) -> MemoryEffect {
@@ -179,36 +122,4 @@ pub fn may_change_facts(iced: &Instruction, survey: &Survey) -> bool {
             iced.flow_control(),
             FlowControl::Call | FlowControl::IndirectCall
         )
-}
-
-#[cfg(test)]
-mod tests {
-    use iced_x86::{Decoder, DecoderOptions};
-
-    use super::*;
-
-    /// Two bytes of opcode and ModRM after these prefixes, with bytes for the operands.
-    fn instructions(mut see: impl FnMut(&Instruction)) {
-        for head in [&[][..], &[0x48], &[0x66], &[0xf3], &[0x0f], &[0x4c, 0x0f]] {
-            for opcode in 0..=0xffff_u16 {
-                for rest in [[0; 12], [0x11; 12], [0xf3; 12]] {
-                    let bytes = [head, &opcode.to_le_bytes(), &rest].concat();
-                    let mut decoder = Decoder::with_ip(64, &bytes, 0, DecoderOptions::NONE);
-                    let iced = decoder.decode();
-                    if !iced.is_invalid() {
-                        see(&iced);
-                    }
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn displacements_and_distances_change_nothing_and_answers_are_of_their_question() {
-        let (mut asking, mut remembering) = (Surveyor::new(0), Surveyor::new(0));
-        instructions(|iced| {
-            let asked = format!("{:?}", asking.ask(iced));
-            assert_eq!(asked, format!("{:?}", remembering.of(iced)), "{iced}");
-        });
-    }
 }
