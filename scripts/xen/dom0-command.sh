@@ -127,7 +127,7 @@ untouched ended
 # ---- Attached ----------------------------------------------------------------------------
 
 begin=$(uptime_ms)
-says 0 attach 'eth0: driven inside Xen 4.17' twin xen attach eth0
+says 0 attach 'eth0: driven inside Xen 4.' twin xen attach eth0
 echo "@value attach-ms $(($(uptime_ms) - begin))"
 says 1 attach/again 'eth0 is driven inside Xen already' twin xen attach eth0
 says 1 check/attached 'xen-in-use' twin xen check eth0
