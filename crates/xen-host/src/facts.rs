@@ -274,7 +274,7 @@ fn has_default_route(system: &System, name: &str) -> bool {
 
 /// The offloads that guests are promised (`TWIN_FEATURES`, runtime/dom0/card.c), by the kernel's
 /// names (net/ethtool/common.c, netdev_features_strings), and what `ethtool -K` calls them.
-pub const OFFLOADS: [(&str, &str); 3] = [
+const OFFLOADS: [(&str, &str); 3] = [
     ("tx-scatter-gather", "sg"),
     ("tx-checksum-ip-generic", "tx"),
     ("tx-tcp-segmentation", "tso"),

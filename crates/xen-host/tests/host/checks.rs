@@ -312,7 +312,7 @@ fn the_interface() {
     }
 }
 
-/// Each by its own name: those of `fraglist` and of IPv6, and the sums of several, are others.
+/// Each by its own name: that of `fraglist`, and the sums of several, are others.
 #[test]
 fn the_offloads() {
     let turn_off = |feature: &'static str| {
