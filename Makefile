@@ -85,7 +85,7 @@ test: setup support ## every check and test
 	sh scripts/compilers.sh sample
 	sh scripts/options.sh sample
 	bash scripts/dkms.sh sample
-	$(MAKE) -C runtime test
+	$(MAKE) -j $(or $(shell nproc),1) -C runtime test
 	$(MAKE) -C runtime/hot test HEADERS=$(HEADERS)
 	$(MAKE) -C runtime/hot test-twin HEADERS=$(HEADERS) TWIN=$(CURDIR)/target/debug/twin
 	sh scripts/xen-packages.sh
@@ -166,8 +166,9 @@ compiled: setup ## random C functions, compiled in many ways, natively and rewri
 mutations: setup stock ## every mutant of 500 checks of e1000, and of a small object systematically, must be rejected
 	$(CARGO) run --release -p conformance --bin mutations -- --checks 500
 
-faults: setup support ## 1,000 faults in the driver's data while its hypervisor instance serves packets
+faults: setup support ## 1,000 faults in the driver's data while its hypervisor instance serves packets; again with all stages
 	$(CARGO) run -p e1000-sim --bin faults
+	$(CARGO) run -p e1000-sim --bin faults -- --stages
 
 bench: build simulator ## rewriting and verifying speed, beside objdump; the paper's figures, in target/bench
 	$(CARGO) bench -p twin --bench throughput

@@ -101,4 +101,7 @@ enum twin_admission twin_frames_pin(struct twin_frames *frames, uint32_t owner,
 /* Take those pins off: once for each pin, with the same piece. */
 void twin_frames_unpin(struct twin_frames *frames, const struct twin_piece *piece, uint64_t pin);
 
+/* The packet of that ticket, while it is being sent; or NULL. */
+const struct twin_flight *twin_outgoing_find(struct twin_outgoing *outgoing, uint64_t ticket);
+
 #endif /* TWIN_CORE_FRAMES_H */

@@ -165,6 +165,11 @@ static struct twin_flight *find(struct twin_outgoing *outgoing, uint64_t ticket)
 	return is_on_its_way(flight) && flight->uses == ticket >> 32 ? flight : NULL;
 }
 
+const struct twin_flight *twin_outgoing_find(struct twin_outgoing *outgoing, uint64_t ticket)
+{
+	return find(outgoing, ticket);
+}
+
 int twin_outgoing_complete(struct twin_outgoing *outgoing, uint64_t ticket, uint32_t *guest,
 			   uint64_t *cookie)
 {

@@ -100,7 +100,7 @@ uint32_t twin_switch_detach(struct twin_switch *sw, uint32_t guest, uint64_t *re
 	return count;
 }
 
-/* ---- Reading dom0 --------------------------------------------------------- */
+/* ---- Reading and writing dom0 ------------------------------------------------ */
 
 /* The core calls no library; memcpy would be rep movsb too. */
 static void copy(void *to, const void *from, uint64_t size)
@@ -114,27 +114,41 @@ static uint32_t rest_of_page(uint64_t address)
 	return TWIN_PAGE_SIZE - (uint32_t)(address & PAGE_MASK);
 }
 
-int twin_copy_from_dom0(struct twin_instance *instance, void *to, uint64_t from, uint32_t size)
+/* Copies between here and dom0, page by page: of a window's three pages only the middle
+ * one is certainly dom0's. */
+static inline int copy_pages(struct twin_instance *instance, uint8_t *here, uint64_t dom0,
+			     uint32_t size, bool to_dom0)
 {
-	uint8_t *at = to;
 	uint64_t mapped;
 	uint32_t chunk;
 
-	if (size && from + size - 1 < from)	/* wraps */
+	if (size && dom0 + size - 1 < dom0)	/* wraps */
 		return TWIN_ABORTED;
 	while (size) {
-		if (twin_translate(instance, from, &mapped))
+		if (twin_translate(instance, dom0, &mapped))
 			return TWIN_ABORTED;
-		/* Of a window's three pages only the middle one is certainly dom0's. */
-		chunk = rest_of_page(from);
+		chunk = rest_of_page(dom0);
 		if (chunk > size)
 			chunk = size;
-		copy(at, (const void *)mapped, chunk);
-		at += chunk;
-		from += chunk;
+		if (to_dom0)
+			copy((void *)mapped, here, chunk);
+		else
+			copy(here, (const void *)mapped, chunk);
+		here += chunk;
+		dom0 += chunk;
 		size -= chunk;
 	}
 	return TWIN_OK;
+}
+
+int twin_copy_from_dom0(struct twin_instance *instance, void *to, uint64_t from, uint32_t size)
+{
+	return copy_pages(instance, to, from, size, false);
+}
+
+int twin_copy_to_dom0(struct twin_instance *instance, uint64_t to, const void *from, uint32_t size)
+{
+	return copy_pages(instance, (uint8_t *)(uintptr_t)from, to, size, true);
 }
 
 /*

@@ -29,9 +29,6 @@
 #define REGISTER_RDH	0x2810
 #define REGISTER_RDT	0x2818
 
-/* What guests were offered, and leave to the card. */
-#define TWIN_FEATURES	(NETIF_F_SG | NETIF_F_HW_CSUM | NETIF_F_TSO)
-
 /* of RCTL and of TCTL alike */
 #define ENABLE		(1u << 1)
 #define ICS_LINK	(1u << 2)	/* LSC */
@@ -111,11 +108,6 @@ static int fill_card(struct twin_card *card)
 	if (!netif_running(dev) || dev->real_num_tx_queues != 1 || list_empty(&dev->napi_list)) {
 		TWIN_LOG(err, "%s is not up, or has more than one queue", dev->name);
 		return -ENETDOWN;
-	}
-	if ((dev->features & TWIN_FEATURES) != TWIN_FEATURES) {
-		TWIN_LOG(err, "%s: guests need its scatter-gather, checksums and segmentation: "
-			 "ethtool -K %s sg on tx on tso on", dev->name, dev->name);
-		return -EOPNOTSUPP;
 	}
 	/* With larger ones it receives in pieces, which the hot routines do not. */
 	if (dev->mtu > ETH_DATA_LEN) {

@@ -11,7 +11,7 @@
  *
  * Rules for code here, because it is rewritten:
  *   - memory is reached by ordinary pointers; no name begins with twin_;
- *   - in steady state nothing is imported but host_receive(): every other
+ *   - in steady state nothing is imported but host_receive() and host_gather(): every other
  *     import is an upcall (4.2) and marked "upcall" where it is called;
  *   - no paravirtual operations (local_irq_*, spin_lock of the headers), no
  *     checked list operations, no fortified string functions: each is an
@@ -62,7 +62,8 @@ u32 hot_pending(void);
  */
 u32 hot_release(u64 *skbs, u32 count);
 
-/* HOT_CAN_*: what requests may ask of this device. */
+/* HOT_CAN_*: what requests may ask: of this device, or of it and the hot routines if one of the
+ * first three, or tags, is not the device's (hot_shared.offload). */
 u32 hot_features(struct net_device *dev);
 
 /*
@@ -122,5 +123,14 @@ DECLARE_PER_CPU(u32, hot_vif_pending);
  * dom0's stack natively. Returns HOT_RX_HELD or HOT_RX_UNWANTED.
  */
 u32 host_receive(void *data, u32 length, struct sk_buff *skb, u32 flags, u32 vlan);
+
+/*
+ * Copies `length` bytes of a packet that hot_transmit() was given, from `offset` of its fragments
+ * on, to `to`, which is the hot routines' to write: trusted code checks that. cookie is the
+ * request's; whole is its sk_buff, for a host that is dom0 itself. Returns their sum as 16-bit
+ * words as they are in memory, carries added, a last single byte as a word's first; above
+ * 0xffff: there is no such packet, or not so much of it.
+ */
+u32 host_gather(void *to, u64 cookie, u32 offset, u32 length, const struct sk_buff *whole);
 
 #endif /* HOT_H */

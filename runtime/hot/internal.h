@@ -135,6 +135,7 @@ u32 hot_buffer_size(const void *head);
 /* hot_tag.flags */
 #define HOT_TAG_COMPLETE	1	/* report to tx_done when freed */
 #define HOT_TAG_GUEST_PAGES	2	/* fragments carry no page references */
+#define HOT_TAG_PART		4	/* cookie is the address of the whole (offload.c) */
 
 /* Our own data of a pool's sk_buff, not in cb[], which has many users. */
 struct hot_tag {
@@ -172,6 +173,62 @@ struct sk_buff *hot_skb_build(void *data, u32 size);
 bool hot_skb_reclaim(void);
 void hot_skb_free(struct sk_buff *skb);
 u32 hot_skb_reset(void);
+
+/* ---- transmit.c, offload.c ---- */
+
+/* A buffer of a packet to send: head room, linear bytes, room to pad, skb_shared_info. */
+#define HOT_HEADROOM		(NET_SKB_PAD + NET_IP_ALIGN)
+#define HOT_TX_ROOM(linear)	(SKB_DATA_ALIGN(HOT_HEADROOM + (linear) + ETH_ZLEN) + \
+				 SKB_DATA_ALIGN(sizeof(struct skb_shared_info)))
+#define HOT_TX_BUFFER		HOT_TX_ROOM(HOT_HEADER)
+
+/*
+ * The large packet that is being cut, and its next part; under the queue's lock. Parts are made as
+ * the driver takes them, so the pools need no more than a ring's worth; while it waits for room,
+ * so do requests. Whoever polls goes on with it, because what makes room is a completion.
+ */
+extern struct hot_waits {
+	struct sk_buff *whole;
+	struct net_device *dev;		/* stays */
+	u32 next;
+} hot_waits;
+
+/* Sends what it can of it; at the end of a poll. */
+void hot_transmit_rest(void);
+/* It is gone: its sk_buffs were reset. */
+void hot_transmit_recover(void);
+
+static __always_inline bool hot_transmit_waits(void)
+{
+	return READ_ONCE(hot_waits.whole);
+}
+
+/* What is to be done for the device, as bits. */
+#define HOT_DO_CUT		1	/* segments of a large packet */
+#define HOT_DO_GATHER		2	/* a copy of what is in fragments: none are left */
+#define HOT_DO_SUM		4	/* the checksum; with it comes GATHER */
+#define HOT_DO_TAG		8	/* the VLAN tag */
+
+u32 hot_offload_needs(const struct sk_buff *whole);
+/* How many sk_buffs it takes; 1 if it is not to be cut. */
+u32 hot_offload_parts(const struct sk_buff *whole);
+/* Whether a part, with all that may have to be copied, has room in a buffer. */
+bool hot_offload_fits(const struct sk_buff *whole);
+/*
+ * In place of an sk_buff, why there is none: HOT_NO_BUFFER, HOT_INVALID. An address in the null
+ * page, because a second result by reference would have stack protectors in every caller.
+ */
+#define HOT_NOT(result)		((struct sk_buff *)(unsigned long)(result))
+static __always_inline bool hot_is_not(const struct sk_buff *skb)
+{
+	return (unsigned long)skb < PAGE_SIZE;
+}
+
+/*
+ * Part number of a packet, with a reference to it; HOT_NOT(HOT_INVALID) if the host does not have
+ * the packet.
+ */
+struct sk_buff *hot_offload_part(struct sk_buff *whole, u32 number);
 
 /* ---- receive.c, aggregate.c ---- */
 

@@ -164,6 +164,9 @@ u32 hot_poll(u32 budget)
 		cpu->aggregate = 0;
 	}
 	cpu->polling = 0;
+	/* The poll may have made room. */
+	if (unlikely(hot_transmit_waits()))
+		hot_transmit_rest();
 	return received;
 }
 

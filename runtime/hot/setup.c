@@ -96,6 +96,7 @@ u32 hot_recover(struct net_device *dev, u32 cpu)
 	if (netif_running(dev))
 		return 0;
 	taken = hot_skb_reset();
+	hot_transmit_recover();
 	/* No packet is being sent, nor one that an aborted transmit had not counted. */
 	for (i = 0; i < HOT_CPUS; i++)
 		hot_shared[i].tx_sent = hot_shared[i].tx_done_produce;

@@ -160,6 +160,8 @@ static void hot_skb_release(struct sk_buff *skb, u32 index)
 	hot_skb_free_data(skb, flags);
 	if (flags & HOT_TAG_COMPLETE)
 		hot_tx_complete(tag);
+	if (unlikely(flags & HOT_TAG_PART))
+		hot_skb_free((struct sk_buff *)tag->cookie);	/* once deep: a whole is no part */
 	tag->flags = 0;
 	hot_pool_put(HOT_POOL_SKB, index);
 }

@@ -16,11 +16,6 @@
 #include <linux/tcp.h>
 #include <linux/version.h>
 
-/* A buffer of the pool: head room, header, room to pad, skb_shared_info. */
-#define HOT_HEADROOM	(NET_SKB_PAD + NET_IP_ALIGN)
-#define HOT_LINEAR	(HOT_HEADROOM + HOT_HEADER + ETH_ZLEN)
-#define HOT_TX_BUFFER	(SKB_DATA_ALIGN(HOT_LINEAR) + SKB_DATA_ALIGN(sizeof(struct skb_shared_info)))
-
 #define HOT_MAX_TAGS	2	/* VLAN headers inside header[] */
 
 _Static_assert(HOT_FRAGMENTS == MAX_SKB_FRAGS, "a request's fragments fit");
@@ -73,7 +68,7 @@ static void hot_tx_set_fragment(skb_frag_t *fragment, struct page *page, u32 off
 }
 
 /* Chains the guest's pages. False if one does not exist or is empty. */
-static bool hot_tx_fragments(struct sk_buff *skb, const struct hot_tx_request *request, u32 n)
+static __always_inline bool hot_tx_fragments(struct sk_buff *skb, const struct hot_tx_request *request, u32 n)
 {
 	struct skb_shared_info *shared = skb_shinfo(skb);
 	u32 i, length, total = 0;
@@ -100,7 +95,7 @@ static bool hot_tx_fragments(struct sk_buff *skb, const struct hot_tx_request *r
 }
 
 /* Skips VLAN headers in the packet. Sets the network header. */
-static bool hot_tx_network(struct sk_buff *skb, u32 linear)
+static __always_inline bool hot_tx_network(struct sk_buff *skb, u32 linear)
 {
 	u32 at = ETH_HLEN, tags;
 	__be16 type = *(__be16 *)(skb->data + ETH_HLEN - 2);
@@ -129,7 +124,7 @@ static __be16 hot_tx_type(const struct sk_buff *skb)
  * The transport protocol if the linear part holds the whole network header,
  * which ends at *end (from skb->data). 0 if not IP or cut off.
  */
-static u8 hot_tx_transport(const struct sk_buff *skb, u32 linear, u32 *end)
+static __always_inline u8 hot_tx_transport(const struct sk_buff *skb, u32 linear, u32 *end)
 {
 	u32 at = skb_network_offset(skb);
 
@@ -153,7 +148,7 @@ static u8 hot_tx_transport(const struct sk_buff *skb, u32 linear, u32 *end)
  * Drivers look at the network header to tell TCP from others, so if the type
  * says IP that header must be there.
  */
-static bool hot_tx_checksum(struct sk_buff *skb, u32 linear, u32 start, u32 offset)
+static __always_inline bool hot_tx_checksum(struct sk_buff *skb, u32 linear, u32 start, u32 offset)
 {
 	__be16 type = hot_tx_type(skb);
 	u32 at = skb_network_offset(skb);
@@ -175,7 +170,7 @@ static bool hot_tx_checksum(struct sk_buff *skb, u32 linear, u32 start, u32 offs
  * TCP segmentation: all headers linear, checksum partial at TCP's, segments
  * that fit the link.
  */
-static bool hot_tx_segment(struct sk_buff *skb, u32 linear, u32 size, u32 type, u32 mtu)
+static __always_inline bool hot_tx_segment(struct sk_buff *skb, u32 linear, u32 size, u32 type, u32 mtu)
 {
 	struct skb_shared_info *shared = skb_shinfo(skb);
 	__be16 network = type == HOT_GSO_TCPV4 ? htons(ETH_P_IP) : htons(ETH_P_IPV6);
@@ -204,9 +199,13 @@ static bool hot_can(netdev_features_t features, netdev_features_t needed)
 	return (features & needed) == needed;
 }
 
-/* Fills an sk_buff from a request; gives whether the request is valid. */
-static bool hot_tx_fill(struct sk_buff *skb, struct net_device *dev,
-			const struct hot_tx_request *request)
+/*
+ * Fills an sk_buff from a request; gives whether the request is valid, for a device with these
+ * features. Inline, for every packet is here; the second caller is rare.
+ */
+static __always_inline bool hot_tx_fill(struct sk_buff *skb, struct net_device *dev,
+					const struct hot_tx_request *request,
+					netdev_features_t features)
 {
 	u32 header = READ_ONCE(request->header_length);
 	u32 fragments = READ_ONCE(request->fragments);
@@ -214,7 +213,6 @@ static bool hot_tx_fill(struct sk_buff *skb, struct net_device *dev,
 	u32 gso_type = READ_ONCE(request->gso_type);
 	u32 start = READ_ONCE(request->checksum_start);
 	u32 flags = READ_ONCE(request->flags);
-	netdev_features_t features = dev->features;
 
 	if (header < ETH_HLEN || header > HOT_HEADER || fragments > HOT_FRAGMENTS)
 		return false;
@@ -260,8 +258,9 @@ static void hot_tx_drop(struct sk_buff *skb)
 }
 
 /* The sk_buff of a request, or NULL and why. */
-static struct sk_buff *hot_tx_build(struct net_device *dev, const struct hot_tx_request *request,
-				    u32 cpu, u32 *result)
+static __always_inline struct sk_buff *hot_tx_build(struct net_device *dev,
+						    const struct hot_tx_request *request, u32 cpu,
+						    netdev_features_t features, u32 *result)
 {
 	void *buffer = hot_buffer_get(HOT_TX_BUFFER);
 	struct sk_buff *skb;
@@ -280,7 +279,7 @@ static struct sk_buff *hot_tx_build(struct net_device *dev, const struct hot_tx_
 	tag->guest = READ_ONCE(request->guest);
 	tag->cpu = cpu;
 	tag->flags = HOT_TAG_GUEST_PAGES;
-	if (unlikely(!hot_tx_fill(skb, dev, request))) {
+	if (unlikely(!hot_tx_fill(skb, dev, request, features))) {
 		hot_tx_drop(skb);
 		*result = HOT_INVALID;
 		return NULL;
@@ -347,7 +346,7 @@ static u32 hot_tx_batch(struct net_device *dev, struct netdev_queue *txq, u32 cp
 			result = HOT_BUSY;
 			break;
 		}
-		next = hot_tx_build(dev, &requests[i], cpu, &result);
+		next = hot_tx_build(dev, &requests[i], cpu, dev->features, &result);
 		if (unlikely(result == HOT_NO_BUFFER))
 			break;
 		if (unlikely(!next)) {
@@ -383,6 +382,145 @@ static u32 hot_tx_batch(struct net_device *dev, struct netdev_queue *txq, u32 cp
 	return sent;
 }
 
+/* ---- For a device that lacks something ------------------------------------------ */
+
+/* The packet that is being cut: internal.h. */
+struct hot_waits hot_waits;
+
+void hot_transmit_recover(void)
+{
+	hot_waits.whole = NULL;
+}
+
+/* It is sent, or never will be: it completes when the last of its parts is freed. */
+static void hot_tx_end_wait(void)
+{
+	struct sk_buff *whole = hot_waits.whole;
+
+	if (!whole)
+		return;
+	hot_waits.whole = NULL;
+	hot_skb_free(whole);
+}
+
+/* With the queue's lock held. Whether the driver took it: else it is still the caller's. */
+static bool hot_tx_give(struct sk_buff *skb, struct net_device *dev, struct netdev_queue *txq,
+			bool more)
+{
+	if (netif_xmit_frozen_or_stopped(txq))
+		return false;
+	__this_cpu_write(softnet_data.xmit.more, more);
+	if (!dev_xmit_complete(dev->netdev_ops->ndo_start_xmit(skb, dev)))
+		return false;
+	txq_trans_update(txq);
+	hot_count(HOT_COUNT_PARTS);
+	return true;
+}
+
+/*
+ * Sends parts of the packet that waits, in order, until the driver takes no more or there is no
+ * buffer; whether none waits any more. As in a batch, one is built ahead: who says "more" has
+ * it. A packet that the host does not know any more ends there.
+ */
+static noinline bool hot_tx_rest(struct netdev_queue *txq)
+{
+	struct sk_buff *whole = hot_waits.whole, *next, *part;
+	u32 parts;
+
+	if (!whole)
+		return true;
+	parts = hot_offload_parts(whole);
+	next = hot_offload_part(whole, hot_waits.next);
+	while (!hot_is_not(next)) {
+		part = next;
+		next = HOT_NOT(HOT_SENT);	/* that was the last */
+		if (hot_waits.next + 1 < parts)
+			next = hot_offload_part(whole, hot_waits.next + 1);
+		if (!hot_tx_give(part, whole->dev, txq, !hot_is_not(next))) {
+			hot_skb_free(part);
+			if (!hot_is_not(next))
+				hot_skb_free(next);
+			return false;
+		}
+		hot_waits.next++;
+	}
+	if (next == HOT_NOT(HOT_NO_BUFFER))
+		return false;
+	hot_tx_end_wait();
+	return true;
+}
+
+/* A request is taken: it is the hot routines' until the driver has all of its parts, of which it may have
+ * one. Its result. */
+static noinline u32 hot_tx_take(struct net_device *dev, u32 cpu,
+				const struct hot_tx_request *request)
+{
+	struct sk_buff *whole;
+	u32 result;
+
+	whole = hot_tx_build(dev, request, cpu, ~0ull, &result);
+	if (!whole)
+		return result;
+	if (!hot_offload_fits(whole)) {
+		hot_tx_drop(whole);
+		return HOT_INVALID;
+	}
+	hot_waits.dev = dev;
+	hot_waits.next = 0;
+	hot_waits.whole = whole;
+	hot_shared[cpu].tx_sent++;
+	hot_count_on(cpu, HOT_COUNT_SENT, 1);
+	if (skb_is_gso(whole))
+		hot_count_on(cpu, HOT_COUNT_CUT, 1);
+	return HOT_SENT;
+}
+
+/* hot_tx_batch() for such a device: one after the other, with a doorbell for each. */
+static noinline u32 hot_tx_lacking(struct net_device *dev, struct netdev_queue *txq, u32 cpu,
+				   struct hot_tx_request *requests, u32 count)
+{
+	u32 sent = 0, result = HOT_SENT;
+
+	for (; count; requests++, count--) {
+		if (!hot_tx_rest(txq) || !hot_tx_done_room(&hot_shared[cpu], 0))
+			result = HOT_BUSY;
+		else
+			result = hot_tx_take(dev, cpu, requests);
+		if (result != HOT_SENT && result != HOT_INVALID)
+			break;
+		hot_tx_result(requests, cpu, result);
+		sent += result == HOT_SENT;
+	}
+	hot_tx_rest(txq);
+	for (; count; requests++, count--)
+		hot_tx_result(requests, cpu, result);
+	return sent;
+}
+
+void hot_transmit_rest(void)
+{
+	struct net_device *dev = hot_waits.dev;
+	struct netdev_queue *txq = netdev_get_tx_queue(dev, 0);
+
+	__preempt_count_add(SOFTIRQ_DISABLE_OFFSET);
+	HARD_TX_LOCK(dev, txq, HOT_QUEUE_OWNER + hot_cpu_id());
+	hot_tx_rest(txq);
+	HARD_TX_UNLOCK(dev, txq);
+	__preempt_count_sub(SOFTIRQ_DISABLE_OFFSET);
+}
+
+/* What guests may always ask for, if the hypervisor has offered it. */
+#define HOT_OFFERED	(NETIF_F_SG | NETIF_F_HW_CSUM | NETIF_F_TSO | NETIF_F_HW_VLAN_CTAG_TX)
+
+/* Whether requests are to go in parts; also while one does, whatever the device can meanwhile. */
+static bool hot_is_lacking(const struct net_device *dev, u32 cpu)
+{
+	return (READ_ONCE(hot_shared[cpu].offload) && !hot_can(dev->features, HOT_OFFERED)) ||
+	       READ_ONCE(hot_waits.whole);
+}
+
+/* ---- Entry points ------------------------------------------------------------------ */
+
 u32 hot_transmit(struct net_device *dev, u32 first, u32 count)
 {
 	u32 cpu = hot_cpu_id();
@@ -395,11 +533,15 @@ u32 hot_transmit(struct net_device *dev, u32 first, u32 count)
 	requests += first;
 	__preempt_count_add(SOFTIRQ_DISABLE_OFFSET);
 	HARD_TX_LOCK(dev, txq, HOT_QUEUE_OWNER + cpu);
-	if (likely(netif_running(dev) && netif_carrier_ok(dev)))
-		sent = hot_tx_batch(dev, txq, cpu, requests, count);
-	else
+	if (unlikely(!netif_running(dev) || !netif_carrier_ok(dev))) {
+		hot_tx_end_wait();
 		for (i = 0; i < count; i++)
 			hot_tx_result(&requests[i], cpu, HOT_DOWN);
+	} else if (unlikely(hot_is_lacking(dev, cpu))) {
+		sent = hot_tx_lacking(dev, txq, cpu, requests, count);
+	} else {
+		sent = hot_tx_batch(dev, txq, cpu, requests, count);
+	}
 	HARD_TX_UNLOCK(dev, txq);
 	__preempt_count_sub(SOFTIRQ_DISABLE_OFFSET);
 	return sent;
@@ -407,7 +549,7 @@ u32 hot_transmit(struct net_device *dev, u32 first, u32 count)
 
 u32 hot_features(struct net_device *dev)
 {
-	netdev_features_t features = dev->features;
+	netdev_features_t features = hot_is_lacking(dev, hot_cpu_id()) ? ~0ull : dev->features;
 	u32 can = 0;
 
 	if (features & NETIF_F_SG)

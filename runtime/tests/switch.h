@@ -75,7 +75,7 @@ static uint8_t *byte_at(uint64_t offset)
 }
 
 /* A packet of length bytes at DOM0 + offset, to mac. */
-static struct twin_arrival packet(uint64_t offset, uint32_t length, const uint8_t *mac)
+static inline struct twin_arrival packet(uint64_t offset, uint32_t length, const uint8_t *mac)
 {
 	uint32_t i;
 
@@ -105,7 +105,7 @@ static void set_up(void)
 	CHECK_EQUAL(twin_switch_init(&sw, packets, PACKETS), TWIN_OK);
 }
 
-static int take(uint32_t guest, void *to, uint32_t size, struct twin_delivery *delivery)
+static inline int take(uint32_t guest, void *to, uint32_t size, struct twin_delivery *delivery)
 {
 	int status;
 

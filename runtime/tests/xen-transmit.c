@@ -16,6 +16,7 @@
 #define xen_processor() 0u
 
 #include "../platform/xen/transmit.c"
+#include "../platform/xen/import.c"
 
 /* ---- What stands for Xen and dom0 --------------------------------------------------------- */
 
@@ -72,6 +73,11 @@ bool xen_dom0_write_ready(uint64_t to, const void *from, uint32_t bytes)
 	return xen_dom0_write(to, from, bytes);
 }
 
+void xen_receive_put(uint64_t data, uint32_t length, uint32_t flags, uint16_t tag)
+{
+	(void)data, (void)length, (void)flags, (void)tag;
+}
+
 int xen_run(const void *function, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t *sent)
 {
 	uint32_t i;
@@ -120,6 +126,28 @@ static uint32_t send(uint32_t rest)
 	CHECK(!rest || packet.buffer != XEN_NO_BUFFER);
 	CHECK_EQUAL(xen_transmit(&packet, 1), status == TWIN_OK);
 	return packet.buffer;
+}
+
+/* ---- Bytes for the hot routines ---- */
+
+static enum xen_gathered gather(uint64_t cookie, void *to, uint32_t offset, uint32_t length,
+				uint32_t *sum)
+{
+	const struct twin_gather asked = {
+		.to = (uint64_t)to, .ticket = cookie, .offset = offset, .length = length,
+	};
+
+	return xen_transmit_gather(&asked, sum);
+}
+
+/* A packet in three buffers, whose bytes are known. */
+static uint32_t send_known(uint32_t rest)
+{
+	uint32_t first = send(rest), i;
+
+	for (i = 0; i < rest; i++)
+		((uint8_t *)xen_buffer_page(first, i))[i % TWIN_PAGE_SIZE] = (uint8_t)(i * 7 + (i >> 8));
+	return first;
 }
 
 /* dom0's memory says that a packet is sent. */
@@ -251,6 +279,77 @@ static void nonsense_in_dom0s_memory(void)
 	CHECK_EQUAL(transmit.free_count, BUFFERS - 1);
 }
 
+static void bytes_of_a_packet_that_is_sent(void)
+{
+	static const uint32_t stretch[][2] = { { 0, 100 }, { 1, 99 }, { 4090, 20 }, { 8191, 2 },
+					       { 0, 4096 }, { 4095, 4096 }, { 8999, 1 }, { 9000, 0 } };
+	uint8_t to[TWIN_GATHER_MOST + 1];
+	uint32_t one, i, k, at, length, sum, right;
+
+	start();
+	one = send_known(9000);
+	for (i = 0; i < sizeof(stretch) / sizeof(stretch[0]); i++) {
+		at = stretch[i][0];
+		length = stretch[i][1];
+		to[length] = 0xee;
+		CHECK_EQUAL(gather(one + 1, to, at, length, &sum), XEN_GATHERED);
+		for (k = 0, right = 0; k < length; k++) {
+			CHECK_EQUAL(to[k], (uint8_t)((at + k) * 7 + ((at + k) >> 8)));
+			right += k % 2 ? to[k] << 8 : to[k];
+		}
+		while (right >> 16)
+			right = (right & 0xffff) + (right >> 16);
+		CHECK_EQUAL(sum, right);
+		CHECK_EQUAL(to[length], 0xee);
+	}
+	say(0, one + 1);
+	CHECK_EQUAL(xen_transmit_complete(), 1);
+	CHECK_EQUAL(gather(one + 1, to, 0, 1, &sum), XEN_GATHERED_NOTHING);
+}
+
+static void bytes_of_nothing_else(void)
+{
+	uint8_t to[TWIN_GATHER_MOST + 1];
+	struct twin_call_frame frame = { .rdi = (uint64_t)to, .rdx = 10, .rcx = 100 };
+	uint32_t one, got, sum = 77;
+
+	start();
+	one = send_known(9000);
+	got = xen_buffer_get(1);	/* has been a packet's, and is none */
+	memset(to, 0xee, sizeof(to));
+	CHECK_EQUAL(gather(one + 1, to, 0, 9001, &sum), XEN_GATHERED_NOTHING);
+	CHECK_EQUAL(gather(one + 1, to, 8999, 2, &sum), XEN_GATHERED_NOTHING);
+	CHECK_EQUAL(gather(one + 1, to, 9001, 0, &sum), XEN_GATHERED_NOTHING);
+	CHECK_EQUAL(gather(one + 1, to, UINT32_MAX, 2, &sum), XEN_GATHERED_NOTHING);
+	CHECK_EQUAL(gather(one + 1, to, 2, UINT32_MAX, &sum), XEN_GATHERED_NOTHING);
+	CHECK_EQUAL(gather(one + 1, to, 0, TWIN_GATHER_MOST + 1, &sum), XEN_GATHERED_NOTHING);
+	CHECK_EQUAL(gather(transmit.next[one] + 1, to, 0, 1, &sum), XEN_GATHERED_NOTHING);
+	CHECK_EQUAL(gather(got + 1, to, 0, 1, &sum), XEN_GATHERED_NOTHING);
+	CHECK_EQUAL(gather(0, to, 0, 1, &sum), XEN_GATHERED_NOTHING);
+	CHECK_EQUAL(gather(BUFFERS + 1, to, 0, 1, &sum), XEN_GATHERED_NOTHING);
+	CHECK_EQUAL(gather(UINT64_MAX, to, 0, 1, &sum), XEN_GATHERED_NOTHING);
+	CHECK_EQUAL(to[0], 0xee);
+	CHECK_EQUAL(sum, 77);
+	/* as the hot routines call it */
+	CHECK_EQUAL(twin_import_host_gather(NULL, &frame), TWIN_OK);
+	CHECK_EQUAL(frame.rax, UINT32_MAX);
+	frame.rsi = one + 1;
+	CHECK_EQUAL(twin_import_host_gather(NULL, &frame), TWIN_OK);
+	CHECK(frame.rax <= 0xffff && to[0] == (uint8_t)(10 * 7));
+	is_gone = true;
+	CHECK_EQUAL(twin_import_host_gather(NULL, &frame), TWIN_ABORTED);
+}
+
+/* Whatever the card can do, the hot routines of each processor do the rest. */
+static void guests_are_offered_all(void)
+{
+	uint32_t i;
+
+	start();
+	for (i = 0; i < HOT_CPUS; i++)
+		CHECK_EQUAL(shared[i].offload, 1);
+}
+
 int main(void)
 {
 	RUN(packets_come_back);
@@ -260,5 +359,8 @@ int main(void)
 	RUN(a_dead_driver_has_no_queue);
 	RUN(nonsense_in_dom0s_memory);
 	xen_transmit_destroy();
+	RUN(bytes_of_a_packet_that_is_sent);
+	RUN(bytes_of_nothing_else);
+	RUN(guests_are_offered_all);
 	return test_summary();
 }

@@ -16,6 +16,7 @@ Examples:
   twin run e1000.ko --path native,twin --scheme paper --tso
   twin run e1000.ko --path twin --upcalls dma_map_page_attrs,dma_unmap_page_attrs
   twin run e1000.ko --path twin --stages bridge
+  twin run e1000.ko --path guest,twin --tso --without segmentation
   twin run e1000.ko --driver-args 'InterruptThrottleRate=4000 TxDescriptors=512'
   twin run e1000.ko --format json | jq '.ratios.tx.driver_cycles'
   twin run e1000.ko --experiment rows
@@ -85,6 +86,10 @@ pub struct Opts {
     /// Stages of the packet path through the hypervisor; without any it is the plain path.
     #[arg(long, value_enum, value_name = "STAGE,...", value_delimiter = ',')]
     pub stages: Vec<StageName>,
+    /// What the card does not do, as after `ethtool -K`; the hot routines do it: with it comes the
+    /// stage `offload`.
+    #[arg(long, value_enum, value_name = "FEATURE,...", value_delimiter = ',')]
+    pub without: Vec<FeatureName>,
     /// Parameters of the driver, as insmod takes them; given more than once, all of them.
     #[arg(long, value_name = "NAME=VALUE ...", value_delimiter = ' ')]
     pub driver_args: Vec<String>,
@@ -96,7 +101,7 @@ pub struct Opts {
     #[arg(long, value_enum, value_delimiter = ',',
           conflicts_with_all = ["path", "size", "tso", "scheme", "processor", "strict",
                                 "upcalls",
-                                "driver_args", "stages"])]
+                                "driver_args", "stages", "without"])]
     pub experiment: Vec<Figure>,
     /// Directory for what experiments leave; made if missing.
     #[arg(
@@ -140,8 +145,22 @@ pub enum StageName {
     Bridge,
     /// Guests are told of packets by count, delay and event index; with it comes `bridge`
     Notify,
+    /// Large packets are cut, fragments gathered and checksums computed where the card does not;
+    /// see --without
+    Offload,
     /// All of them
     All,
+}
+
+/// What a card may do for the packets that it is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FeatureName {
+    /// Cut large packets of TCP (`tso`)
+    Segmentation,
+    /// Send a packet that is in several pieces (`sg`)
+    ScatterGather,
+    /// Compute checksums (`tx`)
+    Checksums,
 }
 
 /// A figure or table of the paper.

@@ -58,6 +58,9 @@ void host_advance(__u64 ns);
 /* Nonzero: the line is asserted and this CPU is to run the handler. */
 __u32 host_interrupt_pending(__u32 irq);
 
+/* Copies from a guest's memory, which the kernel has not mapped; 0: there is no such memory. */
+__u32 host_guest_read(void *to, __u64 machine, __u32 length);
+
 /* The kernel waits for another thread or process: yield the processor. */
 void host_idle(void);
 

@@ -25,7 +25,7 @@ use crate::measure::steps::{self, Marks, Steps};
 use crate::packets::card::OpenCard;
 use crate::packets::packet_loop::Stop;
 use crate::packets::round::{PacketDirection, Round, Runner, sources};
-use crate::stages::{StageCounts, Stages};
+use crate::stages::{Stage, StageCounts, Stages};
 use crate::traffic::source::{Shape, TrafficSource};
 use crate::transport::command::Command;
 use crate::transport::mailbox::InterruptOwner;
@@ -164,6 +164,8 @@ impl<'s> Hypervisor<'s> {
     }
 }
 
+/// The CPU of dom0 that has its packets and runs its back end.
+const DOM0_CPU: usize = 0;
 /// Most time for a round.
 const ROUND_TIME: Duration = Duration::from_secs(120);
 
@@ -190,6 +192,9 @@ impl<'s> Paths<'s> {
         stages: Stages,
     ) -> Result<Paths<'s>, SystemError> {
         system.dom0.set_limits(limits());
+        // dom0's back end has the same hot routines.
+        let offload = stages.has(Stage::Offload);
+        system.rings(DOM0_CPU)?.set_offload(offload);
         let twin = Hypervisor::new(&system, guests, shape, stages)?;
         declare(system.blueprint());
         Ok(Paths {
@@ -238,6 +243,18 @@ impl<'s> Paths<'s> {
             .reshape(card, sources(machine, self.guests, shape), shape);
         self.shape = shape;
         self.guest = None;
+        Ok(())
+    }
+
+    /// Whether guests compute the checksums of the frames that they send, until the shape
+    /// changes.
+    pub fn guests_compute_checksums(&mut self, compute: bool) -> Result<(), SystemError> {
+        let by_dom0 = &mut self.guest()?.sources;
+        by_dom0.iter_mut().for_each(|guest| guest.sums = compute);
+        let by_hypervisor = self.twin.sources();
+        by_hypervisor
+            .iter_mut()
+            .for_each(|guest| guest.sums = compute);
         Ok(())
     }
 

@@ -22,9 +22,10 @@ use super::memory::{
     BAR, BAR_SIZE, DRIVER_STACK, Machine, PORTS, PORTS_SIZE, Shift, Sizes, data_stack, percpu,
 };
 use crate::dom0::host;
-use crate::dom0::interface::{Info, IrqState, Plain, ReceiveMode};
+use crate::dom0::interface::{Feature, Info, IrqState, Plain, ReceiveMode};
 use crate::engines::staged::{self, Staged};
-use crate::engines::twin::{Driver, SERVICES, TwinEngine, VirtualInterrupts};
+use crate::engines::twin::{self, Driver, TwinEngine, VirtualInterrupts};
+use crate::engines::{SERVICES, gather};
 use crate::hypervisor::instance::{DataStack, Instance, Loading, Service, Upcalls};
 use crate::hypervisor::payload::{Parts, Payload};
 use crate::hypervisor::upcall::{self, Upcall};
@@ -86,6 +87,8 @@ pub struct Blueprint<'f> {
     pub payload: Payload,
     /// The driver's parameters, as insmod takes them.
     pub driver_args: String,
+    /// What the card does not do from the start on.
+    pub lacking: Vec<Feature>,
 }
 
 impl<'f> Blueprint<'f> {
@@ -107,18 +110,18 @@ impl<'f> Blueprint<'f> {
         shift: Shift,
     ) -> Result<Blueprint<'f>, SystemError> {
         let plan = shifted_plan(files, shift)?;
-        let services = SERVICES.map(|(name, _)| name);
         let payload = Payload::new(&Parts {
             plan: &plan,
             variant,
             upcalls,
-            services: &services,
+            services: &SERVICES,
             shift,
         })?;
         Ok(Blueprint {
             plan,
             payload,
             driver_args: String::new(),
+            lacking: Vec::new(),
         })
     }
 
@@ -127,6 +130,15 @@ impl<'f> Blueprint<'f> {
     pub fn with_driver_args(self, driver_args: &str) -> Blueprint<'f> {
         Blueprint {
             driver_args: driver_args.to_owned(),
+            ..self
+        }
+    }
+
+    /// The same with a card that does not do these, as after `ethtool -K`.
+    #[must_use]
+    pub fn without(self, lacking: &[Feature]) -> Blueprint<'f> {
+        Blueprint {
+            lacking: lacking.to_vec(),
             ..self
         }
     }
@@ -202,7 +214,7 @@ impl<'s> System<'s> {
         mailbox.power_on(CARD_MAC);
         mailbox.set_interrupt_owner(InterruptOwner::Dom0);
         let mut dom0 = Dom0::start(&blueprint.plan, machine, mailbox, limits)?;
-        let (driver, info) = bring_up(&mut dom0, &blueprint.driver_args)?;
+        let (driver, info) = bring_up(&mut dom0, blueprint)?;
         let guard = Guard::new(machine, blueprint.plan.space().dma());
         Ok(System {
             dom0,
@@ -221,7 +233,7 @@ impl<'s> System<'s> {
         self.mailbox.power_on(CARD_MAC);
         self.mailbox.set_interrupt_owner(InterruptOwner::Dom0);
         self.dom0 = Dom0::start(&self.blueprint.plan, self.machine, self.mailbox, limits)?;
-        (self.driver, self.info) = bring_up(&mut self.dom0, &self.blueprint.driver_args)?;
+        (self.driver, self.info) = bring_up(&mut self.dom0, self.blueprint)?;
         Ok(())
     }
 
@@ -233,14 +245,14 @@ impl<'s> System<'s> {
 
     /// Loads the hypervisor instance. Once in a process.
     pub fn twin(&self, limits: Limits) -> Result<TwinEngine<'s>, SystemError> {
-        self.twin_with(limits, SERVICES.map(|(_, service)| service).to_vec())
+        self.twin_with(limits, twin::HOST_RECEIVE)
     }
 
-    /// As [`System::twin`], with other routines in place of [`SERVICES`].
+    /// As [`System::twin`], with another `host_receive`.
     pub fn twin_with(
         &self,
         limits: Limits,
-        services: Vec<Service>,
+        receive: Service,
     ) -> Result<TwinEngine<'s>, SystemError> {
         let instance = Instance::load(Loading {
             payload: &self.blueprint.payload,
@@ -258,7 +270,7 @@ impl<'s> System<'s> {
             gs_base: percpu(CPU),
             memory: self.memory(),
             guard: Rc::clone(&self.guard),
-            services,
+            services: vec![receive, gather::host_gather],
             upcalls: Box::new(ToDom0 {
                 slot: &self.mailbox.upcalls[CPU],
                 limits,
@@ -267,8 +279,10 @@ impl<'s> System<'s> {
         let rings = self.rings(CPU)?;
         let interrupts = self.virtual_interrupts()?;
         let outgoing = Outgoing::new(self.machine.frames());
-        TwinEngine::new(instance, rings, outgoing, self.driver, interrupts)
-            .ok_or_else(|| lacking("hot.o lacks an entry point, or the driver its handler"))
+        TwinEngine::new(
+            instance, self.machine, rings, outgoing, self.driver, interrupts,
+        )
+        .ok_or_else(|| lacking("hot.o lacks an entry point, or the driver its handler"))
     }
 
     /// Loads the hypervisor instance with stages of the packet path. Once in a process.
@@ -278,8 +292,7 @@ impl<'s> System<'s> {
         guests: u32,
         stages: Stages,
     ) -> Result<Staged<'s>, SystemError> {
-        let services = staged::SERVICES.map(|(_, service)| service).to_vec();
-        let twin = self.twin_with(limits, services)?;
+        let twin = self.twin_with(limits, staged::HOST_RECEIVE)?;
         let mut engine = Staged::new(twin, self.machine, guests, Stages::NONE);
         engine.set_stages(stages);
         Ok(engine)
@@ -429,9 +442,13 @@ fn lacking(what: &str) -> SystemError {
 }
 
 /// Starts dom0, probes and opens the device, and lets it receive all addresses' packets.
-fn bring_up(dom0: &mut Dom0<'_, '_>, driver_args: &str) -> Result<(Driver, Info), SystemError> {
+fn bring_up(
+    dom0: &mut Dom0<'_, '_>,
+    blueprint: &Blueprint<'_>,
+) -> Result<(Driver, Info), SystemError> {
     dom0.boot()?;
-    dom0.load(driver_args)?;
+    dom0.load(&blueprint.driver_args)?;
+    dom0.set_features(&[], &blueprint.lacking)?;
     dom0.open()?;
     dom0.link_wait(10 * SECOND)?;
     dom0.set_receive_mode(ReceiveMode::Promiscuous, &[])?;

@@ -261,7 +261,6 @@ const BYTES: u64 = CHAIN + 0x1_0000;
 
 /// The service as the rewritten code calls it: what it returns, and the answer in rax.
 fn call(streams: &Streams<'_, Staged<'_>>, registers: [u64; 6]) -> (c_int, u64) {
-    let [(_, service)] = staged::SERVICES;
     let instance = streams.packet_loop.engine.twin.instance.raw();
     let mut frame = Frame {
         registers,
@@ -272,7 +271,7 @@ fn call(streams: &Streams<'_, Staged<'_>>, registers: [u64; 6]) -> (c_int, u64) 
     };
     // SAFETY: the instance is alive, and this thread is outside of it.
     unsafe { runtime::twin_instance_hold(instance) };
-    let returned = service(std::ptr::null_mut(), &raw mut frame);
+    let returned = staged::HOST_RECEIVE(std::ptr::null_mut(), &raw mut frame);
     // SAFETY: held above.
     unsafe { runtime::twin_instance_release(instance) };
     (returned, frame.rax)
@@ -421,8 +420,7 @@ extern "C" fn host_receive(cpu: *mut Cpu, frame: *mut Frame) -> c_int {
     if STOP.swap(false, Ordering::SeqCst) {
         return runtime::ABORTED;
     }
-    let [(_, service)] = twin::SERVICES;
-    service(cpu, frame)
+    twin::HOST_RECEIVE(cpu, frame)
 }
 
 /// More segments than the pools have buffers, all of them in open aggregates when the driver
@@ -449,11 +447,11 @@ fn stopped_while_it_merges() {
     const OPEN: usize = 19;
     with_system(&HashSet::new(), limits(), |mut system| {
         let quiet = Quiet::note(&system);
-        let engine = system.twin_with(limits(), vec![host_receive]);
+        let engine = system.twin_with(limits(), host_receive);
         let engine = engine.unwrap_or_else(|error| panic!("{error}"));
         let mut service = Service::start(&system, engine, GUESTS).expect("guests");
         for round in 0..ROUNDS {
-            let engine = &mut service.packet_loop.engine.engine;
+            let engine = &mut service.packet_loop.engine.engine.twin;
             engine.set_aggregate(20);
             let before = engine.counter("flush_end");
             let mut frames = segments(0, OPEN);
@@ -468,7 +466,7 @@ fn stopped_while_it_merges() {
                 .packet_loop
                 .receive_streams(&mut service.sources, frames);
             assert!(stopped.is_err(), "round {round}");
-            let engine = &mut service.packet_loop.engine.engine;
+            let engine = &mut service.packet_loop.engine.engine.twin;
             assert!(engine.take_stopped().is_some());
             assert_eq!(engine.counter("flush_end"), before, "they were open");
             engine.set_aggregate(0);
@@ -485,7 +483,7 @@ fn stopped_while_it_merges() {
         }
         let exchanged = service.exchange(0..GUESTS as usize, 64).expect("it serves");
         assert_eq!((exchanged.lost, exchanged.damaged), (0, 0));
-        let engine = &service.packet_loop.engine.engine;
+        let engine = &service.packet_loop.engine.engine.twin;
         for name in ["bad_free", "skb_exhausted", "buffer_exhausted"] {
             assert_eq!(engine.counter(name), Some(0), "{name}");
         }

@@ -3,6 +3,7 @@
 use e1000_sim::inject::campaign::{self, Options};
 use e1000_sim::inject::fault::FaultKind;
 use e1000_sim::inject::tally::{Column, Tally};
+use e1000_sim::stages::{Stage, Stages};
 use e1000_sim::transport::mailbox::SharedPages;
 use process_lab::program::{Scheme, Variant};
 
@@ -12,11 +13,11 @@ mod turn;
 /// A sample of a scheme's faults: nothing but the driver stopped. Gives the counts, and
 /// how many faults there were.
 fn sample(scheme: Scheme) -> (SharedPages<Tally>, u64) {
-    sample_of(Variant::here(scheme), "")
+    sample_of(Variant::here(scheme), "", Stages::NONE)
 }
 
 /// The same of the kinds whose name contains this.
-fn sample_of(variant: Variant, only: &str) -> (SharedPages<Tally>, u64) {
+fn sample_of(variant: Variant, only: &str, stages: Stages) -> (SharedPages<Tally>, u64) {
     let options = Options {
         faults: 5 * FaultKind::ALL.len() as u64,
         seed: 1,
@@ -26,6 +27,7 @@ fn sample_of(variant: Variant, only: &str) -> (SharedPages<Tally>, u64) {
         verbose: true,
         json: false,
         variant,
+        stages,
     };
     let (pages, violations) =
         campaign::supervised(&options).unwrap_or_else(|error| panic!("{error}"));
@@ -77,6 +79,18 @@ fn nor_through_a_window_of_42_bits() {
     through_a_window(Scheme::Window);
 }
 
+/// With every stage of the packet path, on a card that does nothing for packets that are sent.
+#[test]
+fn nor_do_they_with_all_stages() {
+    let _turn = turn::turn();
+    let variant = Variant::here(Scheme::Stlb);
+    let (pages, faults) = sample_of(variant, "", Stages::of(Stage::ALL));
+    let tally = pages.get();
+    let injected = tally.total(Column::Injected);
+    assert!(injected >= faults * 8 / 10, "only {injected} struck");
+    all_endings_occur(tally);
+}
+
 fn through_a_window(scheme: Scheme) {
     let (pages, faults) = sample(scheme);
     let tally = pages.get();
@@ -94,7 +108,7 @@ fn strict_code_notices_upper_halves_that_a_window_does_not() {
     let _turn = turn::turn();
     let kind = FaultKind::UpperHalf;
     let aborts = |variant| {
-        let (pages, _) = sample_of(variant, kind.as_str());
+        let (pages, _) = sample_of(variant, kind.as_str(), Stages::NONE);
         pages.get().count(kind, Column::Aborted)
     };
     let with_a_table = aborts(Variant::here(Scheme::Stlb));

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use e1000_sim::engines::twin::SERVICES;
+use e1000_sim::engines::twin;
 use e1000_sim::image::Module;
 use e1000_sim::inject::recovery::{Mended, Quiet, Recovery};
 use e1000_sim::inject::service::{Exchanged, Service};
@@ -45,7 +45,7 @@ extern "C" fn host_receive(cpu: *mut Cpu, frame: *mut Frame) -> c_int {
     if abort == Abort::Before as u32 {
         return runtime::ABORTED;
     }
-    let served = SERVICES[0].1(cpu, frame);
+    let served = twin::HOST_RECEIVE(cpu, frame);
     if abort == Abort::After as u32 {
         return runtime::ABORTED;
     }
@@ -76,7 +76,7 @@ fn pools(system: &System<'_>) -> Vec<[usize; STATES]> {
 fn after_an_abort_in_host_receive_the_pools_have_all_again() {
     let limits = Limits::of_seconds(30);
     with_system(&HashSet::new(), limits, |mut system| {
-        let engine = system.twin_with(limits, vec![host_receive]);
+        let engine = system.twin_with(limits, host_receive);
         let quiet = Quiet::note(&system);
         let mut service = Service::start(&system, engine.expect("an instance"), 2).expect("guests");
         let mut after = |abort: Abort| {

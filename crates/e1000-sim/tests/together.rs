@@ -193,7 +193,7 @@ fn together<'s>(system: &mut System<'s>, service: &mut Service<'s>) {
     let turns = turns + 1;
     check_sent(service, &beside, turns);
     check_received(service, turns);
-    let upcalls = service.packet_loop.engine.engine.instance.upcalls();
+    let upcalls = service.packet_loop.engine.engine.twin.instance.upcalls();
     assert_eq!(upcalls, [], "steady state makes no upcalls");
     eprintln!(
         "{turns} packets a guest each way, {} of dom0's, {} deferred",

@@ -1,11 +1,11 @@
-//! The runtime's stages of the packet path, as `runtime/include/twin/{bridge,notify}.h`
+//! The runtime's stages of the packet path, as `runtime/include/twin/{bridge,notify,gather}.h`
 //! state them; `e1000-sim`'s `packets/rings.rs` compares the layouts.
 
 #![allow(missing_docs, reason = "the headers describe each item")]
 
 use std::ffi::{c_int, c_void};
 
-use crate::runtime::{Arrival, Instance, Switch};
+use crate::runtime::{Arrival, Instance, Outgoing, Switch};
 
 /// `enum twin_way`: for nobody here.
 pub const NOWHERE: c_int = 0;
@@ -83,7 +83,29 @@ pub struct Notify {
     _opaque: [u8; 0],
 }
 
+/// `struct twin_gather`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Gather {
+    pub to: u64,
+    pub ticket: u64,
+    pub offset: u32,
+    pub length: u32,
+}
+
+/// `twin_guest_memory`.
+pub type GuestMemory = extern "C" fn(data: *mut c_void, machine: u64) -> *const c_void;
+
 unsafe extern "C" {
+    pub fn twin_gather(
+        instance: *mut Instance,
+        outgoing: *mut Outgoing,
+        gather: *const Gather,
+        memory: GuestMemory,
+        data: *mut c_void,
+        sum: *mut u32,
+    ) -> c_int;
+
     pub fn twin_notify_size() -> u64;
     pub fn twin_notify_init(notify: *mut Notify, limits: *const NotifyLimits);
     pub fn twin_notify_set(notify: *mut Notify, limits: *const NotifyLimits);

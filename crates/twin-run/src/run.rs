@@ -13,7 +13,8 @@ use command_line::failure::{Failure, Status};
 use command_line::input::Input;
 use command_line::options::{Format, may_be_strict};
 use command_line::output;
-use command_line::run::{Figure, Opts, PathName, StageName};
+use command_line::run::{FeatureName, Figure, Opts, PathName, StageName};
+use e1000_sim::dom0::interface::Feature;
 use e1000_sim::experiment::{self, Load, Setup};
 use e1000_sim::image::files::Files;
 use e1000_sim::measure::profile::cycles;
@@ -132,6 +133,7 @@ fn setup(opts: &Opts, driver_args: String) -> Setup {
         upcalls: opts.upcalls.iter().cloned().collect(),
         driver_args,
         stages: stages(opts),
+        without: without(opts),
     }
 }
 
@@ -156,10 +158,22 @@ fn stages(opts: &Opts) -> Stages {
             Stage::Aggregate => StageName::Aggregate,
             Stage::Bridge => StageName::Bridge,
             Stage::Notify => StageName::Notify,
+            Stage::Offload => StageName::Offload,
         };
-        opts.stages.contains(&name) || opts.stages.contains(&StageName::All)
+        opts.stages.contains(&name)
+            || opts.stages.contains(&StageName::All)
+            || (*stage == Stage::Offload && !opts.without.is_empty())
     };
     Stages::of(Stage::ALL.into_iter().filter(wanted))
+}
+
+fn without(opts: &Opts) -> Vec<Feature> {
+    let features = opts.without.iter().map(|name| match name {
+        FeatureName::Segmentation => Feature::Segmentation,
+        FeatureName::ScatterGather => Feature::ScatterGather,
+        FeatureName::Checksums => Feature::Checksums,
+    });
+    features.collect()
 }
 
 fn paths(opts: &Opts) -> Vec<PacketPath> {

@@ -152,9 +152,9 @@ fn text(code: XenCode) -> Text {
             "$ ls /sys/module/e1000/notes/.note.gnu.build-id",
         ),
         XenCode::Interface => (
-            "The interface is not there, is another driver's, is down, has several queues, an MTU above 1,500 bytes or an offload off, or shares the interrupt of its card with another device.",
-            "One card of the driver e1000 is served. All its interrupts go to Xen: those of a device on the same line would, too. Guests are promised scatter-gather, checksums and segmentation.",
-            "Give an interface of e1000's, and set it up: `ip link set eth0 up mtu 1500`, `ethtool -K eth0 sg on tx on tso on`. For an interrupt of its own put the card into another slot, or unload the other device's driver.",
+            "The interface is not there, is another driver's, is down, has several queues or an MTU above 1,500 bytes, or shares the interrupt of its card with another device.",
+            "One card of the driver e1000 is served. All its interrupts go to Xen: those of a device on the same line would, too.",
+            "Give an interface of e1000's, and set it up: `ip link set eth0 up mtu 1500`. For an interrupt of its own put the card into another slot, or unload the other device's driver.",
             "$ basename $(readlink /sys/class/net/eth0/device/driver)\ne1000",
         ),
         XenCode::OwnTraffic => (

@@ -79,8 +79,6 @@ pub struct Interface {
     pub queues: usize,
     /// Its MTU, in bytes.
     pub mtu: Option<u32>,
-    /// The offloads that guests need and that are off.
-    pub missing: Result<Vec<&'static str>, ProgramError>,
     /// Who else has requested the card's interrupt.
     pub sharers: Vec<String>,
     /// The bridge or bond that it is a port of.
@@ -242,11 +240,6 @@ fn interface_of(system: &System, name: &str) -> Interface {
         mtu: system
             .word(&format!("{folder}/mtu"))
             .and_then(|bytes| bytes.parse().ok()),
-        missing: if exists {
-            missing(system, name)
-        } else {
-            Ok(Vec::new())
-        },
         sharers: sharers(system, &folder, name),
         master: system.link(&format!("{folder}/master")),
         default_route: has_default_route(system, name),
@@ -270,28 +263,6 @@ fn has_default_route(system: &System, name: &str) -> bool {
         words.last() == Some(&name) && words.starts_with(&[ALL_ZERO, "00"])
     });
     four.chain(six).any(|is_default| is_default)
-}
-
-/// The offloads that guests are promised (`TWIN_FEATURES`, runtime/dom0/card.c), by the kernel's
-/// names (net/ethtool/common.c, netdev_features_strings), and what `ethtool -K` calls them.
-const OFFLOADS: [(&str, &str); 3] = [
-    ("tx-scatter-gather", "sg"),
-    ("tx-checksum-ip-generic", "tx"),
-    ("tx-tcp-segmentation", "tso"),
-];
-
-/// Those that `ethtool -k` does not show as on, by their short names. The kernel has no file of
-/// them.
-fn missing(system: &System, name: &str) -> Result<Vec<&'static str>, ProgramError> {
-    let shown = system.run("ethtool", &["-k", name])?;
-    let is_on = |feature| {
-        shown.lines().any(|line| {
-            let (of, state) = line.trim().split_once(": ").unwrap_or_default();
-            of == feature && state.split(' ').next() == Some("on")
-        })
-    };
-    let off = OFFLOADS.iter().filter(|(feature, _)| !is_on(*feature));
-    Ok(off.map(|(_, short)| *short).collect())
 }
 
 /// Of the names of all that have requested the interrupt of a card, those that are not the

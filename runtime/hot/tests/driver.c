@@ -100,7 +100,8 @@ static netdev_tx_t driver_xmit(struct sk_buff *skb, struct net_device *dev)
 	CHECK(skb_shinfo(skb)->nr_frags <= MAX_SKB_FRAGS);
 	CHECK(skb->len >= ETH_ZLEN && skb_headlen(skb) >= ETH_HLEN);
 	CHECK(skb_shinfo(skb)->frag_list == NULL && atomic_read(&skb_shinfo(skb)->dataref) == 1);
-	CHECK(skb->tail <= skb->end && skb->data >= skb->head + NET_SKB_PAD);
+	/* a tag that the hot routines inserted is in the room before the packet */
+	CHECK(skb->tail <= skb->end && skb->data + VLAN_HLEN >= skb->head + NET_SKB_PAD);
 	vlan_get_protocol(skb);
 	if (skb_is_gso(skb))
 		driver_tso(skb);

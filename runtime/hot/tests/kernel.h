@@ -19,10 +19,18 @@ struct test_host {
 	struct sk_buff *skb;
 	u32 held;		/* entries of queue[] */
 	u64 queue[HOT_RELEASE];
+	u32 gathered;		/* calls of host_gather() */
+	u64 forgotten;		/* a cookie that it does not know; 0: none */
 	/* told of each call, if there is one: aggregate.c */
 	void (*seen)(void *data, u32 length, u32 flags, u32 vlan);
 };
 extern struct test_host test_host[HOT_CPUS];
+
+/* What is at an address of a guest's memory. */
+static inline u8 test_guest_byte(u64 address)
+{
+	return (address * 0x9e3779b97f4a7c15ull) >> 56;
+}
 
 /* dom0's own free path, which knows no pools: true if it would release. */
 bool test_dom0_free(struct sk_buff *skb);

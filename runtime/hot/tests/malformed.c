@@ -179,6 +179,36 @@ void test_fuzz(void)
 	nothing_lost();
 }
 
+/* The same for a device that cannot do everything: each packet that was accepted completes. */
+void test_offload_fuzz(void)
+{
+	u32 rounds, i, accepted = 0;
+
+	begin();
+	shared()->offload = 1;
+	for (rounds = 0; rounds < 5000; rounds++) {
+		u32 count = 1 + test_random() % 4, sent, polls;
+
+		for (i = 0; i < count; i++)
+			mutate(random_template(i));
+		driver->dev.features = test_random() & (NETIF_F_SG | NETIF_F_HW_CSUM | NETIF_F_TSO |
+							NETIF_F_TSO6 | NETIF_F_HW_VLAN_CTAG_TX);
+		sent = hot_transmit(&driver->dev, 0, count);
+		accepted += sent;
+		for (i = 0; i < count; i++)
+			CHECK(request(i)->result <= HOT_INVALID);
+		for (polls = 0; polls < 10; polls++) {
+			driver_clean(1000);
+			hot_poll(64);
+		}
+		driver_clean(1000);
+		CHECK(!hot_transmit_waits() && completions() == sent);
+	}
+	CHECK(accepted > 4000);
+	shared()->offload = 0;
+	nothing_lost();
+}
+
 /* A guest that changes its request while it is read (double fetch). */
 static u32 race_stop;
 

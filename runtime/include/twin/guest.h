@@ -36,10 +36,12 @@
 #define HOT_TX_VLAN		1	/* vlan_tag (the TCI) is to be inserted, 802.1Q */
 
 /* hot_tx_request.result */
-#define HOT_SENT		0	/* the driver has it: exactly one completion follows */
+#define HOT_SENT		0	/* the driver has it, or the hot routines until it takes
+					 * its segments: exactly one completion follows */
 #define HOT_BUSY		1	/* queue stopped, or HOT_TX_DONE unread: try again later */
 #define HOT_NO_BUFFER		2	/* pools exhausted: try again later */
-#define HOT_INVALID		3	/* malformed, or asks what the device cannot do */
+#define HOT_INVALID		3	/* malformed, or asks what the device cannot do and
+					 * nobody does for it (hot_shared.offload) */
 #define HOT_DOWN		4	/* interface not running or without carrier: dropped */
 #define HOT_FOREIGN		5	/* a fragment is not the guest's: found by the check
 					 * (<twin/frames.h>) before hot_transmit() */
@@ -120,7 +122,7 @@ struct hot_rx_chain {
 
 /* Indices in hot_shared.counter; all count events of that CPU since boot. */
 enum hot_counter {
-	HOT_COUNT_SENT,			/* requests the driver took */
+	HOT_COUNT_SENT,			/* requests that are HOT_SENT */
 	HOT_COUNT_BUSY,
 	HOT_COUNT_NO_BUFFER,
 	HOT_COUNT_INVALID,
@@ -146,6 +148,10 @@ enum hot_counter {
 	HOT_COUNT_FLUSH_ORDER,		/* ... the next one is not next by seq, ack or time */
 	HOT_COUNT_FLUSH_HEADER,		/* ... the next one's header says something else */
 	HOT_COUNT_FLUSH_COLLISION,	/* ... another flow needed its place */
+	HOT_COUNT_CUT,			/* large packets that were cut here */
+	HOT_COUNT_PARTS,		/* packets made of others: segments, or one for one */
+	HOT_COUNT_GATHERED,		/* copies by the host: for one of these, or again for one
+					 * that the driver had not taken */
 	HOT_COUNTERS
 };
 
@@ -160,7 +166,9 @@ struct hot_shared {
 	__u64 release;		/* __u64[HOT_RELEASE]: struct sk_buff * for hot_release() */
 	__u32 aggregate;	/* most segments of an aggregate; below 2: none are made.
 				 * Written by the hypervisor, at any time */
-	__u32 reserved0[9];
+	__u32 offload;		/* 1: what the device cannot do, the hot routines do; 0: such
+				 * requests are refused. Written by the hypervisor, at any time */
+	__u32 reserved0[8];
 
 	__u32 tx_done_produce;	/* written by whichever CPU completes ... */
 	__u32 tx_done_lock;	/* ... with this held: 0 free, else its CPU + 1 */
@@ -169,7 +177,7 @@ struct hot_shared {
 	__u32 tx_done_consume;	/* written by the consumer only */
 	__u32 reserved2[15];
 
-	__u32 tx_sent;		/* requests of this CPU that the driver took */
+	__u32 tx_sent;		/* requests of this CPU that are HOT_SENT */
 	__u32 tx_wake;		/* grows when a stopped queue is restarted (any CPU's count) */
 	__u32 reserved3[14];
 
@@ -215,6 +223,7 @@ HOT_ASSERT_OFFSET(hot_shared, requests, 0);
 HOT_ASSERT_OFFSET(hot_shared, tx_done, 8);
 HOT_ASSERT_OFFSET(hot_shared, release, 16);
 HOT_ASSERT_OFFSET(hot_shared, aggregate, 24);
+HOT_ASSERT_OFFSET(hot_shared, offload, 28);
 HOT_ASSERT_OFFSET(hot_shared, tx_done_produce, 64);
 HOT_ASSERT_OFFSET(hot_shared, tx_done_lock, 68);
 HOT_ASSERT_OFFSET(hot_shared, tx_done_consume, 128);

@@ -13,7 +13,7 @@
  *                     └─> [queue of guest 1] ── take ──> guest 1's memory
  *
  * Shared by all CPUs under one lock, which every function here but
- * twin_switch_init, twin_switch_size and twin_copy_from_dom0 spins on. It is held
+ * twin_switch_init, twin_switch_size, twin_copy_from_dom0 and twin_copy_to_dom0 spins on. It is held
  * for a few dozen instructions (for each waiting packet, or piece of an aggregate) and
  * never while bytes are copied. Contexts as in <twin/runtime.h>.
  */
@@ -176,6 +176,12 @@ uint64_t twin_switch_news(struct twin_switch *sw);
  * or [inside].
  */
 int twin_copy_from_dom0(struct twin_instance *instance, void *to, uint64_t from, uint32_t size);
+
+/*
+ * The other way round: copy size bytes to dom0 address `to`, which a driver could write as well. The
+ * core writes to dom0's memory only by this function. As above.
+ */
+int twin_copy_to_dom0(struct twin_instance *instance, uint64_t to, const void *from, uint32_t size);
 
 /* Bytes of struct twin_switch, for callers not in C. [any] */
 uint64_t twin_switch_size(void);

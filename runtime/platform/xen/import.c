@@ -2,11 +2,12 @@
 /*
  * What driver code and hot routines call outside.
  *
- * The hot routines are rewritten and inside, so packets need one import: the frame that
- * they received. Every other routine of dom0's kernel is an upcall (upcall.c).
+ * The hot routines are rewritten and inside, so packets need two imports: the frame that they
+ * received, and bytes of one to send, if the card cannot gather or add up. Every other routine of dom0's kernel is an upcall (upcall.c).
  *
  * Called with interrupts off, on Xen's stack, with Xen's GS base.
  */
+#include <twin/gather.h>
 #include <twin/guest.h>
 
 #include "platform.h"
@@ -22,5 +23,26 @@ int twin_import_host_receive(struct twin_cpu *cpu, struct twin_call_frame *frame
 	(void)cpu;
 	xen_receive_put(frame->rdi, frame->rsi, frame->rcx, frame->r8);
 	frame->rax = HOT_RX_UNWANTED;
+	return TWIN_OK;
+}
+
+/*
+ * u32 host_gather(void *to, u64 cookie, u32 offset, u32 length, const struct sk_buff *whole)
+ *
+ * Bytes of a packet that is being sent, and their sum (transmit.c). `to` that is not dom0's memory ends the
+ * driver, as if it had written there itself.
+ */
+int twin_import_host_gather(struct twin_cpu *cpu, struct twin_call_frame *frame)
+{
+	const struct twin_gather gather = {
+		.to = frame->rdi, .ticket = frame->rsi,
+		.offset = (uint32_t)frame->rdx, .length = (uint32_t)frame->rcx,
+	};
+	uint32_t sum = UINT32_MAX;	/* above a sum: nothing was copied */
+
+	(void)cpu;
+	if (xen_transmit_gather(&gather, &sum) == XEN_GATHERED_ELSEWHERE)
+		return TWIN_ABORTED;
+	frame->rax = sum;
 	return TWIN_OK;
 }

@@ -239,6 +239,7 @@ static inline void xen_clock_enter(struct xen_seen *seen)
 /* ---- import.c --------------------------------------------------------------------- */
 
 int twin_import_host_receive(struct twin_cpu *cpu, struct twin_call_frame *frame);
+int twin_import_host_gather(struct twin_cpu *cpu, struct twin_call_frame *frame);
 
 /* ---- receive.c: frames on their way to guests ---------------------------------------- */
 
@@ -298,6 +299,11 @@ struct xen_packet {
 	uint16_t gso_type;		/* HOT_GSO_* */
 	uint32_t result;		/* out: HOT_SENT... */
 };
+
+/* What became of a request for bytes: copied, there is no such packet, `to` is not dom0's. */
+struct twin_gather;	/* <twin/gather.h> */
+enum xen_gathered { XEN_GATHERED, XEN_GATHERED_NOTHING, XEN_GATHERED_ELSEWHERE };
+enum xen_gathered xen_transmit_gather(const struct twin_gather *gather, uint32_t *sum);	/* [off] */
 
 int xen_transmit_create(void);			/* [idle] */
 void xen_transmit_destroy(void);		/* [idle]; the device reads no buffer */

@@ -17,6 +17,7 @@
  * completion of what is not on its way counts for nothing. So packets are on their way as long
  * as one of their buffers is.
  */
+#include <twin/gather.h>
 #include <twin/guest.h>
 
 #include "platform.h"
@@ -39,6 +40,7 @@ static struct {
 	void *page[BUFFERS];
 	uint8_t state[BUFFERS];
 	uint32_t next[BUFFERS];	/* of the same packet; XEN_NO_BUFFER: none */
+	uint32_t bytes[BUFFERS];	/* of the packet that it is the first of */
 	uint32_t free[BUFFERS];
 	uint32_t free_count;
 	uint32_t in_flight;	/* packets */
@@ -59,6 +61,7 @@ uint32_t xen_buffer_get(uint32_t count)
 	for (; count; count--) {
 		buffer = transmit.free[--transmit.free_count];
 		transmit.state[buffer] = BUFFER_TAKEN;
+		transmit.bytes[buffer] = 0;
 		transmit.next[buffer] = first;
 		first = buffer;
 	}
@@ -83,11 +86,14 @@ void *xen_buffer_page(uint32_t first, uint32_t at)
 
 /* ---- Setting up ------------------------------------------------------------- */
 
+/* What the card cannot do the hot routines are to do: guests were offered all of it. */
 static bool open_channel(struct channel *channel, uint64_t at)
 {
+	const uint32_t offload = 1;
 	struct hot_shared shared;
 
-	if (!xen_dom0_read(&shared, at, sizeof(shared)))
+	if (!xen_dom0_read(&shared, at, sizeof(shared)) ||
+	    !xen_dom0_write(at + offsetof(struct hot_shared, offload), &offload, sizeof(offload)))
 		return false;
 	channel->requests = shared.requests;
 	channel->done = shared.tx_done;
@@ -173,6 +179,8 @@ static bool put_requests(uint64_t at, const struct xen_packet *packets, uint32_t
 
 	for (i = 0; i < count; i++) {
 		fill(&request, &packets[i]);
+		if (packets[i].rest)
+			transmit.bytes[packets[i].buffer] = packets[i].rest;
 		if (!xen_dom0_write_ready(at + i * sizeof(request), &request,
 					  offsetof(struct hot_tx_request, fragment) +
 					  request.fragments * sizeof(struct hot_tx_fragment)))
@@ -260,6 +268,45 @@ bool xen_transmit(struct xen_packet *packets, uint32_t count)
 	if (!done)
 		give_up(packets, count);
 	return done;
+}
+
+/* ---- Bytes for the hot routines ----------------------------------------------------- */
+
+/* The packet of a cookie that driver code says, while the driver has it or is being given it. */
+static bool is_known(uint64_t cookie)
+{
+	return cookie && cookie <= BUFFERS && (transmit.state[cookie - 1] == BUFFER_TAKEN ||
+					       transmit.state[cookie - 1] == BUFFER_SENT);
+}
+
+/*
+ * host_gather (hot/hot.h): which packet is driver code's choice, of those that are being sent through
+ * it anyway; the bytes are in buffers of Xen's, which nobody changes. One that was got and is
+ * not yet a packet has no bytes. [off], and the window is there.
+ */
+enum xen_gathered xen_transmit_gather(const struct twin_gather *gather, uint32_t *sum)
+{
+	struct twin_sum total = { 0 };
+	uint64_t to = gather->to;
+	uint32_t at = gather->offset, left = gather->length, part, buffer, bytes;
+
+	if (!is_known(gather->ticket))
+		return XEN_GATHERED_NOTHING;
+	buffer = (uint32_t)gather->ticket - 1;
+	bytes = transmit.bytes[buffer];
+	if (left > TWIN_GATHER_MOST || at > bytes || left > bytes - at)
+		return XEN_GATHERED_NOTHING;
+	for (; left; at += part, left -= part, to += part) {
+		const uint8_t *from = (const uint8_t *)xen_buffer_page(buffer, at) + at % TWIN_PAGE_SIZE;
+
+		part = TWIN_PAGE_SIZE - at % TWIN_PAGE_SIZE;
+		part = part < left ? part : left;
+		if (!xen_dom0_write_ready(to, from, part))
+			return XEN_GATHERED_ELSEWHERE;
+		twin_sum_add(&total, from, part);
+	}
+	*sum = total.sum;
+	return XEN_GATHERED;
 }
 
 /* ---- Completion ------------------------------------------------------------------ */

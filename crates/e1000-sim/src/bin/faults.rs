@@ -7,6 +7,7 @@ use clap::{Parser, ValueEnum};
 
 use e1000_sim::inject::campaign::{self, Options};
 use e1000_sim::inject::tally::Column;
+use e1000_sim::stages::{Stage, Stages};
 use process_lab::program::{self, Variant};
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -50,6 +51,10 @@ struct Arguments {
     /// Rewrite so that pointers are compared with dom0's first and last address: a window's only.
     #[arg(long)]
     strict: bool,
+    /// Put all stages of the packet path around the driver: aggregates of TCP segments, a bridge,
+    /// notifications, and a card that neither cuts nor gathers nor sums.
+    #[arg(long)]
+    stages: bool,
     /// Say what each fault was and became.
     #[arg(long)]
     verbose: bool,
@@ -66,6 +71,10 @@ fn main() -> ExitCode {
         first: arguments.first,
         only: arguments.only,
         unchecked: arguments.unchecked,
+        stages: match arguments.stages {
+            true => Stages::of(Stage::ALL),
+            false => Stages::NONE,
+        },
         verbose: arguments.verbose,
         json: arguments.json,
         variant: Variant {

@@ -5,14 +5,16 @@
 use std::sync::OnceLock;
 
 use super::enter;
-use crate::memory;
+use crate::memory::{self, Machine};
 use crate::transport::mailbox::Mailbox;
 
 static MAILBOX: OnceLock<&'static Mailbox> = OnceLock::new();
+static MACHINE: OnceLock<&'static Machine> = OnceLock::new();
 
-/// Gives the functions their mailbox. Once in a process.
-pub(crate) fn start(mailbox: &'static Mailbox) {
+/// Gives the functions their mailbox and machine. Once in a process.
+pub(crate) fn start(mailbox: &'static Mailbox, machine: &'static Machine) {
     let _ = MAILBOX.set(mailbox);
+    let _ = MACHINE.set(machine);
 }
 
 /// The address of a host function, for [`crate::image::KernelPlan::new`].
@@ -23,6 +25,7 @@ pub fn address(name: &str) -> Option<u64> {
         "host_config_write" => config_write as *const () as u64,
         "host_advance" => advance as *const () as u64,
         "host_interrupt_pending" => interrupt_pending as *const () as u64,
+        "host_guest_read" => guest_read as *const () as u64,
         "host_idle" => idle as *const () as u64,
         "host_fatal" => fatal as *const () as u64,
         "host_event" => event as *const () as u64,
@@ -73,6 +76,17 @@ extern "C" fn advance(ns: u64) {
 extern "C" fn interrupt_pending(irq: u32) -> u32 {
     let ours = irq == memory::IRQ && mailbox().dom0_has_interrupts();
     u32::from(ours && mailbox().device().interrupt_line())
+}
+
+/// # Safety
+/// Called by kernel.o, with room for that many bytes.
+unsafe extern "C" fn guest_read(to: *mut u8, machine: u64, length: u32) -> u32 {
+    let from = MACHINE.get().and_then(|all| all.at(machine, length.into()));
+    let Some(from) = from else { return 0 };
+    // SAFETY: `at` checked the source, kernel.h has promised the room; guests may change the
+    // bytes, which are copied once.
+    unsafe { std::ptr::copy_nonoverlapping(from, to, length as usize) };
+    1
 }
 
 extern "C" fn idle() {

@@ -146,6 +146,13 @@ pub enum Feature {
 }
 
 impl Feature {
+    /// All of them.
+    pub const ALL: [Feature; 3] = [
+        Feature::ScatterGather,
+        Feature::Checksums,
+        Feature::Segmentation,
+    ];
+
     /// In a set.
     pub fn bit(self) -> u64 {
         1 << self as u32

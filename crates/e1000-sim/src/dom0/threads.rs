@@ -75,7 +75,7 @@ fn say_panics(mailbox: &'static Mailbox) {
 
 fn prepare(process: &'static Process) -> Result<(), LiveError> {
     process.plan.space().map(process.machine)?;
-    host::start(process.mailbox);
+    host::start(process.mailbox, process.machine);
     trap::start(process)?;
     enter::attach(0)?;
     clock::watch(process.plan)?;

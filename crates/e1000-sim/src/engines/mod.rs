@@ -2,7 +2,13 @@
 //! dom0 for guests' packets ([`guest`]), or in the hypervisor ([`twin`]), there with stages
 //! of the packet path around it ([`staged`]).
 
+pub(crate) mod gather;
 pub(crate) mod guest;
 pub(crate) mod native;
 pub mod staged;
 pub mod twin;
+
+/// The hypervisor's own services, which hot routines import. The first one depends on the
+/// engine: [`twin::HOST_RECEIVE`] or [`staged::HOST_RECEIVE`]; the second is
+/// `host_gather` of [`gather`].
+pub const SERVICES: [&str; 2] = ["host_receive", "host_gather"];

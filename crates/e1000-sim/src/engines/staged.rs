@@ -20,23 +20,24 @@ use std::time::{Duration, Instant};
 use process_lab::packet_path::{self, BRIDGE_HEADER, NotifyLimits};
 use process_lab::runtime::{self, Arrival, Cpu, Frame};
 
-use super::twin::{INSTANCE, SWITCH, TwinEngine};
+use super::twin::{Driver, INSTANCE, SWITCH, TwinEngine};
 use crate::hypervisor::instance::Service;
 use crate::measure::profile::Component;
 use crate::memory::Machine;
 use crate::packets::packet_loop::{Card, Engine, Stop};
 use crate::packets::rings::{
-    Done, RX_FRAGMENTS, RX_HELD, RX_PIECES, RX_UNWANTED, Request, SEGMENTS, Sent,
+    Done, RX_FRAGMENTS, RX_HELD, RX_PIECES, RX_UNWANTED, Request, Rings, SEGMENTS, Sent,
 };
 use crate::stages::aggregate::{self, AggregateCounts, Merged};
 use crate::stages::bridge::{self, Bridge, STORM, Way};
 use crate::stages::local::{Local, Unfit};
 use crate::stages::notify::{self, AT_ONCE, Notify};
+use crate::stages::offload::OffloadCounts;
 use crate::stages::{Stage, StageCounts, Stages};
 use crate::traffic::source::TrafficSource;
 
-/// The hypervisor's own services, in place of [`super::twin::SERVICES`].
-pub const SERVICES: [(&str, Service); 1] = [("host_receive", host_receive)];
+/// The first of [`super::SERVICES`], in place of [`super::twin::HOST_RECEIVE`].
+pub const HOST_RECEIVE: Service = host_receive;
 
 static NOTIFY: AtomicPtr<packet_path::Notify> = AtomicPtr::new(std::ptr::null_mut());
 /// Packets that were put into guests' queues by it; of an aggregate, its segments.
@@ -80,7 +81,7 @@ pub struct Staged<'a> {
 }
 
 impl<'a> Staged<'a> {
-    /// An engine with these stages, whose instance has [`SERVICES`]; its guests are those
+    /// An engine with these stages, whose instance has [`HOST_RECEIVE`]; its guests are those
     /// that are attached here.
     pub fn new(
         twin: TwinEngine<'a>,
@@ -125,6 +126,28 @@ impl<'a> Staged<'a> {
         self.stages
     }
 
+    /// As [`TwinEngine::forget_packets`]; what `notify` knows of them is forgotten, too.
+    ///
+    /// # Panics
+    /// As there.
+    pub fn forget_packets(&mut self) {
+        self.twin.forget_packets();
+        self.told = 0;
+        for (guest, ..) in self.twin.guests() {
+            self.notify.forget(*guest);
+        }
+    }
+
+    /// As [`TwinEngine::renew`]; the same stages are on.
+    pub fn renew(&mut self, driver: Driver, rings: Rings) -> Option<()> {
+        self.twin.renew(driver, rings)?;
+        self.places.clear();
+        self.groups.clear();
+        self.done.clear();
+        self.set_stages(self.stages);
+        Some(())
+    }
+
     /// Other stages from now on, between two batches.
     pub fn set_stages(&mut self, stages: Stages) {
         self.stages = stages;
@@ -132,6 +155,7 @@ impl<'a> Staged<'a> {
             true => self.segments,
             false => 0,
         });
+        self.twin.set_offload(stages.has(Stage::Offload));
         BRIDGE.store(
             match stages.has(Stage::Bridge) {
                 true => self.bridge.raw(),
@@ -178,6 +202,11 @@ impl<'a> Staged<'a> {
         self.told
     }
 
+    /// These guests, as bits, come by themselves: they are due, whether they were told or not.
+    pub fn comes(&mut self, guests: u64) {
+        self.told |= guests;
+    }
+
     /// When the next guest is to be told, if nothing arrives.
     pub fn deadline(&self) -> Option<u64> {
         self.notify.deadline()
@@ -195,7 +224,9 @@ impl<'a> Staged<'a> {
     pub fn counts(&self) -> StageCounts {
         let bridge = self.stages.has(Stage::Bridge);
         let aggregate = self.stages.has(Stage::Aggregate);
+        let offload = self.stages.has(Stage::Offload);
         StageCounts {
+            offload: offload.then(|| OffloadCounts::read(|name| self.twin.counter(name))),
             aggregate: aggregate.then(|| AggregateCounts::read(|name| self.twin.counter(name))),
             bridge: bridge.then(|| self.bridge.counts()),
             local: bridge.then(|| self.local.counts()),

@@ -6,8 +6,10 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use process_lab::runtime::{self, Arrival, Cpu, Delivery, Frame, Packet, Switch};
 
+use super::gather;
 use crate::hypervisor::instance::{Instance, Service, Stopped};
 use crate::measure::profile::Component;
+use crate::memory::Machine;
 use crate::packets::outgoing::{Counts, Outgoing};
 use crate::packets::packet_loop::{Card, Engine, Stop};
 use crate::packets::rings::{
@@ -16,8 +18,8 @@ use crate::packets::rings::{
 use crate::system::CPU;
 use crate::traffic::source::TrafficSource;
 
-/// The hypervisor's own services, which hot routines import.
-pub const SERVICES: [(&str, Service); 1] = [("host_receive", host_receive)];
+/// The first of [`super::SERVICES`].
+pub const HOST_RECEIVE: Service = host_receive;
 /// Packets that guests may have waiting in all.
 const PACKETS: usize = 4096;
 /// Packets that one poll may receive.
@@ -140,8 +142,9 @@ impl<'a> TwinEngine<'a> {
     /// An engine that owns the instance. `None` if the payload lacks an entry point.
     pub fn new(
         instance: Instance<'a>,
+        machine: &'a Machine,
         rings: Rings,
-        outgoing: Outgoing,
+        mut outgoing: Outgoing,
         driver: Driver,
         interrupts: VirtualInterrupts<'a>,
     ) -> Option<TwinEngine<'a>> {
@@ -149,6 +152,9 @@ impl<'a> TwinEngine<'a> {
         let switch = new_switch();
         SWITCH.store(switch, Ordering::SeqCst);
         INSTANCE.store(instance.raw(), Ordering::SeqCst);
+        // SAFETY: the outgoing packets are boxed and stay with the engine, which runs the
+        // instance; the machine outlives both.
+        unsafe { gather::set(outgoing.raw(), machine.ram()) };
         Some(TwinEngine {
             instance,
             rings,
@@ -286,6 +292,11 @@ impl<'a> TwinEngine<'a> {
                 _ => return Ok(()),
             }
         }
+    }
+
+    /// Whether the hot routines do what the card cannot.
+    pub fn set_offload(&mut self, on: bool) {
+        self.rings.set_offload(on);
     }
 
     /// Asks the hot routines for aggregates of at most `segments`; below 2: none.

@@ -146,7 +146,8 @@ fn most_layouts(packets: u64) -> u64 {
 /// All loads, in that layout.
 fn in_layout(files: &Files, setup: &Setup, shift: Shift) -> Result<Vec<Played>, SystemError> {
     let blueprint = Blueprint::shifted(files, setup.variant, &setup.upcalls, shift)?
-        .with_driver_args(&setup.driver_args);
+        .with_driver_args(&setup.driver_args)
+        .without(&setup.without);
     let machine = Machine::new(Sizes::default())?;
     let mailbox = Mailbox::new()?;
     let system = System::start(&blueprint, &machine, mailbox.get(), Limits::default())?;

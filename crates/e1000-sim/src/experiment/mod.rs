@@ -41,6 +41,7 @@ use std::collections::HashSet;
 use super::memory::{Machine, Sizes};
 use super::paths::{self, PacketPath, Paths};
 use super::system::{Blueprint, System, SystemError};
+use crate::dom0::interface::Feature;
 use crate::dom0::job::Look;
 use crate::image::files::Files;
 use crate::measure::steps;
@@ -92,6 +93,8 @@ pub struct Setup {
     pub driver_args: String,
     /// Stages of the packet path through the hypervisor.
     pub stages: Stages,
+    /// What the card does not do.
+    pub without: Vec<Feature>,
 }
 
 /// Called with how much is done, and of how much.
@@ -115,8 +118,9 @@ pub fn run(
     let played = layouts::played(files, setup, &mut |done, all| {
         progress(done * (ROUNDS + 2) / all, total);
     })?;
-    let blueprint =
-        Blueprint::new(files, setup.variant, &setup.upcalls)?.with_driver_args(&setup.driver_args);
+    let blueprint = Blueprint::new(files, setup.variant, &setup.upcalls)?
+        .with_driver_args(&setup.driver_args)
+        .without(&setup.without);
     let machine = Machine::new(Sizes::default())?;
     let mailbox = Mailbox::new()?;
     let system = System::start(&blueprint, &machine, mailbox.get(), Limits::default())?;

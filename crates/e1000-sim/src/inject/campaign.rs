@@ -30,11 +30,13 @@ use super::service::{Exchanged, Service};
 use super::stack;
 use super::tally::Tally;
 use crate::LiveError;
+use crate::dom0::interface::Feature;
 use crate::hypervisor::instance::{DriverAbort, Stopped};
 use crate::image::files::Files;
 use crate::memory::{Machine, Sizes};
 use crate::nic::{Faults, Ring};
 use crate::packets::packet_loop::Stop;
+use crate::stages::{Stage, Stages};
 use crate::system::{Blueprint, System, SystemError};
 use crate::transport::mailbox::{Mailbox, SharedPages};
 use crate::transport::rendezvous::Limits;
@@ -74,6 +76,9 @@ pub struct Options {
     pub json: bool,
     /// How the driver is rewritten.
     pub variant: Variant,
+    /// Stages of the packet path. With `offload` the card does nothing of what that is for, with
+    /// `aggregate` guests receive TCP segments.
+    pub stages: Stages,
 }
 
 impl Options {
@@ -136,7 +141,11 @@ fn run_here(options: &Options, tally: &Tally) -> i32 {
 
 fn run(options: &Options, tally: &Tally) -> Result<(), SystemError> {
     let files = Files::find()?;
-    let blueprint = Blueprint::new(&files, options.variant, &HashSet::new())?;
+    let lacking: &[Feature] = match options.stages.has(Stage::Offload) {
+        true => &Feature::ALL,
+        false => &[],
+    };
+    let blueprint = Blueprint::new(&files, options.variant, &HashSet::new())?.without(lacking);
     let machine = Machine::new(Sizes::default())?;
     let mailbox = Mailbox::new()?;
     let mut campaign = Campaign::start(&blueprint, &machine, mailbox.get(), options, tally)?;
@@ -179,13 +188,13 @@ impl<'s> Campaign<'s> {
     ) -> Result<Campaign<'s>, SystemError> {
         let mut system = System::start(blueprint, machine, mailbox, limits(20))?;
         system.dom0.set_limits(limits(COMMAND));
-        let engine = system.twin_with(limits(1), vec![stack::host_receive])?;
+        let engine = system.twin_with(limits(1), stack::host_receive)?;
         system.guard().switch_off(options.unchecked);
         engine.instance.limit_time(TIME_LIMIT)?;
         let quiet = Quiet::note(&system);
         let guards = Guards::new(machine, blueprint, GUESTS..machine.sizes().guests)?;
         Ok(Campaign {
-            service: Service::start(&system, engine, GUESTS)?,
+            service: Service::staged(&system, engine, GUESTS, options.stages)?,
             system,
             guards,
             quiet,
@@ -305,7 +314,7 @@ impl<'s> Campaign<'s> {
     }
 
     fn ending(&mut self, served: Result<Exchanged, Stop>, before: &Faults) -> FaultEnding {
-        match self.service.packet_loop.engine.engine.take_stopped() {
+        match self.service.packet_loop.engine.engine.twin.take_stopped() {
             Some(Stopped::Aborted(report)) => return aborted(report),
             Some(stopped) => return FaultEnding::Detected(stopped.to_string()),
             None => {}

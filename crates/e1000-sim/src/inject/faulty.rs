@@ -10,7 +10,7 @@ use super::anatomy::Anatomy;
 use super::fault::{FaultKind, Moment, Struck};
 use super::stack;
 use super::strike::Striker;
-use crate::engines::twin::TwinEngine;
+use crate::engines::staged::Staged;
 use crate::hypervisor::payload::Payload;
 use crate::measure::profile::Component;
 use crate::packets::packet_loop::{Card, Engine, Stop};
@@ -99,8 +99,8 @@ impl Armed<'_> {
 }
 
 pub struct Faulty<'a> {
-    /// The hypervisor instance.
-    pub engine: TwinEngine<'a>,
+    /// The hypervisor instance, with the stages of the campaign.
+    pub engine: Staged<'a>,
     /// The fault, pending or struck.
     pub armed: Option<Armed<'a>>,
 }

@@ -3,14 +3,17 @@
 use std::ops::Range;
 
 use super::faulty::Faulty;
+use crate::engines::staged::Staged;
 use crate::engines::twin::TwinEngine;
 use crate::packets::card::OpenCard;
 use crate::packets::packet_loop::{Engine, PacketLoop, Stop};
 use crate::packets::rings::TX_DONE;
 use crate::packets::round;
+use crate::stages::{Stage, Stages};
 use crate::system::{System, SystemError};
 use crate::traffic::Datagrams;
 use crate::traffic::source::{Shape, TrafficSource};
+use crate::traffic::tcp::{MSS, Peer};
 use crate::transport::mailbox::InterruptOwner;
 
 /// Bytes of a frame, without FCS.
@@ -42,6 +45,8 @@ pub struct Service<'a> {
     /// One a guest, in the order of their numbers.
     pub sources: Vec<TrafficSource<'a>>,
     peers: Vec<Datagrams>,
+    /// In place of them, if guests receive TCP segments.
+    streams: Vec<Peer>,
     numbers: Vec<u64>,
 }
 
@@ -51,13 +56,30 @@ struct Seen {
     bad: u64,
 }
 
+/// A sender that waits for no acknowledgement.
+fn stream(guest: u32) -> Peer {
+    Peer::new(round::incoming(guest), u32::MAX, MSS)
+}
+
 impl<'a> Service<'a> {
     /// Attaches guests to the instance and gives it card and interrupts.
     pub fn start(
         system: &System<'a>,
-        mut engine: TwinEngine<'a>,
+        engine: TwinEngine<'a>,
         guests: u32,
     ) -> Result<Service<'a>, SystemError> {
+        Service::staged(system, engine, guests, Stages::NONE)
+    }
+
+    /// The same with stages of the packet path. With `aggregate` guests receive TCP segments.
+    pub fn staged(
+        system: &System<'a>,
+        engine: TwinEngine<'a>,
+        guests: u32,
+        stages: Stages,
+    ) -> Result<Service<'a>, SystemError> {
+        let mut engine = Staged::new(engine, system.machine(), guests, Stages::NONE);
+        engine.set_stages(stages);
         let sources = round::sources(system.machine(), guests, Shape::Frames(FRAME));
         for source in &sources {
             engine.attach(source);
@@ -69,7 +91,11 @@ impl<'a> Service<'a> {
             engine,
             armed: None,
         };
-        Ok(Service::new(faulty, card, sources))
+        let mut service = Service::new(faulty, card, sources);
+        if stages.has(Stage::Aggregate) {
+            service.streams = (0..guests).map(stream).collect();
+        }
+        Ok(service)
     }
 
     /// A service of these guests.
@@ -77,6 +103,7 @@ impl<'a> Service<'a> {
         Service {
             packet_loop: PacketLoop::new(engine, card),
             peers: round::peers(sources.len() as u32, Shape::Frames(FRAME)),
+            streams: Vec::new(),
             numbers: vec![0; sources.len()],
             sources,
         }
@@ -114,6 +141,10 @@ impl<'a> Service<'a> {
         let mut frames = Vec::new();
         for _ in 0..packets {
             for guest in guests.clone() {
+                if let Some(stream) = self.streams.get_mut(guest) {
+                    frames.extend(stream.segment());
+                    continue;
+                }
                 let number = self.numbers[guest];
                 self.numbers[guest] += 1;
                 frames.push(self.peers[guest].finished(number).to_vec());

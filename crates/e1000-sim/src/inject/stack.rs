@@ -17,7 +17,7 @@ use process_lab::runtime::{self, Cpu, Frame};
 use super::fault::{FaultKind, Struck, wild_address};
 use super::faulty::Armed;
 use super::unwind;
-use crate::engines::twin;
+use crate::engines::staged;
 use crate::hypervisor::instance::stack_in_use;
 use crate::hypervisor::payload::Payload;
 use crate::memory::CANARY;
@@ -46,7 +46,7 @@ pub(super) extern "C" fn host_receive(cpu: *mut Cpu, frame: *mut Frame) -> c_int
             armed.strike_inside(buffer, (*frame).site, stack_in_use((*frame).stack));
         }
     }
-    twin::host_receive(cpu, frame)
+    staged::HOST_RECEIVE(cpu, frame)
 }
 
 /// Whether return addresses are on the stack that data is on: not with a window

@@ -40,16 +40,18 @@ impl Shift {
 
 /// Page size in bytes.
 pub const PAGE: u64 = twin_abi::stlb::PAGE_SIZE;
-/// Where `e1000.ko` is linked.
-pub const DRIVER: u64 = 0x1000_0000;
+/// Where `e1000.ko` is linked. The three are not whole translation tables apart (16 MiB): else
+/// their pages would share entries, the first with the first and so on, and whether two of
+/// them are used for every packet would depend on the objects' sizes.
+pub const DRIVER: u64 = 0x10e0_0000;
 /// Where `hot.o` is linked.
-pub const HOT: u64 = 0x1100_0000;
+pub const HOT: u64 = 0x11c0_0000;
 /// Where `kernel.o` is linked.
-pub const KERNEL: u64 = 0x1200_0000;
+pub const KERNEL: u64 = 0x12a0_0000;
 /// Where the stubs to host functions are, in calls' reach of all three.
 pub const FAR: u64 = 0x1300_0000;
-/// Bytes between the images' places.
-pub const IMAGE_ROOM: u64 = 0x0100_0000;
+/// Most bytes of an image.
+pub const IMAGE_ROOM: u64 = 0x0020_0000;
 /// dom0's RAM, whole: `page_offset_base`.
 pub const DIRECT_MAP: u64 = 0x1012_2000_0000;
 /// `struct page[]` for all machine frames: `vmemmap_base`.

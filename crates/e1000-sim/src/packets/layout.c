@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The compiler's layouts of <twin/guest.h>, <twin/frames.h>, <twin/bridge.h>,
+ * The compiler's layouts of <twin/guest.h>, <twin/frames.h>, <twin/gather.h>, <twin/bridge.h>
  * and <twin/notify.h>, for the test that
  * compares them with rings.rs.
  */
@@ -8,6 +8,7 @@
 
 #include <twin/bridge.h>
 #include <twin/frames.h>
+#include <twin/gather.h>
 #include <twin/guest.h>
 #include <twin/notify.h>
 #include <twin/switch.h>
@@ -45,13 +46,15 @@ const struct twin_layout twin_guest_layout[] = {
 	SIZE(hot_rx_piece), FIELD(hot_rx_piece, data), FIELD(hot_rx_piece, length),
 	SIZE(hot_rx_chain), FIELD(hot_rx_chain, segments), FIELD(hot_rx_chain, size),
 	FIELD(hot_rx_chain, piece),
+	SIZE(twin_gather), FIELD(twin_gather, to), FIELD(twin_gather, ticket),
+	FIELD(twin_gather, offset), FIELD(twin_gather, length),
 	SIZE(twin_segment), FIELD(twin_segment, data), FIELD(twin_segment, length),
 	SIZE(twin_aggregate), FIELD(twin_aggregate, segments), FIELD(twin_aggregate, size),
 	FIELD(twin_aggregate, piece),
 	SIZE(twin_delivery), FIELD(twin_delivery, length), FIELD(twin_delivery, flags),
 	FIELD(twin_delivery, vlan), FIELD(twin_delivery, segments), FIELD(twin_delivery, size),
 	FIELD(twin_delivery, release),
-	FIELD(hot_shared, aggregate),
+	FIELD(hot_shared, aggregate), FIELD(hot_shared, offload),
 	FIELD(hot_shared, requests), FIELD(hot_shared, tx_done), FIELD(hot_shared, release),
 	FIELD(hot_shared, tx_done_produce), FIELD(hot_shared, tx_done_consume),
 	FIELD(hot_shared, tx_sent), FIELD(hot_shared, tx_wake), FIELD(hot_shared, counter),

@@ -61,6 +61,11 @@ impl Outgoing {
         }
     }
 
+    /// The runtime's. It stays where it is.
+    pub fn raw(&mut self) -> *mut runtime::Outgoing {
+        &raw mut *self.state
+    }
+
     /// Takes request number `index` of the next batch from `guest`.
     pub fn submit(&mut self, index: usize, guest: u32, request: &Request) {
         self.place_for(index, guest).copy_from(request);

@@ -383,6 +383,8 @@ impl<E: Engine, C: Card> PacketLoop<E, C> {
                 return Ok(());
             }
             self.put_off_since = None;
+            // Segments that waited for room (runtime/hot/transmit.c).
+            self.card.send();
         }
         Err(Stop::Stuck("the interrupt line stays asserted"))
     }

@@ -192,7 +192,8 @@ struct Shared {
     tx_done: AtomicU64,
     release: AtomicU64,
     aggregate: AtomicU32,
-    reserved0: [u32; 9],
+    offload: AtomicU32,
+    reserved0: [u32; 8],
     tx_done_produce: AtomicU32,
     tx_done_lock: AtomicU32,
     reserved1: [u32; 14],
@@ -208,11 +209,12 @@ struct Shared {
 pub const SHARED_SIZE: u64 = size_of::<Shared>() as u64;
 
 /// Events that the hot routines count, in the order of `enum hot_counter`.
-pub const COUNTERS: [&str; 26] = [
+pub const COUNTERS: [&str; 29] = [
     "sent", "busy", "no_buffer", "invalid", "down", "completed", "completion_lost", "received",
     "released", "skb_exhausted", "buffer_exhausted", "reclaimed", "bad_free", "foreign_free",
     "bad_completion", "scheduled", "polled", "wake", "aggregates", "merged", "flush_end",
-    "flush_limit", "flush_boundary", "flush_order", "flush_header", "flush_collision",
+    "flush_limit", "flush_boundary", "flush_order", "flush_header", "flush_collision", "cut",
+    "parts", "gathered",
 ];
 
 /// Finds dom0's memory in this process.
@@ -316,6 +318,11 @@ impl Rings {
         self.shared().aggregate.store(segments, Ordering::Relaxed);
     }
 
+    /// Whether the hot routines do what the card cannot, from the next request on.
+    pub fn set_offload(&mut self, on: bool) {
+        self.shared().offload.store(on.into(), Ordering::Relaxed);
+    }
+
     /// The count of an event, by its name in [`COUNTERS`].
     pub fn counter(&self, name: &str) -> Option<u64> {
         let index = COUNTERS.iter().position(|counter| *counter == name)?;
@@ -391,6 +398,7 @@ mod tests {
             "twin_outgoing_statistics" runtime::OutgoingStatistics {
                 admitted, foreign, malformed, full, completed, unknown
             }
+            "twin_gather" packet_path::Gather { to, ticket, offset, length }
             "twin_storm_limit" packet_path::StormLimit { interval, burst }
             "twin_bridge_statistics" packet_path::BridgeStatistics {
                 wire, local, group, received, unknown, spoofed, storm
@@ -407,7 +415,7 @@ mod tests {
             "twin_aggregate" runtime::Aggregate { segments, size, piece }
             "twin_delivery" runtime::Delivery { length, flags, vlan, segments, size, release }
             "hot_shared" Shared {
-                requests, tx_done, release, aggregate, tx_done_produce, tx_done_consume, tx_sent, tx_wake,
+                requests, tx_done, release, aggregate, offload, tx_done_produce, tx_done_consume, tx_sent, tx_wake,
                 counter
             }
         };

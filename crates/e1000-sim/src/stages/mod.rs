@@ -3,7 +3,7 @@
 //! for instruction.
 //!
 //! ```text
-//! guest ─ admit ─ bridge ─┬─ hot_transmit ─ driver ─ card
+//! guest ─ admit ─ bridge ─┬─ offload ─ hot_transmit ─ driver ─ card
 //!                         └─ local ─┐
 //! guest <── deliver <── notify <────┴─ bridge <─ aggregate <─ poll <─ card
 //! ```
@@ -15,6 +15,7 @@ pub mod aggregate;
 pub mod bridge;
 pub mod local;
 pub mod notify;
+pub mod offload;
 
 use serde::Serialize;
 
@@ -22,6 +23,7 @@ use aggregate::AggregateCounts;
 use bridge::BridgeCounts;
 use local::LocalCounts;
 use notify::NotifyCounts;
+use offload::OffloadCounts;
 
 twin_abi::listed! {
     /// A stage that can be on or off.
@@ -34,6 +36,8 @@ twin_abi::listed! {
         /// Guests are told of packets by count, delay and event index. With it comes `bridge`,
         /// which knows whose they are.
         Notify => "notify",
+        /// What the card cannot do for packets that are sent, the hot routines do.
+        Offload => "offload",
     }
 }
 
@@ -49,7 +53,7 @@ impl Stages {
     pub fn of(stages: impl IntoIterator<Item = Stage>) -> Stages {
         let bit = |stage: Stage| 1 << stage as u32;
         let bits = stages.into_iter().map(|stage| match stage {
-            Stage::Aggregate | Stage::Bridge => bit(stage),
+            Stage::Aggregate | Stage::Bridge | Stage::Offload => bit(stage),
             Stage::Notify => bit(stage) | bit(Stage::Bridge),
         });
         Stages(bits.fold(0, |all, bits| all | bits))
@@ -87,6 +91,9 @@ pub struct StageCounts {
     /// Guests told of packets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notify: Option<NotifyCounts>,
+    /// Packets that the card could not send as they were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offload: Option<OffloadCounts>,
 }
 
 /// A name and its count.
@@ -100,7 +107,9 @@ impl StageCounts {
         let bridge = self.bridge.map(|counts| ("bridge", counts.list().to_vec()));
         let local = self.local.map(|counts| ("local", counts.list().to_vec()));
         let notify = self.notify.map(|counts| ("notify", counts.list().to_vec()));
-        [aggregate, bridge, local, notify]
+        let offload = self.offload;
+        let offload = offload.map(|counts| ("offload", counts.list().to_vec()));
+        [aggregate, bridge, local, notify, offload]
             .into_iter()
             .flatten()
             .collect()

@@ -83,6 +83,12 @@ impl Notify {
         unsafe { packet_path::twin_notify_taken(self.raw, guest, u32::MAX) }
     }
 
+    /// The guest's packets are gone.
+    pub fn forget(&mut self, guest: u32) {
+        // SAFETY: alive.
+        unsafe { packet_path::twin_notify_forget(self.raw, guest) }
+    }
+
     /// Guests to be told now, as bits; they count as told.
     pub fn due(&mut self, now: u64) -> u64 {
         // SAFETY: alive.

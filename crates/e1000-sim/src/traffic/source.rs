@@ -13,6 +13,7 @@ use std::ops::Range;
 
 use crate::memory::{Machine, PAGE};
 use crate::packets::rings::{Fragment, GSO_TCPV4, HEADER, Request};
+use crate::traffic::checksum::{fold_words, sum_words};
 use crate::traffic::tcp::{self, Endpoint};
 use crate::traffic::{self, Datagrams, Flow, SEGMENT_HEADERS, Sink};
 
@@ -79,6 +80,8 @@ pub struct TrafficSource<'m> {
     pub refused: u64,
     /// What came in.
     pub received: Sink,
+    /// It computes the checksums of its frames by itself; else whoever sends them does.
+    pub sums: bool,
     /// Its end of a TCP stream that comes in. What it sends is then acknowledgements only.
     pub endpoint: Option<Endpoint>,
     buffer: Vec<u8>,
@@ -121,6 +124,7 @@ impl<'m> TrafficSource<'m> {
             bad_completions: 0,
             refused: 0,
             received: Sink::new(flows),
+            sums: false,
             endpoint: None,
             buffer: vec![0; SEGMENT_SLOT as usize],
             inbox: vec![0; INBOX],
@@ -199,8 +203,25 @@ impl<'m> TrafficSource<'m> {
         (request.gso_size, request.gso_type) = packet.gso;
         let header = &mut request.header[..packet.header];
         self.machine.read(packet.at, header).expect("own memory");
+        if self.sums && packet.gso == (0, 0) {
+            self.compute_checksum(packet, request);
+        }
         let rest = packet.at + packet.header as u64;
         describe(rest, (packet.length - packet.header) as u64, request);
+    }
+
+    /// As a guest's stack does for an interface without: the field has the pseudo header's sum.
+    fn compute_checksum(&self, packet: &Prepared, request: &mut Request) {
+        let start = u64::from(std::mem::take(&mut request.checksum_start));
+        let length = packet.length as u64 - start;
+        let bytes = self.machine.at(packet.at + start, length);
+        // SAFETY: its own memory, which nothing else writes now.
+        let bytes = unsafe { std::slice::from_raw_parts(bytes.expect("own"), length as usize) };
+        let sum = !fold_words(sum_words(bytes));
+        // Zero means none; its complement is the same number (RFC 768).
+        let sum = if sum == 0 { 0xffff } else { sum };
+        let field = start as usize + usize::from(std::mem::take(&mut request.checksum_offset));
+        request.header[field..field + 2].copy_from_slice(&sum.to_le_bytes());
     }
 
     /// Withdraws the last prepared packet, which was not passed on.

@@ -64,7 +64,7 @@ impl<'s> Bench<'s> {
     fn aborts(&mut self) -> DriverAbort {
         let stop = self.service.exchange(0..1, 1);
         stop.expect_err("dom0 cannot answer");
-        match self.service.packet_loop.engine.engine.take_stopped() {
+        match self.service.packet_loop.engine.engine.twin.take_stopped() {
             Some(Stopped::Aborted(report)) => report,
             other => panic!("not aborted: {other:?}"),
         }
@@ -179,7 +179,7 @@ impl<'s> Bench<'s> {
                 view.write(at, &8u64.to_le_bytes()).expect("the adapter");
             }
         }
-        let instance = &mut self.service.packet_loop.engine.engine.instance;
+        let instance = &mut self.service.packet_loop.engine.engine.twin.instance;
         let upcalls = instance.upcalls();
         let called = instance.call("e1000_set_link_ksettings", &[info.net_device, settings]);
         let Err(Stopped::Aborted(report)) = called else {

@@ -1,6 +1,5 @@
 //! The driver, its interface, and what may be in the way.
 
-use super::Verdict::Unknown;
 use super::{Check, Row};
 use crate::code::XenCode;
 use crate::driver::{DRIVER, Likeness};
@@ -85,29 +84,6 @@ pub fn interface(interface: &Interface) -> Check {
         ),
     };
     row.judge(false, found, &remedy)
-}
-
-/// What guests are promised of the card.
-pub fn offloads(interface: &Interface) -> Check {
-    let row = Row(
-        XenCode::Interface,
-        "offloads",
-        "scatter-gather, checksums and segmentation are on",
-    );
-    let name = &interface.name;
-    match interface.missing.as_deref() {
-        Ok([]) => row.judge(true, "scatter-gather, checksums, segmentation", ""),
-        Ok(off) => row.judge(
-            false,
-            format!("{name} has {} off", off.join(" and ")),
-            &format!("`ethtool -K {name} {} on`", off.join(" on ")),
-        ),
-        Err(why) => row.check(
-            Unknown,
-            format!("`ethtool -k {name}` does not tell: {}", why.line()),
-            "install ethtool to know it before; dom0's module judges them again",
-        ),
-    }
 }
 
 /// dom0 does without it: its packets are dropped while the driver is in Xen.

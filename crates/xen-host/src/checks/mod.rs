@@ -1,9 +1,8 @@
 //! Whether a driver can run inside this Xen: every condition by itself, as data.
 //!
-//! A condition that cannot be known is [`Verdict::Unknown`]. There are three: the memory and CET,
+//! A condition that cannot be known is [`Verdict::Unknown`]. There are two, the memory and CET,
 //! which the platform judges again before Xen applies anything (`runtime/platform/xen/attach.c`,
-//! `machine_fault`), and the card's offloads where `ethtool` is not installed, which dom0's module
-//! judges again (`runtime/dom0/card.c`).
+//! `machine_fault`).
 
 mod installed;
 mod interface;
@@ -87,16 +86,12 @@ pub fn checks(facts: &Facts) -> Vec<Check> {
     all.chain([interface::free(facts)]).collect()
 }
 
-/// The conditions of the interface that was asked for. Offloads are looked at of a card that can
-/// be used.
-fn of_interface(interface: &Interface) -> Vec<Check> {
-    let first = interface::interface(interface);
-    let offloads = (first.verdict == Holds).then(|| interface::offloads(interface));
-    let own_traffic = interface::own_traffic(interface);
-    [Some(first), offloads, Some(own_traffic)]
-        .into_iter()
-        .flatten()
-        .collect()
+/// The conditions of the interface that was asked for.
+fn of_interface(interface: &Interface) -> [Check; 2] {
+    [
+        interface::interface(interface),
+        interface::own_traffic(interface),
+    ]
 }
 
 /// Whether the system runs on Xen at all.

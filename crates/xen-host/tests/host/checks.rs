@@ -76,7 +76,7 @@ fn all_hold() {
     let made = usual();
     let checks = judged(&made, Some("eth0"));
     assert_eq!(others(&checks), []);
-    assert_eq!(checks.len(), 17);
+    assert_eq!(checks.len(), 16);
     assert_eq!(judged(&made, None).len(), 14);
 }
 
@@ -310,46 +310,6 @@ fn the_interface() {
         let checks = judged(&made, Some(outside));
         assert_eq!(others(&checks)[0].0, "xen-interface", "{outside:?}");
     }
-}
-
-/// Each by its own name: that of `fraglist`, and the sums of several, are others.
-#[test]
-fn the_offloads() {
-    let turn_off = |feature: &'static str| {
-        move |made: &MadeUp| {
-            let shown = String::from_utf8(made.read("root/state/features-eth0")).expect("text");
-            let off = shown.replace(&format!("\t{feature}: on"), &format!("\t{feature}: off"));
-            assert_ne!(shown, off);
-            made.write("root/state/features-eth0", off);
-        }
-    };
-    for (feature, remedy) in [
-        ("tx-scatter-gather", "ethtool -K eth0 sg on"),
-        ("tx-checksum-ip-generic", "ethtool -K eth0 tx on"),
-        ("tx-tcp-segmentation", "ethtool -K eth0 tso on"),
-    ] {
-        fails("xen-interface", remedy, turn_off(feature));
-    }
-    let made = usual();
-    turn_off("tx-scatter-gather")(&made);
-    turn_off("tx-tcp-segmentation")(&made);
-    let checks = judged(&made, Some("eth0"));
-    assert!(
-        others(&checks)[0]
-            .2
-            .ends_with("`ethtool -K eth0 sg on tso on`")
-    );
-    is(
-        "xen-interface",
-        Verdict::Unknown,
-        "it is not installed; install ethtool",
-        without("root/usr/sbin/ethtool"),
-    );
-    // Of an interface that cannot be used nothing is said of its offloads.
-    fails("xen-interface", "of the driver igb", |made| {
-        made.device("eth0", "igb");
-        made.write("root/state/features-eth0", "");
-    });
 }
 
 #[test]

@@ -49,9 +49,6 @@ revert) echo CHECKED >"$payload" ;;
 unload) rm "$payload" ;;
 esac"#;
 
-/// The features of an interface are in a file of their own.
-const ETHTOOL: &str = r#"[ "$1" = -k ] && cat "$ROOT/state/features-$2""#;
-
 const INSMOD: &str = r#"name=${1##*/} name=${name%.ko}
 [ ! -e "$ROOT/state/fail-$name" ] || {
     cat "$ROOT/state/fail-$name" >>"$ROOT/dev/kmsg"
@@ -87,11 +84,6 @@ const XL_INFO: &str = "nr_cpus                : 16\nmax_cpu_id             : 15\
     xen_commandline        : dom0_mem=1024M,max:1024M\n\
     build_id               : 151b373fd64b321593bf987fd923cd10dabadac4\n";
 const XL_DMESG: &str = "(XEN) Xen version 4.17.7 (Debian 4.17.7)\n(XEN) System RAM: 2047MB\n";
-/// As ethtool 6.1 shows an e1000's, in part.
-const FEATURES: &str = "Features for eth0:\nrx-checksumming: off\ntx-checksumming: on\n\
-    \ttx-checksum-ipv4: off [fixed]\n\ttx-checksum-ip-generic: on\n\
-    scatter-gather: on\n\ttx-scatter-gather: on\n\ttx-scatter-gather-fraglist: off [fixed]\n\
-    tcp-segmentation-offload: on\n\ttx-tcp-segmentation: on\n";
 const IDLE: &str = "interface -\ndropped-egress 0\nkicks-in-dom0 0\npayload -38\n";
 /// As `runtime/dom0/main.c` writes it.
 pub const ATTACHED: &str = "interface eth0\ndropped-egress 3\nkicks-in-dom0 1\npayload 0\nstate 1\n\
@@ -154,7 +146,6 @@ impl MadeUp {
             ),
             ("sys/class/net/eth0/flags", "0x1003\n"),
             ("sys/class/net/eth0/mtu", "1500\n"),
-            ("state/features-eth0", FEATURES),
             ("sys/class/net/eth0/queues/tx-0/tx_timeout", "0\n"),
             ("sys/class/net/eth0/queues/rx-0/rps_cpus", "0\n"),
             ("sys/class/net/lo/flags", "0x9\n"),
@@ -180,7 +171,6 @@ impl MadeUp {
         for (program, text) in [
             ("root/usr/sbin/xl", XL),
             ("root/usr/lib/xen-4.17/bin/xen-livepatch", XEN_LIVEPATCH),
-            ("root/usr/sbin/ethtool", ETHTOOL),
             ("root/sbin/insmod", INSMOD),
             ("root/sbin/rmmod", RMMOD),
             ("root/kernel", KERNEL),
