@@ -54,7 +54,7 @@ static uint32_t slot_of(uint64_t address)
 }
 
 /* The guest with that address, or NOBODY. Ends, because a slot is free. */
-static uint32_t find(const struct twin_bridge *bridge, uint64_t address)
+INLINE uint32_t find(const struct twin_bridge *bridge, uint64_t address)
 {
 	uint32_t at = slot_of(address), guest;
 
@@ -157,7 +157,7 @@ static enum twin_way to_group(struct twin_bridge *bridge, uint32_t source, uint6
 	return source == WIRE ? TWIN_WAY_GUESTS : TWIN_WAY_BOTH;
 }
 
-static enum twin_way to_guest(uint32_t guest, uint64_t *guests, uint64_t *counter)
+INLINE enum twin_way to_guest(uint32_t guest, uint64_t *guests, uint64_t *counter)
 {
 	(*counter)++;
 	*guests = 1ull << guest;
@@ -201,7 +201,7 @@ enum twin_way twin_bridge_send(struct twin_bridge *bridge, uint32_t number,
 	return way;
 }
 
-static enum twin_way way_of_received(struct twin_bridge *bridge, const uint8_t *header,
+INLINE enum twin_way way_of_received(struct twin_bridge *bridge, const uint8_t *header,
 				     uint64_t now, uint64_t *guests)
 {
 	uint64_t destination = address_at(header);
@@ -232,6 +232,25 @@ enum twin_way twin_bridge_receive(struct twin_bridge *bridge,
 	way = way_of_received(bridge, header, now, guests);
 	unlock(&bridge->lock);
 	return way;
+}
+
+enum twin_switch_verdict twin_bridge_hold(struct twin_bridge *bridge, struct twin_switch *sw,
+					  struct twin_instance *instance,
+					  const struct twin_arrival *arrival, uint64_t now,
+					  uint64_t *guests)
+{
+	uint8_t header[TWIN_BRIDGE_HEADER];
+	enum twin_way way;
+
+	*guests = 0;
+	if (arrival->length < sizeof(header) || twin_read_header(instance, arrival->data, header))
+		return TWIN_SWITCH_REFUSED;
+	lock(&bridge->lock);
+	way = way_of_received(bridge, header, now, guests);
+	unlock(&bridge->lock);
+	if (way != TWIN_WAY_GUESTS)
+		return TWIN_SWITCH_UNWANTED;
+	return twin_switch_hold(sw, *guests, arrival);
 }
 
 void twin_bridge_events(struct twin_bridge *bridge, struct twin_bridge_statistics *copy)

@@ -17,6 +17,9 @@
 
 #define PAGE_MASK ((uint64_t)TWIN_PAGE_SIZE - 1)
 
+/* Where a call would cost each packet. */
+#define INLINE static inline __attribute__((always_inline))
+
 static inline uint64_t page_of(uint64_t va)
 {
 	return va & ~PAGE_MASK;

@@ -171,6 +171,24 @@ static int read_address(struct twin_instance *instance, uint64_t from, uint64_t 
 	return TWIN_OK;
 }
 
+int twin_read_header(struct twin_instance *instance, uint64_t from, uint8_t header[TWIN_ETH_HLEN])
+{
+	uint64_t mapped, first, last;
+
+	if (rest_of_page(from) < TWIN_ETH_HLEN)
+		return twin_copy_from_dom0(instance, header, from, TWIN_ETH_HLEN);
+	if (twin_translate(instance, from, &mapped))
+		return TWIN_ABORTED;
+	/* Bytes 6 and 7 are read twice, and those that were read last count: each is written once. */
+	__asm__ volatile("movq %2, %0; movq %3, %1"
+			 : "=&r"(first), "=r"(last)
+			 : "m"(*(const uint64_t *)mapped),
+			   "m"(*(const uint64_t *)(mapped + TWIN_ETH_HLEN - sizeof(last))));
+	__builtin_memcpy(header, &first, sizeof(first));
+	__builtin_memcpy(header + TWIN_ETH_HLEN - sizeof(last), &last, sizeof(last));
+	return TWIN_OK;
+}
+
 /* ---- Receiving ------------------------------------------------------------ */
 
 INLINE enum twin_switch_verdict hold_packet(struct twin_switch *sw, uint64_t guests,

@@ -8,7 +8,7 @@
 
 #include <twin/switch.h>
 
-#define INLINE static inline __attribute__((always_inline))
+#include "internal.h"
 
 #define MULTICAST 1ull		/* lowest bit of the first byte (IEEE 802.3, 3.2.3) */
 #define AGGREGATE (1u << 31)	/* in a queue: the number of an aggregate's first piece */

@@ -313,6 +313,31 @@ static void there_are_at_most_64_guests(void)
 	CHECK_EQUAL((uint32_t)twin_switch_attach(&sw, mac), (uint32_t)-1);
 }
 
+/* A header is read wherever it lies, also across pages, and no byte beyond it. */
+static void headers_are_read_where_they_are(void)
+{
+	uint8_t header[TWIN_ETH_HLEN + 1];
+	uint64_t at, i;
+
+	set_up();
+	for (i = 0; i < PAGES * PAGE; i++)
+		*byte_at(i) = (uint8_t)(i * 31 + (i >> 8));
+	twin_instance_hold(&instance);
+	for (at = 0; at <= PAGES * PAGE - TWIN_ETH_HLEN; at += at % PAGE < PAGE - 40 ? 499 : 1) {
+		header[TWIN_ETH_HLEN] = 0xee;
+		CHECK_EQUAL(twin_read_header(&instance, DOM0 + at, header), TWIN_OK);
+		for (i = 0; i < TWIN_ETH_HLEN; i++)
+			CHECK_EQUAL(header[i], *byte_at(at + i));
+		CHECK_EQUAL(header[TWIN_ETH_HLEN], 0xee);
+	}
+	for (i = 1; i <= TWIN_ETH_HLEN; i++)
+		CHECK_EQUAL(twin_read_header(&instance, DOM0 + PAGES * PAGE - TWIN_ETH_HLEN + i, header),
+			    TWIN_ABORTED);
+	CHECK_EQUAL(twin_read_header(&instance, DOM0 - 1, header), TWIN_ABORTED);
+	CHECK_EQUAL(twin_read_header(&instance, UINT64_MAX - 5, header), TWIN_ABORTED);
+	twin_instance_release(&instance);
+}
+
 int main(void)
 {
 	dom0 = make_dom0();
@@ -331,5 +356,6 @@ int main(void)
 	RUN(a_length_that_lies_is_noticed_when_the_bytes_are_taken);
 	RUN(an_address_is_read_once);
 	RUN(there_are_at_most_64_guests);
+	RUN(headers_are_read_where_they_are);
 	return test_summary();
 }

@@ -574,6 +574,7 @@ fn run(rig: &mut Rig<'_>, limits: NotifyLimits) -> Outcome {
         guests: 1,
         packets: PACKETS,
         interval: wire_time(FULL),
+        timer: None,
     };
     let outcome = receive(rig, offered, &PRICE, &QUOTED);
     rig.engine.set_limits(AT_ONCE);

@@ -51,6 +51,8 @@ fn packets_that_wait_are_released_by_what_comes_first() {
         a_count_that_is_never_met(rig);
         before_the_pool_is_empty(rig);
         more_than_can_be_received(rig);
+        by_timers_of_their_own(rig);
+        a_guest_that_finds_nothing(rig);
         the_same_each_time(rig);
         Ok(())
     })
@@ -62,6 +64,7 @@ fn full_speed(guests: u32) -> Offered {
         guests,
         packets: PACKETS,
         interval: wire_time(FULL),
+        timer: None,
     }
 }
 
@@ -125,6 +128,7 @@ fn a_count_that_is_never_met(rig: &mut Rig<'_>) {
         interval: 1000 * US,
         packets: 64,
         guests: 1,
+        timer: None,
     };
     let outcome = whole(rig, slow, limits(300, 1000, 0));
     assert_eq!(outcome.virtual_interrupts, 64);
@@ -150,11 +154,54 @@ fn more_than_can_be_received(rig: &mut Rig<'_>) {
         guests: 3,
         packets: 8192,
         interval: wire_time(60),
+        timer: None,
     };
     let outcome = run(rig, small, limits(200, 0, 192));
     assert!(outcome.missed > 0 && outcome.packets > 1000, "{outcome:?}");
     rig.resize(FULL);
     whole(rig, full_speed(3), AT_ONCE);
+}
+
+/// Guests look twice a millisecond and are not told: no packet waits longer than that.
+fn by_timers_of_their_own(rig: &mut Rig<'_>) {
+    for guests in [1, 3] {
+        let offered = Offered {
+            timer: Some(500 * US),
+            ..full_speed(guests)
+        };
+        let outcome = whole(rig, offered, limits(100_000, 0, 0));
+        let looks = outcome.time / (500 * US) * u64::from(guests);
+        let most = looks + u64::from(guests);
+        assert!(
+            (looks..=most).contains(&outcome.virtual_interrupts),
+            "{looks} {outcome:?}"
+        );
+        assert!(outcome.latency_most <= 600 * US, "{outcome:?}");
+    }
+    // Too slow a timer: they are told before the pool is empty.
+    let offered = Offered {
+        timer: Some(100_000 * US),
+        ..full_speed(3)
+    };
+    let outcome = whole(rig, offered, limits(200_000, 0, 192));
+    assert!(outcome.virtual_interrupts >= PACKETS / 192, "{outcome:?}");
+}
+
+/// A frame each millisecond, and a timer ten times as fast: each look costs what it costs, and the
+/// timer ends with the last frame.
+fn a_guest_that_finds_nothing(rig: &mut Rig<'_>) {
+    let slow = Offered {
+        interval: 1000 * US,
+        packets: 16,
+        guests: 1,
+        timer: Some(100 * US),
+    };
+    let outcome = whole(rig, slow, limits(100_000, 0, 0));
+    assert!(
+        (150..=152).contains(&outcome.virtual_interrupts),
+        "{outcome:?}"
+    );
+    assert!(outcome.latency_most <= 120 * US, "{outcome:?}");
 }
 
 /// The figures are exact: nothing of this machine's load is in them.

@@ -117,6 +117,7 @@ unsafe extern "C" {
     pub fn twin_notify_events(notify: *const Notify, copy: *mut NotifyStatistics);
     pub fn twin_notify_split(budget: u64, guests: u32, card_cost: u32, guest_cost: u32) -> Latency;
 
+    pub fn twin_read_header(instance: *mut Instance, from: u64, header: *mut u8) -> c_int;
     pub fn twin_copy_from_dom0(
         instance: *mut Instance,
         to: *mut c_void,
@@ -145,6 +146,14 @@ unsafe extern "C" {
     pub fn twin_bridge_receive(
         bridge: *mut Bridge,
         header: *const u8,
+        now: u64,
+        guests: *mut u64,
+    ) -> c_int;
+    pub fn twin_bridge_hold(
+        bridge: *mut Bridge,
+        switch: *mut Switch,
+        instance: *mut Instance,
+        arrival: *const Arrival,
         now: u64,
         guests: *mut u64,
     ) -> c_int;

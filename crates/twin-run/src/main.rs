@@ -12,6 +12,7 @@ mod plot;
 mod processor;
 mod progress;
 mod results;
+mod row_charts;
 mod rows;
 mod run;
 mod support;

@@ -22,8 +22,11 @@ const COLOURS: [RGBColor; 7] = [
 ];
 /// Which of these colours need white letters on them.
 const DARK: [bool; 7] = [true, false, true, false, false, true, true];
-/// How much higher the axis is than the highest point: room for the legend.
+/// How much higher the axis is than the highest point, with up to three series: room for the
+/// legend.
 const HEADROOM: f64 = 1.2;
+/// The same for each further series.
+const LEGEND_LINE: f64 = 0.05;
 /// Part of a category's width that its bars take.
 const FILLED: f64 = 0.7;
 /// Characters of a line of notes below a picture.
@@ -145,7 +148,7 @@ impl Chart {
             .margin(12)
             .x_label_area_size(44)
             .y_label_area_size(72)
-            .build_cartesian_2d(0.0..last, 0.0..self.top() * HEADROOM)?;
+            .build_cartesian_2d(0.0..last, 0.0..self.top() * self.headroom())?;
         chart
             .configure_mesh()
             .disable_x_mesh()
@@ -316,6 +319,10 @@ impl Chart {
         (0..self.categories.len())
             .map(|category| of(category).sum())
             .collect()
+    }
+
+    fn headroom(&self) -> f64 {
+        HEADROOM + LEGEND_LINE * self.series.len().saturating_sub(3) as f64
     }
 
     /// The highest point, in the axis's units.

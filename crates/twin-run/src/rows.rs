@@ -7,7 +7,9 @@ use std::path::Path;
 use command_line::failure::Failure;
 use command_line::output::{self, Destination, Pending};
 use command_line::text::number;
+use e1000_sim::live::by_dom0::{self, ByDom0};
 use e1000_sim::live::clock::HZ;
+use e1000_sim::live::high_level::{self, HighLevel};
 use e1000_sim::live::price::{Crossings, Price, QUOTED, QUOTED_FROM};
 use e1000_sim::live::receive::Outcome;
 use e1000_sim::live::rows::{
@@ -17,6 +19,7 @@ use serde::Serialize;
 
 use crate::processor::Processor;
 use crate::progress::Progress;
+use crate::row_charts;
 use crate::run::{Job, failed};
 
 /// What the design sets for `bridge` and `notify` together, in cycles a packet of 60 bytes.
@@ -58,27 +61,29 @@ impl Verdict {
 #[derive(Debug, Serialize)]
 pub struct Row {
     #[serde(flatten)]
-    pair: Pair,
+    pub(crate) pair: Pair,
     /// Off divided by on, in counted instructions and quoted crossings: the same in each run.
-    ratio: f64,
+    pub(crate) ratio: f64,
     paper: &'static str,
     /// The least ratio.
-    wanted: Option<f64>,
+    pub(crate) wanted: Option<f64>,
     verdict: Verdict,
 }
 
 /// The splits of the budget for a number of guests.
 #[derive(Debug, Serialize)]
 pub struct Split {
-    guests: u32,
+    pub(crate) guests: u32,
+    /// They look by timers of their own; else they are told.
+    pub(crate) timer: bool,
     /// Microseconds of the card's throttle that cost least, of those tried.
     best: u64,
     /// By the formula, from the counted price.
-    formula: f64,
+    pub(crate) formula: f64,
     /// The best of the paper's measurements.
-    paper: u64,
+    pub(crate) paper: u64,
     verdict: Verdict,
-    points: Vec<Point>,
+    pub(crate) points: Vec<Point>,
 }
 
 /// Instructions of a segment as `each + packet / k`, for a limit of k (thesis, 3.6.2).
@@ -120,33 +125,102 @@ pub struct Rows {
     crossings_from: &'static str,
     /// Cycles a second of the machine that is played.
     hz: u64,
-    rows: Vec<Row>,
-    two_layer: Vec<Split>,
+    pub(crate) rows: Vec<Row>,
+    pub(crate) two_layer: Vec<Split>,
     /// Counted when each process began: one for each throttle of the card.
     prices: Vec<Price>,
     added: Option<Added>,
-    merging: Option<Merging>,
+    pub(crate) merging: Option<Merging>,
     /// Of that, by its limits.
     fit: Option<Fit>,
+    pub(crate) hlvi: Vec<Level>,
+    pub(crate) dbnet_bridge: Vec<Way>,
 }
 
-/// Measures; leaves `rows.json` and `rows.txt` in the directory.
+/// Packets by way of dom0 and of the hypervisor, with the paper's figure.
+#[derive(Debug, Serialize)]
+pub struct Way {
+    #[serde(flatten)]
+    pub(crate) seen: ByDom0,
+    pub(crate) wanted: f64,
+    /// Of the median of measured cycles: a switch between processes is no instruction.
+    verdict: Verdict,
+}
+
+impl Way {
+    fn new(seen: ByDom0) -> Way {
+        let wanted = if seen.sent { 1.4 } else { 1.24 };
+        Way {
+            verdict: Verdict::of(seen.measured[1] >= wanted && seen.damage == 0),
+            seen,
+            wanted,
+        }
+    }
+}
+
+/// What a high interface saves on one path, with one card.
+#[derive(Debug, Serialize)]
+pub struct Level {
+    #[serde(flatten)]
+    pub(crate) seen: HighLevel,
+    /// Low divided by high, in counted instructions.
+    pub(crate) ratio: f64,
+    /// What the paper reports, by way of dom0; the design's goal, of the hypervisor.
+    pub(crate) wanted: f64,
+    verdict: Verdict,
+}
+
+impl Level {
+    fn new(seen: HighLevel) -> Level {
+        let wanted = match (seen.twin, seen.lacking.is_empty()) {
+            (false, true) => 3.73,
+            (false, false) => 1.95,
+            (true, true) => 8.0,
+            (true, false) => 3.0,
+        };
+        let ratio = seen.ratio();
+        Level {
+            verdict: Verdict::of(ratio >= wanted && seen.damage == 0),
+            seen,
+            ratio,
+            wanted,
+        }
+    }
+}
+
+/// Measures; leaves `rows.json`, `rows.txt` and the pictures ([`row_charts`]) in the directory.
 ///
 /// # Errors
 /// The driver stopped, or the files cannot be written.
 pub fn make(job: &Job<'_>, directory: &Path) -> Result<(String, Rows), Failure> {
     output::create_dir(directory)?;
     let progress = Progress::new("rows");
-    let seen = rows::measure(job.files, job.setup.variant, &mut |done, all| {
-        progress.set(done, all);
+    let (files, variant) = (job.files, job.setup.variant);
+    let by_turns = || {
+        Ok((
+            high_level::measure(files, variant)?,
+            by_dom0::measure(files, variant)?,
+        ))
+    };
+    let seen = by_turns().and_then(|by_turns| {
+        let seen = rows::measure(files, variant, &mut |done, all| progress.set(done, all));
+        Ok((seen?, by_turns))
     });
     drop(progress);
-    let rows = Rows::new(seen.map_err(|error| failed(job.module, &error))?);
+    let (seen, by_turns) = seen.map_err(|error| failed(job.module, &error))?;
+    let rows = Rows::new(seen, by_turns);
     let text = rows.text();
     let json = serde_json::to_vec_pretty(&rows)
         .map_err(|error| Failure::access(directory.display(), error))?;
-    for (name, bytes) in [("rows.json", &json[..]), ("rows.txt", text.as_bytes())] {
-        Pending::create(&Destination::File(directory.join(name)))?.finish_with(bytes)?;
+    let mut files = vec![
+        ("rows.json".to_owned(), json),
+        ("rows.txt".to_owned(), text.clone().into_bytes()),
+    ];
+    for (name, chart) in row_charts::of(&rows) {
+        files.push((format!("{name}.svg"), chart.svg()?.into_bytes()));
+    }
+    for (name, bytes) in files {
+        Pending::create(&Destination::File(directory.join(name)))?.finish_with(&bytes)?;
     }
     Ok((text, rows))
 }
@@ -164,6 +238,8 @@ fn paper(pair: &Pair) -> (&'static str, Option<f64>) {
         (RowName::Batching, ..) => ("DBNet: its TCP falls to 450 Mb/s", None),
         (RowName::Bvic, 9, _) => ("Dong: TCP, 200 to 129% of a processor", Some(1.55)),
         (RowName::Bvic, 1, _) => ("Dong: UDP 3.3% less, TCP 14.5%", Some(1.0 / 0.967)),
+        (RowName::Bvic | RowName::Fvic, 3 | 6, _) => ("Dong: only drawn", None),
+        (RowName::Fvic, ..) => ("Dong: slightly ahead of bvic", None),
         (RowName::Bvic, ..) => ("Dong: only drawn", None),
         (RowName::Aggregation, 1, _) => ("Menon: 45% more, by way of dom0", Some(1.45)),
         (RowName::Aggregation, ..) => ("Menon: one stream a card", None),
@@ -195,13 +271,14 @@ impl Row {
 }
 
 impl Split {
-    fn new(guests: u32, points: Vec<Point>, price: &Price) -> Option<Split> {
+    fn new((guests, timer): (u32, bool), points: Vec<Point>, price: &Price) -> Option<Split> {
         let cost = |point: &&Point| point.outcome.cycles;
         let best = points.iter().min_by_key(cost)?.card;
         let formula = rows::formula(guests, price, &QUOTED);
         let near = (best as f64 - formula).abs() <= STEP as f64;
         Some(Split {
             guests,
+            timer,
             best,
             formula,
             paper: papers_best(guests),
@@ -212,14 +289,15 @@ impl Split {
 }
 
 impl Rows {
-    fn new(seen: Seen) -> Rows {
-        let mut guests: Vec<u32> = seen.points.iter().map(|point| point.guests).collect();
-        guests.sort_unstable();
-        guests.dedup();
+    fn new(seen: Seen, (levels, ways): (Vec<HighLevel>, Vec<ByDom0>)) -> Rows {
+        let of = |point: &Point| (point.guests, point.timer);
+        let mut kinds: Vec<_> = seen.points.iter().map(of).collect();
+        kinds.sort_unstable_by_key(|(guests, timer)| (*timer, *guests));
+        kinds.dedup();
         let price = seen.prices.first().copied().unwrap_or_default();
-        let splits = guests.into_iter().filter_map(|guests| {
-            let points = seen.points.iter().filter(|point| point.guests == guests);
-            Split::new(guests, points.copied().collect(), &price)
+        let splits = kinds.into_iter().filter_map(|kind| {
+            let points = seen.points.iter().filter(|point| of(point) == kind);
+            Split::new(kind, points.copied().collect(), &price)
         });
         Rows {
             processor: Processor::this(),
@@ -235,6 +313,8 @@ impl Rows {
                 .as_ref()
                 .and_then(|merging| Fit::of(&merging.by_limit)),
             merging: seen.merging,
+            hlvi: levels.into_iter().map(Level::new).collect(),
+            dbnet_bridge: ways.into_iter().map(Way::new).collect(),
         }
     }
 
@@ -246,10 +326,15 @@ impl Rows {
             .flat_map(|row| [&row.pair.off, &row.pair.on]);
         let points = self.two_layer.iter().flat_map(|split| &split.points);
         let points = points.map(|point| &point.outcome);
-        pairs.chain(points).fold((0, 0), |(lost, bad), outcome| {
-            let missed = outcome.missed + outcome.dropped;
-            (lost + missed, bad + outcome.corrupted)
-        })
+        let levels = self.hlvi.iter().map(|level| level.seen.damage);
+        let ways = self.dbnet_bridge.iter().map(|way| way.seen.damage);
+        let levels = levels.chain(ways).sum();
+        pairs
+            .chain(points)
+            .fold((levels, 0), |(lost, bad), outcome| {
+                let missed = outcome.missed + outcome.dropped;
+                (lost + missed, bad + outcome.corrupted)
+            })
     }
 
     fn text(&self) -> String {
@@ -264,7 +349,9 @@ impl Rows {
         out += &self.pairs();
         out += &self.splits();
         out += &self.prices();
-        out + &self.merging()
+        out += &self.merging();
+        out += &self.levels();
+        out + &self.ways()
     }
 
     fn pairs(&self) -> String {
@@ -321,8 +408,9 @@ impl Rows {
                 .collect();
             let _ = writeln!(
                 out,
-                "{:>2} guests   {}   best {}, formula {:.0}, paper {}: {}",
+                "{:>2} guests, {:<9}  {}   best {}, formula {:.0}, paper {}: {}",
                 split.guests,
+                if split.timer { "own timer" } else { "told" },
                 loads.join("  "),
                 split.best,
                 split.formula,
@@ -367,6 +455,54 @@ impl Rows {
             (more - 1.0) * 100.0,
             Verdict::of(more <= 1.01).text()
         );
+        out
+    }
+
+    fn levels(&self) -> String {
+        let mut out = "\nhlvi: instructions a byte that is sent, in frames whose checksums the guest computes, and in \
+                       packets of 64 KiB\n"
+            .to_owned();
+        for level in &self.hlvi {
+            let [low, high] = level.seen.instructions;
+            let [least, half, most] = level.seen.measured;
+            let _ = writeln!(
+                out,
+                "  {:<19}{:<24}{low:>6.2}{high:>6.2}{:>7.2}  {:<20}  {} {}: {}",
+                if level.seen.twin {
+                    "by the hypervisor"
+                } else {
+                    "by dom0"
+                },
+                if level.seen.lacking.is_empty() {
+                    "the card does all"
+                } else {
+                    "the card does nothing"
+                },
+                level.ratio,
+                format!("{half:.2} ({least:.2}..{most:.2})"),
+                if level.seen.twin { "design" } else { "Menon" },
+                level.wanted,
+                level.verdict.text(),
+            );
+        }
+        out
+    }
+
+    fn ways(&self) -> String {
+        let mut out = "\ndbnet-bridge: a frame of 1,514 bytes by way of dom0, and of the hypervisor with a bridge; the \
+                       ratio of measured cycles\n"
+            .to_owned();
+        for way in &self.dbnet_bridge {
+            let [dom0, twin] = way.seen.instructions;
+            let [least, half, most] = way.seen.measured;
+            let _ = writeln!(
+                out,
+                "  {:<9} {dom0:.0} and {twin:.0} instructions, cycles {half:.2} ({least:.2}..{most:.2}); DBNet {}: {}",
+                if way.seen.sent { "sent" } else { "received" },
+                way.wanted,
+                way.verdict.text(),
+            );
+        }
         out
     }
 

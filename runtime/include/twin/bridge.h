@@ -24,7 +24,7 @@
 #include <twin/runtime.h>
 #include <twin/switch.h>
 
-#define TWIN_BRIDGE_HEADER	14	/* bytes: destination, source, type */
+#define TWIN_BRIDGE_HEADER	TWIN_ETH_HLEN
 #define TWIN_BRIDGE_SLOTS	128	/* of the hash, a power of two: never more than half full */
 
 /* Where a packet goes. */
@@ -92,6 +92,16 @@ enum twin_way twin_bridge_send(struct twin_bridge *bridge, uint32_t number,
 enum twin_way twin_bridge_receive(struct twin_bridge *bridge,
 				  const uint8_t header[TWIN_BRIDGE_HEADER], uint64_t now,
 				  uint64_t *guests);
+
+/*
+ * twin_bridge_receive and twin_switch_hold of a packet that the driver gives, in one: each packet has
+ * both. TWIN_SWITCH_REFUSED if it has no header, or that is not dom0's. *guests: who it is for. [inside],
+ * or with instance held.
+ */
+enum twin_switch_verdict twin_bridge_hold(struct twin_bridge *bridge, struct twin_switch *sw,
+					  struct twin_instance *instance,
+					  const struct twin_arrival *arrival, uint64_t now,
+					  uint64_t *guests);
 
 /* Copy the counts. [any] */
 void twin_bridge_events(struct twin_bridge *bridge, struct twin_bridge_statistics *copy);

@@ -420,17 +420,22 @@ extern "C" fn host_receive(cpu: *mut Cpu, frame: *mut Frame) -> c_int {
     if arrival.flags & (RX_FRAGMENTS | RX_PIECES) != 0 {
         return host_receive_pieces(bridge, frame, &arrival);
     }
-    let mut header = [0u8; BRIDGE_HEADER];
-    if !read_header(arrival.data, arrival.length, &mut header) {
-        return runtime::ABORTED;
-    }
-    // SAFETY: set by an engine that lives, as the driver runs.
-    let way = unsafe { bridge::receive(bridge, &header, NOW.load(Ordering::Relaxed)) };
-    let verdict = match way {
-        // SAFETY: set before the driver runs.
-        Way::Guests(guests) | Way::Both(guests) => unsafe { hold(guests, &arrival) },
-        Way::Nowhere | Way::Wire | Way::Spoofed | Way::Storm => runtime::SWITCH_UNWANTED,
+    let mut guests = 0;
+    // SAFETY: set by an engine that lives, as the driver runs; this is inside an import.
+    let verdict = unsafe {
+        packet_path::twin_bridge_hold(
+            bridge,
+            SWITCH.load(Ordering::Relaxed),
+            INSTANCE.load(Ordering::Relaxed),
+            &arrival,
+            NOW.load(Ordering::Relaxed),
+            &mut guests,
+        )
     };
+    if verdict == runtime::SWITCH_HELD {
+        // SAFETY: set before the driver runs.
+        unsafe { tell(guests, 1) };
+    }
     answer(frame, verdict)
 }
 
@@ -450,8 +455,12 @@ fn arrival(frame: &Frame) -> Arrival {
 /// What the bridge reads of a frame; whether it is dom0's, and not shorter.
 #[inline(always)]
 fn read_header(data: u64, length: u32, header: &mut [u8; BRIDGE_HEADER]) -> bool {
-    let copied = copy_in(data, header);
-    length as usize >= BRIDGE_HEADER && copied
+    // SAFETY: the instance is entered; as many bytes as there is room for.
+    let read = unsafe {
+        let instance = INSTANCE.load(Ordering::Relaxed);
+        packet_path::twin_read_header(instance, data, header.as_mut_ptr())
+    };
+    length as usize >= BRIDGE_HEADER && read == runtime::OK
 }
 
 /// Bytes of dom0's, inside an import; whether they are.
@@ -541,25 +550,10 @@ fn answer(frame: &mut Frame, verdict: c_int) -> c_int {
     runtime::OK
 }
 
-/// Queues a packet for guests, which are to be told.
+/// Queues an aggregate for guests, which are to be told; the switch checks its pieces.
 ///
 /// # Safety
-/// The switch, and `notify` if it is on, are those of an engine that lives.
-unsafe fn hold(guests: u64, arrival: &Arrival) -> c_int {
-    let switch = SWITCH.load(Ordering::Relaxed);
-    // SAFETY: the caller's promise.
-    let verdict = unsafe { packet_path::twin_switch_hold(switch, guests, arrival) };
-    if verdict == runtime::SWITCH_HELD {
-        // SAFETY: the caller's promise.
-        unsafe { tell(guests, 1) };
-    }
-    verdict
-}
-
-/// The same for an aggregate, whose pieces the switch checks.
-///
-/// # Safety
-/// As [`hold`]; inside an import.
+/// The switch, and `notify` if it is on, are those of an engine that lives; inside an import.
 unsafe fn hold_aggregate(guests: u64, arrival: &Arrival, segments: u32) -> c_int {
     // SAFETY: the caller's promise.
     let verdict = unsafe {
@@ -584,7 +578,7 @@ unsafe fn hold_aggregate(guests: u64, arrival: &Arrival, segments: u32) -> c_int
 /// Guests are to be told of packets; false without `notify`.
 ///
 /// # Safety
-/// As [`hold`].
+/// As [`hold_aggregate`].
 #[inline(always)]
 unsafe fn tell(guests: u64, packets: u32) -> bool {
     let notify = NOTIFY.load(Ordering::Relaxed);

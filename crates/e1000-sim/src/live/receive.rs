@@ -37,6 +37,9 @@ pub struct Offered {
     pub packets: u64,
     /// Nanoseconds from one to the next.
     pub interval: u64,
+    /// Guests have timers of their own, by which they look for packets: nanoseconds from one to
+    /// the next. Each costs what a notification does, whether it finds packets or not.
+    pub timer: Option<u64>,
 }
 
 /// What became of it.
@@ -100,6 +103,8 @@ struct Run<'r, 's> {
     sent: u64,
     /// The card's time when the clock was 0.
     card_start: u64,
+    /// When guests look by themselves next, if they do.
+    timers: Vec<u64>,
     /// When the frames that a guest is to get arrived.
     waiting: Vec<VecDeque<u64>>,
     latencies: Vec<u64>,
@@ -127,6 +132,7 @@ pub fn receive(
         clock: Clock::default(),
         offered,
         sent: 0,
+        timers: timers(&offered),
         waiting: vec![VecDeque::new(); offered.guests as usize],
         latencies: Vec::new(),
         unread: Merged::default(),
@@ -152,10 +158,20 @@ pub fn receive(
     Ok(outcome)
 }
 
+/// When each guest looks first: their timers know nothing of each other.
+fn timers(offered: &Offered) -> Vec<u64> {
+    let Some(period) = offered.timer else {
+        return Vec::new();
+    };
+    let guests = u64::from(offered.guests);
+    (1..=guests).map(|guest| guest * period / guests).collect()
+}
+
 impl Run<'_, '_> {
     /// One thing; false if nothing is left to do.
     fn step(&mut self) -> Result<bool, Stop> {
         self.arrivals();
+        self.timers_end();
         if self.rig.engine.due(self.clock.now()) != 0 {
             self.deliver()?;
         } else if self.rig.line() {
@@ -198,7 +214,33 @@ impl Run<'_, '_> {
         let arrival = (self.sent < self.offered.packets).then(|| self.sent * self.offered.interval);
         let card = self.rig.card_event().map(|wait| now + wait.max(1));
         let guests = self.rig.engine.deadline();
-        [arrival, card, guests].into_iter().flatten().min()
+        [arrival, card, guests, self.next_timer()]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// A guest's, while it may find anything: they do not run for ever.
+    fn next_timer(&self) -> Option<u64> {
+        let wanted = self.sent < self.offered.packets
+            || self.waiting.iter().any(|waiting| !waiting.is_empty());
+        let next = self.timers.iter().copied().min();
+        next.filter(|_| wanted)
+    }
+
+    /// Guests whose timers have ended look by themselves.
+    fn timers_end(&mut self) {
+        let Some(period) = self.offered.timer else {
+            return;
+        };
+        let now = self.clock.now();
+        for (guest, timer) in self.timers.iter_mut().enumerate() {
+            if *timer <= now {
+                self.rig.engine.comes(1 << guest);
+                // One that is late has missed those in between.
+                *timer += (now - *timer) / period * period + period;
+            }
+        }
     }
 
     fn crossing(&mut self, cycles: u64) {

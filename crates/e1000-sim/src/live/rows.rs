@@ -76,6 +76,8 @@ twin_abi::listed! {
         Batching => "dbnet-batching",
         /// Dong et al., 5.2: virtual interrupts a thousand times a second.
         Bvic => "bvic",
+        /// Dong et al., 5.2: guests that look a thousand times a second, and are not told.
+        Fvic => "fvic",
         /// Menon, 3.6: TCP segments of one poll as one packet.
         Aggregation => "aggregation",
     }
@@ -86,6 +88,8 @@ twin_abi::listed! {
 pub struct Point {
     /// Guests that receive.
     pub guests: u32,
+    /// They look by timers of their own; else they are told.
+    pub timer: bool,
     /// Microseconds of the card's throttle; the rest is the guests' delay.
     pub card: u64,
     /// What it came to.
@@ -184,7 +188,10 @@ fn with_throttle(files: &Files, variant: Variant, throttle: u32) -> Result<Seen,
                 bench.batching()?;
                 bench.added()?;
             }
-            4000 => bench.bvic()?,
+            4000 => {
+                bench.bvic()?;
+                bench.fvic()?;
+            }
             _ => {}
         }
         if throttle != 0 {
@@ -222,12 +229,7 @@ pub fn with_rig<T>(
 
 /// Rings and pools go round, then the price is counted.
 fn prepare(rig: &mut Rig<'_>) -> Result<Price, SystemError> {
-    let offered = Offered {
-        guests: GUESTS,
-        packets: PACKETS,
-        interval: wire_time(FULL),
-    };
-    receive(rig, offered, &Price::default(), &QUOTED)?;
+    receive(rig, full_speed(GUESTS), &Price::default(), &QUOTED)?;
     Ok(Price::count(rig)?)
 }
 
@@ -267,6 +269,32 @@ impl Turns {
     }
 }
 
+/// A gigabit a second.
+fn full_speed(guests: u32) -> Offered {
+    Offered {
+        guests,
+        packets: PACKETS,
+        interval: wire_time(FULL),
+        timer: None,
+    }
+}
+
+/// Guests are told so long after the first packet, in nanoseconds.
+fn told_after(delay: u64) -> NotifyLimits {
+    NotifyLimits {
+        delay,
+        count: 0,
+        most: MOST,
+    }
+}
+
+/// Guests look by themselves, and are told only before the driver's pool is empty.
+const NOT_TOLD: NotifyLimits = NotifyLimits {
+    delay: u64::MAX / 2,
+    count: 0,
+    most: MOST,
+};
+
 struct Bench<'r, 's> {
     rig: &'r mut Rig<'s>,
     price: Price,
@@ -300,6 +328,7 @@ impl Bench<'_, '_> {
             guests: 1,
             packets: PACKETS,
             interval: FULL as u64 * 8 * 100 / 54,
+            timer: None,
         };
         for (delay, count) in [(200, 3), (500, 0), (1000, 25)] {
             let limits = NotifyLimits {
@@ -320,37 +349,48 @@ impl Bench<'_, '_> {
     /// A gigabit a second, 4,000 interrupts of the card, 1,000 of each guest.
     fn bvic(&mut self) -> Result<(), SystemError> {
         for guests in [1, 3, 6, 9] {
-            let offered = Offered {
-                guests,
-                packets: PACKETS,
-                interval: wire_time(FULL),
-            };
-            let limits = NotifyLimits {
-                delay: 1000 * US,
-                count: 0,
-                most: MOST,
-            };
-            self.pair(RowName::Bvic, "1,000 us".to_owned(), offered, limits)?;
+            let limits = told_after(1000 * US);
+            let knob = "1,000 us".to_owned();
+            self.pair(RowName::Bvic, knob, full_speed(guests), limits)?;
         }
         Ok(())
     }
 
-    /// The budget, of which the card has `card` microseconds.
-    fn splits(&mut self, card: u64) -> Result<(), SystemError> {
+    /// The same by timers of the guests' own.
+    fn fvic(&mut self) -> Result<(), SystemError> {
         for guests in [1, 3, 6, 9] {
-            let offered = Offered {
-                guests,
-                packets: PACKETS,
-                interval: wire_time(FULL),
+            let told = full_speed(guests);
+            let by_itself = Offered {
+                timer: Some(1000 * US),
+                ..told
             };
-            let limits = NotifyLimits {
-                delay: (BUDGET - card) * US,
-                count: 0,
-                most: MOST,
-            };
+            let turns = turns(|on| match on {
+                true => self.run(by_itself, NOT_TOLD),
+                false => self.run(told, AT_ONCE),
+            })?;
+            let pair = turns.of(RowName::Fvic, guests, "own timer, 1,000 us".to_owned());
+            self.seen.pairs.push(pair);
+        }
+        Ok(())
+    }
+
+    /// The budget, of which the card has `card` microseconds: guests are told, or look.
+    fn splits(&mut self, card: u64) -> Result<(), SystemError> {
+        let rest = (BUDGET - card) * US;
+        for (guests, timer) in [1, 3, 6, 9]
+            .map(|guests| [(guests, false), (guests, true)])
+            .concat()
+        {
+            let mut offered = full_speed(guests);
+            let mut limits = told_after(rest);
+            if timer {
+                offered.timer = Some(rest);
+                limits = NOT_TOLD;
+            }
             let outcome = self.run(offered, limits)?;
             self.seen.points.push(Point {
                 guests,
+                timer,
                 card,
                 outcome,
             });
@@ -368,11 +408,7 @@ impl Bench<'_, '_> {
         self.rig.engine.set_stages(on);
         let with = Price::count_merged(self.rig)?;
         for guests in [1, 3, 9] {
-            let offered = Offered {
-                guests,
-                packets: PACKETS,
-                interval: wire_time(FULL),
-            };
+            let offered = full_speed(guests);
             let pair = turns(|merge| {
                 let (stages, price) = if merge { (on, &with) } else { (off, &without) };
                 self.rig.engine.set_stages(stages);
@@ -433,6 +469,8 @@ impl Bench<'_, '_> {
         let stages = self.rig.engine.stages();
         let with = Price::count(self.rig)?;
         self.rig.engine.set_stages(Stages::NONE);
+        // The first one finds other code, which is not warm.
+        sample(self.rig, 1, 1)?;
         let without = Price::count(self.rig)?;
         self.rig.engine.set_stages(stages);
         self.rig.resize(FULL);
