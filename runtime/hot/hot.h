@@ -63,7 +63,7 @@ u32 hot_pending(void);
 u32 hot_release(u64 *skbs, u32 count);
 
 /* HOT_CAN_*: what requests may ask: of this device, or of it and the hot routines if one of the
- * first three, or tags, is not the device's (hot_shared.offload). */
+ * first three is not the device's (hot_shared.offload). */
 u32 hot_features(struct net_device *dev);
 
 /*

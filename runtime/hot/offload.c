@@ -66,7 +66,8 @@ u32 hot_offload_parts(const struct sk_buff *whole)
 
 bool hot_offload_fits(const struct sk_buff *whole)
 {
-	return HOT_TX_ROOM(headers_of(whole) + size_of_part(whole)) <= PAGE_SIZE;
+	return !(hot_offload_needs(whole) & HOT_DO_GATHER) ||
+	       HOT_TX_ROOM(headers_of(whole) + size_of_part(whole)) <= PAGE_SIZE;
 }
 
 /* ---- Checksums (RFC 1071) -------------------------------------------------- */
@@ -283,15 +284,16 @@ static u32 copy_span(struct sk_buff *part, struct sk_buff *whole, u32 needs, str
 struct sk_buff *hot_offload_part(struct sk_buff *whole, u32 number)
 {
 	const u32 headers = headers_of(whole), payload = whole->len - headers;
-	u32 needs = hot_offload_needs(whole), gathered;
+	u32 needs = hot_offload_needs(whole), linear, gathered;
 	struct span span = { .from = number * size_of_part(whole) };
 	struct sk_buff *part;
 
 	span.length = min(size_of_part(whole), payload - span.from);
+	linear = headers + linear_of(whole, span);
 	/* It is going to be padded, which pages cannot be. */
 	if (headers + span.length < ETH_ZLEN)
 		needs |= HOT_DO_GATHER;
-	part = empty(headers + span.length);
+	part = empty(needs & HOT_DO_GATHER ? headers + span.length : linear);
 	if (unlikely(!part))
 		return HOT_NOT(HOT_NO_BUFFER);
 	tie(part, whole);
@@ -305,7 +307,7 @@ struct sk_buff *hot_offload_part(struct sk_buff *whole, u32 number)
 		change_headers(part, headers + span.length, number, span.from,
 			       span.from + span.length == payload);
 	if (needs & HOT_DO_SUM)
-		sum(part, headers + linear_of(whole, span), gathered);
+		sum(part, linear, gathered);
 	if (needs & HOT_DO_TAG)
 		insert_tag(part);
 	return part;

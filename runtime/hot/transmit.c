@@ -68,7 +68,8 @@ static void hot_tx_set_fragment(skb_frag_t *fragment, struct page *page, u32 off
 }
 
 /* Chains the guest's pages. False if one does not exist or is empty. */
-static __always_inline bool hot_tx_fragments(struct sk_buff *skb, const struct hot_tx_request *request, u32 n)
+static __always_inline bool hot_tx_fragments(struct sk_buff *skb,
+					     const struct hot_tx_request *request, u32 n)
 {
 	struct skb_shared_info *shared = skb_shinfo(skb);
 	u32 i, length, total = 0;
@@ -148,7 +149,8 @@ static __always_inline u8 hot_tx_transport(const struct sk_buff *skb, u32 linear
  * Drivers look at the network header to tell TCP from others, so if the type
  * says IP that header must be there.
  */
-static __always_inline bool hot_tx_checksum(struct sk_buff *skb, u32 linear, u32 start, u32 offset)
+static __always_inline bool hot_tx_checksum(struct sk_buff *skb, u32 linear, u32 start,
+					    u32 offset)
 {
 	__be16 type = hot_tx_type(skb);
 	u32 at = skb_network_offset(skb);
@@ -170,7 +172,8 @@ static __always_inline bool hot_tx_checksum(struct sk_buff *skb, u32 linear, u32
  * TCP segmentation: all headers linear, checksum partial at TCP's, segments
  * that fit the link.
  */
-static __always_inline bool hot_tx_segment(struct sk_buff *skb, u32 linear, u32 size, u32 type, u32 mtu)
+static __always_inline bool hot_tx_segment(struct sk_buff *skb, u32 linear, u32 size, u32 type,
+					   u32 mtu)
 {
 	struct skb_shared_info *shared = skb_shinfo(skb);
 	__be16 network = type == HOT_GSO_TCPV4 ? htons(ETH_P_IP) : htons(ETH_P_IPV6);
@@ -450,8 +453,8 @@ static noinline bool hot_tx_rest(struct netdev_queue *txq)
 	return true;
 }
 
-/* A request is taken: it is the hot routines' until the driver has all of its parts, of which it may have
- * one. Its result. */
+/* A request is taken: it is the hot routines' until the driver has all of its parts, which may be one.
+ * Its result. */
 static noinline u32 hot_tx_take(struct net_device *dev, u32 cpu,
 				const struct hot_tx_request *request)
 {
@@ -467,7 +470,8 @@ static noinline u32 hot_tx_take(struct net_device *dev, u32 cpu,
 	}
 	hot_waits.dev = dev;
 	hot_waits.next = 0;
-	hot_waits.whole = whole;
+	/* A poll on another CPU sees it without the queue's lock, and takes the lock of its device. */
+	smp_store_release(&hot_waits.whole, whole);
 	hot_shared[cpu].tx_sent++;
 	hot_count_on(cpu, HOT_COUNT_SENT, 1);
 	if (skb_is_gso(whole))
@@ -509,8 +513,9 @@ void hot_transmit_rest(void)
 	__preempt_count_sub(SOFTIRQ_DISABLE_OFFSET);
 }
 
-/* What guests may always ask for, if the hypervisor has offered it. */
-#define HOT_OFFERED	(NETIF_F_SG | NETIF_F_HW_CSUM | NETIF_F_TSO | NETIF_F_HW_VLAN_CTAG_TX)
+/* What guests are offered, so that a device without is worth another path. Tags and TCP over IPv6
+ * alone are not: who has neither keeps the short one, and refuses them. */
+#define HOT_OFFERED	(NETIF_F_SG | NETIF_F_HW_CSUM | NETIF_F_TSO)
 
 /* Whether requests are to go in parts; also while one does, whatever the device can meanwhile. */
 static bool hot_is_lacking(const struct net_device *dev, u32 cpu)

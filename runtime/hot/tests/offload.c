@@ -283,8 +283,9 @@ void test_offload_same_frames(void)
 			for (i = 0; i < ARRAY_SIZE(feature); i++)
 				if (without >> i & 1)
 					driver->dev.features &= ~feature[i];
-			/* guests are not offered that, so it alone is no reason */
-			if ((driver->dev.features ^ ALL_FEATURES) == NETIF_F_TSO6)
+			/* these alone are no reason */
+			if (!((driver->dev.features ^ ALL_FEATURES) &
+			      (NETIF_F_SG | NETIF_F_HW_CSUM | NETIF_F_TSO)))
 				continue;
 			send(&seen);
 			same_frames();
@@ -309,11 +310,23 @@ void test_offload_off(void)
 					     HOT_CAN_TSO6 | HOT_CAN_VLAN));
 	CHECK(hot_transmit(&driver->dev, 0, 1) == 1 && request(0)->result == HOT_SENT);
 	CHECK(driver->doorbells == 1);
-	/* a part that no buffer has room for */
+	driver_clean(TEST_RING);
+	/* a part that no buffer has room for, if it is to be copied */
 	driver->dev.mtu = 9000;
-	driver->dev.features = 0;
 	tso(0, false, 0)->gso_size = 4000;
-	CHECK(hot_transmit(&driver->dev, 0, 1) == 0 && request(0)->result == HOT_INVALID);
+	tso(1, false, 0)->gso_size = 0;
+	request(1)->gso_type = 0;
+	request(1)->fragments = 2;
+	CHECK(hot_transmit(&driver->dev, 0, 2) == 2 && last_packet()->skb->len > 2 * PAGE_SIZE);
+	driver->dev.features = 0;
+	CHECK(hot_transmit(&driver->dev, 0, 2) == 0 && request(0)->result == HOT_INVALID &&
+	      request(1)->result == HOT_INVALID);
+	driver->dev.features = NETIF_F_SG | NETIF_F_HW_CSUM | NETIF_F_TSO;
+	/* tags and TCP over IPv6 alone are no reason for another path */
+	linear(0, 60)->flags = HOT_TX_VLAN;
+	tso(1, true, 0);
+	CHECK(hot_transmit(&driver->dev, 0, 2) == 0 && request(0)->result == HOT_INVALID &&
+	      request(1)->result == HOT_INVALID);
 	offload(0);
 	nothing_lost();
 }
