@@ -203,11 +203,10 @@ static __always_inline bool hot_transmit_waits(void)
 	return READ_ONCE(hot_waits.whole);
 }
 
-/* What is to be done for the device, as bits. */
-#define HOT_DO_CUT		1	/* segments of a large packet */
-#define HOT_DO_GATHER		2	/* a copy of what is in fragments: none are left */
-#define HOT_DO_SUM		4	/* the checksum; with it comes GATHER */
-#define HOT_DO_TAG		8	/* the VLAN tag */
+/* What is to be done for the device in each part, as bits; a large packet is always cut. */
+#define HOT_DO_GATHER		1	/* a copy of what is in fragments: none are left */
+#define HOT_DO_SUM		2	/* the checksum; with it comes GATHER */
+#define HOT_DO_TAG		4	/* the VLAN tag */
 
 u32 hot_offload_needs(const struct sk_buff *whole);
 /* How many sk_buffs it takes; 1 if it is not to be cut. */

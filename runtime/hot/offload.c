@@ -20,18 +20,11 @@
 
 /* ---- What is to be done --------------------------------------------------- */
 
-static bool can_segment(const struct sk_buff *whole, netdev_features_t features)
-{
-	return features & (skb_shinfo(whole)->gso_type & SKB_GSO_TCPV4 ? NETIF_F_TSO : NETIF_F_TSO6);
-}
-
 u32 hot_offload_needs(const struct sk_buff *whole)
 {
 	netdev_features_t features = whole->dev->features;
 	u32 needs = 0;
 
-	if (skb_is_gso(whole) && !can_segment(whole, features))
-		needs |= HOT_DO_CUT;
 	if (skb_shinfo(whole)->nr_frags && !(features & NETIF_F_SG))
 		needs |= HOT_DO_GATHER;
 	/* All bytes are added up, so all are copied. */
@@ -39,9 +32,6 @@ u32 hot_offload_needs(const struct sk_buff *whole)
 		needs |= HOT_DO_SUM | HOT_DO_GATHER;
 	if (skb_vlan_tag_present(whole) && !(features & NETIF_F_HW_VLAN_CTAG_TX))
 		needs |= HOT_DO_TAG;
-	/* A device that could cut it is given parts, too, if these need anything. */
-	if (needs && skb_is_gso(whole))
-		needs |= HOT_DO_CUT;
 	return needs;
 }
 

@@ -124,7 +124,6 @@ unsafe extern "C" {
         from: u64,
         size: u32,
     ) -> c_int;
-    pub fn twin_switch_hold(switch: *mut Switch, guests: u64, arrival: *const Arrival) -> c_int;
     pub fn twin_switch_hold_aggregate(
         switch: *mut Switch,
         instance: *mut Instance,
