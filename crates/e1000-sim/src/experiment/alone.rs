@@ -46,8 +46,8 @@ impl Alone {
     }
 
     /// Its cost in multiples of `other`'s, recording by recording, of those that neither was
-    /// disturbed in.
-    pub fn against(&self, other: &Alone) -> Known {
+    /// disturbed in; `None` if there is none.
+    pub fn against(&self, other: &Alone) -> Option<Known> {
         self.ratios(other, |turn| turn.cycles)
     }
 
@@ -55,7 +55,7 @@ impl Alone {
     /// player at once, and the player alone takes longer than it adds. So to subtract that
     /// is too much, to subtract nothing too little, and the driver's own ratio is between
     /// the two.
-    pub fn unsubtracted_against(&self, other: &Alone) -> Known {
+    pub fn unsubtracted_against(&self, other: &Alone) -> Option<Known> {
         self.ratios(other, |turn| turn.cycles + turn.player)
     }
 
@@ -64,11 +64,12 @@ impl Alone {
         self.pairs(other).count()
     }
 
-    fn ratios(&self, other: &Alone, cost: fn(&Turn) -> f64) -> Known {
+    fn ratios(&self, other: &Alone, cost: fn(&Turn) -> f64) -> Option<Known> {
         let costs = self.pairs(other);
         let costs = costs.map(|(mine, theirs)| (cost(mine), cost(theirs)));
         let known = costs.filter(|(_, theirs)| *theirs > 0.0);
-        Known::of(known.map(|(mine, theirs)| mine / theirs).collect())
+        let ratios: Vec<f64> = known.map(|(mine, theirs)| mine / theirs).collect();
+        (!ratios.is_empty()).then(|| Known::of(ratios))
     }
 
     fn pairs<'a>(&'a self, other: &'a Alone) -> impl Iterator<Item = (&'a Turn, &'a Turn)> {
@@ -112,9 +113,10 @@ mod tests {
         rewritten.extend([(88.0, 40.0), (120.0, 52.0)]);
         let (native, rewritten) = (alone(&native), alone(&rewritten));
         assert_eq!(rewritten.undisturbed_with(&native), 8);
-        assert_eq!(rewritten.against(&native).figure(), Some(2.0));
+        let figure = |known: Option<Known>| known.and_then(|known| known.figure());
+        assert_eq!(figure(rewritten.against(&native)), Some(2.0));
         let unsubtracted = rewritten.unsubtracted_against(&native);
-        assert_eq!(unsubtracted.figure(), Some(124.0 / 80.0));
+        assert_eq!(figure(unsubtracted), Some(124.0 / 80.0));
         assert_eq!(rewritten.cycles().figure(), Some(80.0));
         assert_eq!((native.player(), rewritten.player()), (40.0, 44.0));
     }
@@ -122,8 +124,9 @@ mod tests {
     #[test]
     fn without_enough_recordings_there_is_no_figure() {
         let native = alone(&[(40.0, 40.0); 5]);
-        let same = native.against(&native);
+        let same = native.against(&native).expect("five ratios");
         assert_eq!((same.all.median, same.figure()), (1.0, None));
+        assert_eq!(native.against(&Alone::default()), None);
         assert_eq!(Alone::default().cycles().figure(), None);
     }
 }

@@ -130,8 +130,8 @@ impl Measured {
         let alone = self.alone.as_ref().zip(other.alone.as_ref());
         Against {
             cycles: Known::of(cycles.collect()),
-            driver: alone.map(|(mine, theirs)| mine.against(theirs)),
-            driver_unsubtracted: alone.map(|(mine, theirs)| mine.unsubtracted_against(theirs)),
+            driver: alone.and_then(|(mine, theirs)| mine.against(theirs)),
+            driver_unsubtracted: alone.and_then(|(mine, theirs)| mine.unsubtracted_against(theirs)),
         }
     }
 
