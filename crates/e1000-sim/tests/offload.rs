@@ -2,7 +2,7 @@
 //! of them, through the hypervisor and by way of dom0. Without the stage they are refused.
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use e1000_sim::dom0::interface::Feature::{self, Checksums, ScatterGather, Segmentation};
 use e1000_sim::dom0::job::Look;
@@ -30,6 +30,8 @@ const SEGMENTS: u64 = 44;
 const FULL: Shape = Shape::Frames(1514);
 /// Large packets are that far apart in their guest's memory.
 const SLOT: u64 = 68 << 10;
+/// Rounds in which a thread must have run.
+const PATIENCE: usize = 1000;
 /// All of it in the header that is copied anyway: there are no fragments.
 const SHORT: Shape = Shape::Frames(HEADER_COPY);
 
@@ -166,30 +168,45 @@ fn changed_meanwhile(scheme: Scheme) {
     let lacking = [Segmentation, ScatterGather, Checksums];
     alone("changed meanwhile", scheme, ("", &lacking), |system| {
         let machine = system.machine();
-        let memory = machine.sizes().guest(0);
         let mut paths = paths(system, Stages::of([Stage::Offload]));
-        let stop = AtomicBool::new(false);
+        let (passes, stop) = (AtomicU64::new(0), AtomicBool::new(false));
+        let mut rounds = Vec::new();
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                // Beyond the headers of the packets, which begin at the slots.
-                for at in memory.clone().step_by(97).cycle() {
-                    if (at - memory.start) % SLOT >= HEADER_COPY as u64 {
-                        machine.write(at, &[at as u8]).expect("its memory");
-                    }
-                    if stop.load(Ordering::Relaxed) {
-                        break;
-                    }
+                while !stop.load(Ordering::Relaxed) {
+                    scribble(machine);
+                    passes.fetch_add(1, Ordering::Relaxed);
                 }
             });
-            let round = send(&mut paths, PacketPath::Twin, LARGE, 80);
+            // Until it has gone over all of its memory while packets were sent.
+            let goes_on = |rounds: &[Result<Round, SystemError>]| {
+                let failed = rounds.last().is_some_and(Result::is_err);
+                !failed && rounds.len() < PATIENCE && passes.load(Ordering::Relaxed) < 2
+            };
+            while goes_on(&rounds) {
+                rounds.push(send(&mut paths, PacketPath::Twin, LARGE, 80));
+            }
             stop.store(true, Ordering::Relaxed);
+        });
+        assert!(rounds.len() < PATIENCE, "the guest never ran");
+        for round in rounds {
             let round = round.unwrap_or_else(|error| panic!("{error}"));
             // Its own frames are wrong. All are sent, and no more.
             assert_eq!(round.frames + round.corrupted, 80 * SEGMENTS, "{round:?}");
             assert!(round.frames >= 80 * SEGMENTS / 4, "{round:?}");
-        });
+        }
         all_arrive(&mut paths, PacketPath::Twin, LARGE, 40);
     });
+}
+
+/// A guest's packets with other bytes, beyond their headers, which begin at the slots.
+fn scribble(machine: &Machine) {
+    let memory = machine.sizes().guest(0);
+    for at in memory.clone().step_by(97) {
+        if (at - memory.start) % SLOT >= HEADER_COPY as u64 {
+            machine.write(at, &[at as u8]).expect("its memory");
+        }
+    }
 }
 
 #[test]
