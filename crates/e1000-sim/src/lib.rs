@@ -13,6 +13,7 @@
 //! packets      the packet loop, the same for every path
 //! stages       of the packet path, each can be off
 //! live         packets that arrive at their times, and the rows that need that
+//! processors   several of them, with guests' queues between them
 //! engines      where the driver runs: dom0, dom0 for a guest, hypervisor
 //! system       all of it put together; paths runs the four side by side
 //! measure      cycles and instructions by component
@@ -38,6 +39,7 @@ pub mod memory;
 pub mod nic;
 pub mod packets;
 pub mod paths;
+pub mod processors;
 pub mod replay;
 pub mod stages;
 pub mod system;

@@ -1,14 +1,49 @@
 //! Work in a process of its own, because a process has one hypervisor instance.
 
-use std::io::{self, Read};
+use std::io::{self, PipeReader, Read};
 
-use process_lab::process;
+use process_lab::process::{self, Child};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::LiveError;
 use crate::packets::packet_loop::Stop;
 use crate::system::{Stopped, SystemError};
+
+/// A child at work.
+struct Begun {
+    child: Child,
+    reader: PipeReader,
+}
+
+fn failed(error: io::Error) -> LiveError {
+    LiveError::system("a process for an instance")(error)
+}
+
+fn begin<T: Serialize>(
+    work: impl FnOnce() -> Result<T, SystemError>,
+) -> Result<Begun, SystemError> {
+    let (reader, writer) = io::pipe().map_err(failed)?;
+    let child = process::fork(|| {
+        let result = work().map_err(|error| error.to_string());
+        i32::from(serde_json::to_writer(&writer, &result).is_err())
+    })
+    .map_err(failed)?;
+    Ok(Begun { child, reader })
+}
+
+fn end<T: DeserializeOwned>(begun: Begun) -> Result<T, SystemError> {
+    let Begun {
+        mut child,
+        mut reader,
+    } = begun;
+    let mut text = String::new();
+    reader.read_to_string(&mut text).map_err(failed)?;
+    child.wait();
+    let said = serde_json::from_str::<Result<T, String>>(&text);
+    let result = said.unwrap_or_else(|_| Err(child.fate().unwrap_or_default()));
+    result.map_err(|why| Stopped(Stop::Driver(why)).into())
+}
 
 /// What `work` gives, done by a child.
 ///
@@ -17,18 +52,19 @@ use crate::system::{Stopped, SystemError};
 pub fn apart<T: Serialize + DeserializeOwned>(
     work: impl FnOnce() -> Result<T, SystemError>,
 ) -> Result<T, SystemError> {
-    let failed = |error| LiveError::system("a process for an instance")(error);
-    let (mut reader, writer) = io::pipe().map_err(failed)?;
-    let mut child = process::fork(|| {
-        let result = work().map_err(|error| error.to_string());
-        i32::from(serde_json::to_writer(&writer, &result).is_err())
-    })
-    .map_err(failed)?;
-    drop(writer);
-    let mut text = String::new();
-    reader.read_to_string(&mut text).map_err(failed)?;
-    child.wait();
-    let said = serde_json::from_str::<Result<T, String>>(&text);
-    let result = said.unwrap_or_else(|_| Err(child.fate().unwrap_or_default()));
-    result.map_err(|why| Stopped(Stop::Driver(why)).into())
+    end(begin(work)?)
+}
+
+/// What `work` gives for 0 to `count` - 1, each done by a child, all at once.
+///
+/// # Errors
+/// The first child's that has one, or that there is none.
+pub fn together<T: Serialize + DeserializeOwned>(
+    count: u32,
+    work: impl Fn(u32) -> Result<T, SystemError>,
+) -> Result<Vec<T>, SystemError> {
+    let begun: Vec<Begun> = (0..count)
+        .map(|number| begin(|| work(number)))
+        .collect::<Result<_, _>>()?;
+    begun.into_iter().map(end).collect()
 }

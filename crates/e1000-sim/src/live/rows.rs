@@ -228,7 +228,7 @@ pub fn with_rig<T>(
 }
 
 /// Rings and pools go round, then the price is counted.
-fn prepare(rig: &mut Rig<'_>) -> Result<Price, SystemError> {
+pub(crate) fn prepare(rig: &mut Rig<'_>) -> Result<Price, SystemError> {
     receive(rig, full_speed(GUESTS), &Price::default(), &QUOTED)?;
     Ok(Price::count(rig)?)
 }

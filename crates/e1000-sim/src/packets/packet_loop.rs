@@ -414,6 +414,17 @@ impl<E: Engine, C: Card> PacketLoop<E, C> {
         Ok(stored)
     }
 
+    /// The same for sources whose packets somebody else reads ([`TrafficSource::read`]).
+    pub fn receive_unread<'f>(
+        &mut self,
+        sources: &mut [TrafficSource<'_>],
+        frames: impl Iterator<Item = &'f [u8]>,
+    ) -> Result<u32, Stop> {
+        let stored = self.arrive(sources, frames);
+        self.meter.switch(Component::Idle);
+        stored
+    }
+
     #[inline(always)]
     fn arrive<'f>(
         &mut self,

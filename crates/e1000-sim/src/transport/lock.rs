@@ -61,6 +61,11 @@ impl SpinLock {
             .is_ok()
     }
 
+    /// Whether nobody holds it.
+    pub fn is_free(&self) -> bool {
+        self.owner.load(Ordering::Acquire) == 0
+    }
+
     /// Whether this thread holds it.
     pub fn is_mine(&self) -> bool {
         self.owner.load(Ordering::Relaxed) == this_thread()

@@ -1,0 +1,38 @@
+//! Several processors, each with a card and an instance of the driver, that share guests'
+//! queues (Dong et al., 4.3: virtual receive side scaling).
+//!
+//! ```text
+//! hash        the flow of a frame
+//! queues      queues with a lock each, and which processor has which
+//! work        what the work costs, counted
+//! model       machines, traffic, outcomes ─┐
+//! card        a simulated card             ├ N processors, by counted instructions
+//! simulation  processors and locks        ─┘
+//! simulated   the row of it
+//! exchange    queues in memory that processes share ─┐ as many as the machine has,
+//! real        a process for each processor           ┘ truly at once
+//! measured    the row of it
+//! ```
+
+mod card;
+pub mod exchange;
+pub mod hash;
+pub mod measured;
+pub mod model;
+pub mod queues;
+pub mod real;
+pub mod simulated;
+pub mod simulation;
+pub mod work;
+
+use crate::packets::round::{PEER, guest_mac};
+use crate::traffic::Flow;
+
+/// A flow from the cable to a guest.
+pub fn flow(number: u32, guest: u32) -> Flow {
+    Flow {
+        number,
+        source: PEER,
+        destination: guest_mac(guest),
+    }
+}

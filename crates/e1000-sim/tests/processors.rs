@@ -1,0 +1,239 @@
+//! Two processors at once, each a process with a card and an instance of the driver, that share
+//! guests' queues. Nothing is lost, repeated or out of order whatever happens to one of them:
+//! its instance is aborted, its card has one flow or none, a guest takes nothing.
+//!
+//! A queue holds 64 packets, and each run sends far more than all queues hold to each
+//! processor's: neither can end before the other has worked. So they overlap on any machine.
+
+use std::collections::HashSet;
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use e1000_sim::engines::twin;
+use e1000_sim::experiment::apart::together;
+use e1000_sim::image::files::Files;
+use e1000_sim::inject::recovery::{Mended, Quiet, Recovery};
+use e1000_sim::processors::exchange::Exchange;
+use e1000_sim::processors::queues::{ROOM, Spread};
+use e1000_sim::processors::real::{BATCH, Done, Processor, Shared, with_processor};
+use e1000_sim::system::{Blueprint, SystemError};
+use e1000_sim::transport::mailbox::SharedPages;
+use e1000_sim::transport::rendezvous::Limits;
+use process_lab::program::{Scheme, Variant};
+use process_lab::runtime::{self, Cpu, Frame};
+
+#[path = "common/pools.rs"]
+mod pools;
+#[path = "common/turn.rs"]
+mod turn;
+
+use pools::pools;
+
+const PROCESSORS: u32 = 2;
+const GUESTS: u32 = 2;
+const QUEUES: u32 = 2;
+const FLOWS: u32 = 8;
+const SIZE: usize = 300;
+/// Of each processor and run: many times what all queues hold.
+const FRAMES: u32 = 2048;
+const _: () = assert!(FRAMES as usize > 4 * ROOM * (GUESTS * QUEUES) as usize);
+
+const SPREAD: Spread = Spread {
+    guests: GUESTS,
+    queues: QUEUES,
+    processors: PROCESSORS,
+};
+
+fn limits() -> Limits {
+    Limits::of_seconds(60)
+}
+
+/// Both processors do their parts at once; `work` has their numbers.
+fn at_once(
+    flows: u32,
+    work: impl Fn(&mut Processor<'_, '_>, u32) -> Result<(), SystemError>,
+) -> (Vec<Done>, SharedPages<Exchange>) {
+    let _turn = turn::turn();
+    let files = Files::find().unwrap_or_else(|error| panic!("{error}"));
+    let variant = Variant::here(Scheme::Stlb);
+    let blueprint = Blueprint::new(&files, variant, &HashSet::new());
+    let blueprint = blueprint.unwrap_or_else(|error| panic!("{error}"));
+    let pages = SharedPages::<Exchange>::new().expect("memory");
+    let shared = Shared {
+        receive: host_receive,
+        ..Shared::new(pages.get(), SPREAD, flows, SIZE)
+    };
+    let done = together(PROCESSORS, |number| {
+        with_processor(&blueprint, shared, number, limits(), |processor| {
+            processor.port.meet()?;
+            work(processor, number)?;
+            processor.port.meet()?;
+            Ok(Done::of(processor))
+        })
+    });
+    (done.unwrap_or_else(|error| panic!("{error}")), pages)
+}
+
+/// The whole of what both did, with nothing damaged.
+fn all(done: &[Done]) -> Done {
+    let all = Done::sum(done);
+    assert_eq!(all.corrupted, 0);
+    for (flow, [packets, _, reordered]) in all.flows.iter().enumerate() {
+        assert_eq!(*reordered, 0, "flow {flow} of {packets} packets");
+        // A flow has one queue, and so one processor.
+        let takers = done.iter().filter(|done| done.flows[flow][0] > 0);
+        assert!(takers.count() <= 1, "flow {flow}");
+    }
+    all
+}
+
+/// Aborts the driver while the host takes a packet, before or after it is the host's. Each
+/// process has its own.
+static ABORT: AtomicU32 = AtomicU32::new(NEVER);
+const NEVER: u32 = 0;
+const BEFORE: u32 = 1;
+const AFTER: u32 = 2;
+
+/// In place of the service of that name.
+extern "C" fn host_receive(cpu: *mut Cpu, frame: *mut Frame) -> c_int {
+    match ABORT.load(Ordering::SeqCst) {
+        BEFORE => runtime::ABORTED,
+        AFTER => {
+            twin::HOST_RECEIVE(cpu, frame);
+            runtime::ABORTED
+        }
+        _ => twin::HOST_RECEIVE(cpu, frame),
+    }
+}
+
+#[test]
+fn two_processors_share_the_guests_queues() {
+    let (done, pages) = at_once(FLOWS, |processor, _| Ok(processor.receive(FRAMES)?));
+    let all = all(&done);
+    let each = u64::from(FRAMES / FLOWS);
+    assert_eq!(all.flows, vec![[each, 0, 0]; (PROCESSORS * FLOWS) as usize]);
+    assert_eq!(all.counts.taken, u64::from(PROCESSORS * FRAMES));
+    // Each took of what came in by the other's card.
+    for (number, done) in done.iter().enumerate() {
+        let (first, second) = done.flows.split_at(FLOWS as usize);
+        let others = if number == 0 { second } else { first };
+        assert!(others.iter().any(|[packets, ..]| *packets > 0), "{number}");
+    }
+    assert!(pages.get().all_free());
+}
+
+/// One instance is aborted while the other processor moves packets, and serves again after dom0
+/// has reset its driver.
+#[test]
+fn an_abort_leaves_the_other_processor_running() {
+    for abort in [BEFORE, AFTER] {
+        let (done, pages) = at_once(FLOWS, |processor, number| match number {
+            0 => other(processor),
+            _ => aborted(processor, abort),
+        });
+        let all = all(&done);
+        let each = u64::from(FRAMES / FLOWS);
+        let (first, second) = all.flows.split_at(FLOWS as usize);
+        // Three times that many: before, while it was aborted, after.
+        assert_eq!(first, vec![[3 * each, 0, 0]; FLOWS as usize]);
+        // Twice, and the batch that the driver had is lost.
+        let lost = u64::from(BATCH / FLOWS);
+        assert_eq!(second, vec![[2 * each, lost, 0]; FLOWS as usize]);
+        assert!(pages.get().all_free());
+    }
+}
+
+/// What the other processor does meanwhile.
+fn other(processor: &mut Processor<'_, '_>) -> Result<(), SystemError> {
+    processor.receive(FRAMES)?;
+    processor.port.meet()?;
+    processor.receive(FRAMES)?;
+    processor.port.meet()?;
+    Ok(processor.receive(FRAMES)?)
+}
+
+fn aborted(processor: &mut Processor<'_, '_>, abort: u32) -> Result<(), SystemError> {
+    let quiet = Quiet::note(&processor.system);
+    mend(processor, &quiet);
+    let usual = pools(&processor.system);
+    processor.receive(FRAMES)?;
+    ABORT.store(abort, Ordering::SeqCst);
+    assert!(processor.receive(FRAMES).is_err(), "it is aborted");
+    ABORT.store(NEVER, Ordering::SeqCst);
+    // Between these two the other one moves packets, of which half are in queues that this
+    // processor serves, without its driver.
+    processor.port.meet()?;
+    processor.port.meet()?;
+    mend(processor, &quiet);
+    assert_eq!(pools(&processor.system), usual, "no buffer is lost");
+    Ok(processor.receive(FRAMES)?)
+}
+
+fn mend(processor: &mut Processor<'_, '_>, quiet: &Quiet) {
+    let mut recovery = Recovery {
+        system: &mut processor.system,
+        service: &mut processor.service,
+        quiet,
+        start: limits(),
+        limits: limits(),
+    };
+    assert_eq!(recovery.mend(), Ok((Mended::Reset, None)));
+}
+
+/// All frames are of one flow: one card, one queue, one processor that takes; in order.
+#[test]
+fn a_hot_flow_has_one_processor() {
+    let (done, _) = at_once(1, |processor, number| match number {
+        0 => Ok(processor.receive(FRAMES)?),
+        _ => Ok(()),
+    });
+    assert_eq!(
+        all(&done).flows,
+        [[u64::from(FRAMES), 0, 0], [0, 0, 0]],
+        "the other card had none"
+    );
+    let mut taken = [0, 1].map(|number: usize| done[number].counts.taken);
+    taken.sort_unstable();
+    assert_eq!(taken, [0, u64::from(FRAMES)]);
+}
+
+/// A processor whose card has no frames serves the queues that are its own.
+#[test]
+fn a_processor_without_frames_takes_its_part() {
+    let (done, _) = at_once(FLOWS, |processor, number| match number {
+        0 => Ok(processor.receive(FRAMES)?),
+        _ => Ok(()),
+    });
+    let all = all(&done);
+    assert_eq!(all.counts.taken, u64::from(FRAMES));
+    assert_eq!((done[1].counts.put, done[1].counts.waits), (0, 0));
+    assert!(done[1].counts.taken > 0);
+}
+
+/// Guest 1 takes nothing, and frames for it do not end: its queues are full, what does not fit
+/// is dropped, and guest 0 gets all of its own. When it wakes up it gets what waited.
+#[test]
+fn a_flooded_guest_costs_the_other_nothing() {
+    let (done, pages) = at_once(FLOWS, |processor, _| {
+        processor.exchange().sleep(1, true);
+        processor.port.meet()?;
+        processor.receive(FRAMES)?;
+        processor.port.meet()?;
+        let queues = u64::from(QUEUES) * ROOM as u64;
+        assert_eq!(processor.exchange().waiting(&SPREAD, 1), queues);
+        processor.port.meet()?;
+        processor.exchange().sleep(1, false);
+        Ok(())
+    });
+    let all = all(&done);
+    let half = u64::from(PROCESSORS * FRAMES / GUESTS);
+    let waited = u64::from(QUEUES) * ROOM as u64;
+    assert_eq!(all.counts.dropped, half - waited);
+    assert_eq!(all.counts.taken, half + waited);
+    // Flows are the guests' by turns.
+    let each = u64::from(FRAMES / FLOWS);
+    for (flow, seen) in all.flows.iter().enumerate().step_by(GUESTS as usize) {
+        assert_eq!(*seen, [each, 0, 0], "flow {flow} of guest 0");
+    }
+    assert!(pages.get().all_free());
+}
