@@ -17,6 +17,7 @@ mod rows;
 mod run;
 mod support;
 mod table;
+mod vrss;
 
 use std::process::ExitCode;
 

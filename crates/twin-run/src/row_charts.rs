@@ -10,6 +10,7 @@ pub fn of(rows: &Rows) -> Vec<(&'static str, Chart)> {
     let mut all = vec![
         ("rows", pairs(&rows.rows)),
         ("rows-hlvi", levels(&rows.hlvi)),
+        ("rows-vrss", rows.vrss.chart()),
     ];
     for (name, timer) in [("rows-told", false), ("rows-timers", true)] {
         let splits = rows.two_layer.iter().filter(|split| split.timer == timer);

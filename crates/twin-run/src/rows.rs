@@ -7,6 +7,7 @@ use std::path::Path;
 use command_line::failure::Failure;
 use command_line::output::{self, Destination, Pending};
 use command_line::text::number;
+use e1000_sim::image::files::Files;
 use e1000_sim::live::by_dom0::{self, ByDom0};
 use e1000_sim::live::clock::HZ;
 use e1000_sim::live::high_level::{self, HighLevel};
@@ -15,12 +16,15 @@ use e1000_sim::live::receive::Outcome;
 use e1000_sim::live::rows::{
     self, Added, BUDGET, ByLimit, Merging, Pair, Point, RowName, STEP, Seen,
 };
+use e1000_sim::system::SystemError;
+use process_lab::program::Variant;
 use serde::Serialize;
 
 use crate::processor::Processor;
 use crate::progress::Progress;
 use crate::row_charts;
 use crate::run::{Job, failed};
+use crate::vrss::{self, Vrss};
 
 /// What the design sets for `bridge` and `notify` together, in cycles a packet of 60 bytes.
 const ADDED_AT_MOST: u64 = 100;
@@ -41,14 +45,14 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    fn of(reached: bool) -> Verdict {
+    pub(crate) fn of(reached: bool) -> Verdict {
         match reached {
             true => Verdict::Reached,
             false => Verdict::Missed,
         }
     }
 
-    fn text(self) -> &'static str {
+    pub(crate) fn text(self) -> &'static str {
         match self {
             Verdict::Reached => "reached",
             Verdict::Missed => "missed",
@@ -135,6 +139,7 @@ pub struct Rows {
     fit: Option<Fit>,
     pub(crate) hlvi: Vec<Level>,
     pub(crate) dbnet_bridge: Vec<Way>,
+    pub(crate) vrss: Vrss,
 }
 
 /// Packets by way of dom0 and of the hypervisor, with the paper's figure.
@@ -196,19 +201,10 @@ pub fn make(job: &Job<'_>, directory: &Path) -> Result<(String, Rows), Failure> 
     output::create_dir(directory)?;
     let progress = Progress::new("rows");
     let (files, variant) = (job.files, job.setup.variant);
-    let by_turns = || {
-        Ok((
-            high_level::measure(files, variant)?,
-            by_dom0::measure(files, variant)?,
-        ))
-    };
-    let seen = by_turns().and_then(|by_turns| {
-        let seen = rows::measure(files, variant, &mut |done, all| progress.set(done, all));
-        Ok((seen?, by_turns))
-    });
+    let seen = measure(files, variant, &mut |done, all| progress.set(done, all));
     drop(progress);
-    let (seen, by_turns) = seen.map_err(|error| failed(job.module, &error))?;
-    let rows = Rows::new(seen, by_turns);
+    let (seen, by_turns, vrss) = seen.map_err(|error| failed(job.module, &error))?;
+    let rows = Rows::new(seen, by_turns, vrss);
     let text = rows.text();
     let json = serde_json::to_vec_pretty(&rows)
         .map_err(|error| Failure::access(directory.display(), error))?;
@@ -223,6 +219,21 @@ pub fn make(job: &Job<'_>, directory: &Path) -> Result<(String, Rows), Failure> 
         Pending::create(&Destination::File(directory.join(name)))?.finish_with(&bytes)?;
     }
     Ok((text, rows))
+}
+
+type ByTurns = (Vec<HighLevel>, Vec<ByDom0>);
+
+fn measure(
+    files: &Files,
+    variant: Variant,
+    tell: &mut dyn FnMut(u64, u64),
+) -> Result<(Seen, ByTurns, Vrss), SystemError> {
+    let vrss = vrss::measure(files, variant)?;
+    let levels = high_level::measure(files, variant)?;
+    let ways = by_dom0::measure(files, variant)?;
+    // Last, because it keeps to one processor.
+    let seen = rows::measure(files, variant, tell)?;
+    Ok((seen, (levels, ways), vrss))
 }
 
 /// The paper's figure of a pair, and the least ratio if it can be compared.
@@ -289,7 +300,7 @@ impl Split {
 }
 
 impl Rows {
-    fn new(seen: Seen, (levels, ways): (Vec<HighLevel>, Vec<ByDom0>)) -> Rows {
+    fn new(seen: Seen, (levels, ways): ByTurns, vrss: Vrss) -> Rows {
         let of = |point: &Point| (point.guests, point.timer);
         let mut kinds: Vec<_> = seen.points.iter().map(of).collect();
         kinds.sort_unstable_by_key(|(guests, timer)| (*timer, *guests));
@@ -315,6 +326,7 @@ impl Rows {
             merging: seen.merging,
             hlvi: levels.into_iter().map(Level::new).collect(),
             dbnet_bridge: ways.into_iter().map(Way::new).collect(),
+            vrss,
         }
     }
 
@@ -328,7 +340,7 @@ impl Rows {
         let points = points.map(|point| &point.outcome);
         let levels = self.hlvi.iter().map(|level| level.seen.damage);
         let ways = self.dbnet_bridge.iter().map(|way| way.seen.damage);
-        let levels = levels.chain(ways).sum();
+        let levels = levels.chain(ways).chain([self.vrss.damage()]).sum();
         pairs
             .chain(points)
             .fold((levels, 0), |(lost, bad), outcome| {
@@ -351,7 +363,8 @@ impl Rows {
         out += &self.prices();
         out += &self.merging();
         out += &self.levels();
-        out + &self.ways()
+        out += &self.ways();
+        out + &self.vrss.text()
     }
 
     fn pairs(&self) -> String {

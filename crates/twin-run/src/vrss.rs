@@ -1,0 +1,232 @@
+//! The row `vrss`: throughput by processors (Dong et al., 5.4), simulated from counted
+//! instructions, and beside it what real processors move at once.
+
+use std::fmt::Write;
+
+use command_line::text::number;
+use e1000_sim::image::files::Files;
+use e1000_sim::processors::measured::{self, Measured};
+use e1000_sim::processors::model::Locks;
+use e1000_sim::processors::simulated::{self, Case, Line, PROCESSORS, Simulated, TRANSFER};
+use e1000_sim::system::SystemError;
+use process_lab::program::Variant;
+use serde::Serialize;
+
+use crate::plot::{Chart, Scale, Series};
+use crate::rows::Verdict;
+
+/// Dong et al., 5.4: 9.5 Gb/s of ten cards, 2.61 times what the single thread carried.
+const PAPER: f64 = 2.61;
+/// What the paper's single thread carried, in Gb/s.
+const PAPERS_ONE: f64 = 9.5 / PAPER;
+/// What the design sets, for each processor.
+const EACH: f64 = 0.85;
+
+/// The row.
+#[derive(Debug, Serialize)]
+pub struct Vrss {
+    simulated: Simulated,
+    measured: Option<Measured>,
+    /// Of cases that keep all processors busy.
+    verdicts: Vec<Judged>,
+}
+
+/// A ratio, and what it is to be.
+#[derive(Debug, Serialize)]
+struct Judged {
+    case: Case,
+    processors: u32,
+    ratio: f64,
+    /// Dong's figure for four processors, the design's for more.
+    wanted: f64,
+    whose: &'static str,
+    verdict: Verdict,
+}
+
+/// Simulates and measures. The process may use all processors still.
+///
+/// # Errors
+/// [`SystemError`].
+pub fn measure(files: &Files, variant: Variant) -> Result<Vrss, SystemError> {
+    let simulated = simulated::measure(files, variant)?;
+    let measured = measured::measure(files, variant)?;
+    Ok(Vrss {
+        verdicts: judged(&simulated),
+        simulated,
+        measured,
+    })
+}
+
+fn judged(simulated: &Simulated) -> Vec<Judged> {
+    let wanted = [
+        (4, PAPER, "Dong"),
+        (4, 4.0 * EACH, "design"),
+        (8, 8.0 * EACH, "design"),
+    ];
+    let cases = [Case::OwnCard, Case::EveryCard];
+    let all = cases
+        .into_iter()
+        .flat_map(|case| wanted.map(|wanted| (case, wanted)));
+    all.filter_map(|(case, (processors, wanted, whose))| {
+        let line = simulated.line(case, Locks::Queues, processors)?;
+        Some(Judged {
+            case,
+            processors,
+            ratio: line.ratio,
+            wanted,
+            whose,
+            verdict: Verdict::of(line.ratio >= wanted && damage(line) == 0),
+        })
+    })
+    .collect()
+}
+
+/// Frames that a machine without a flood may not lose.
+fn damage(line: &Line) -> u64 {
+    let seen = &line.outcome;
+    seen.missed + seen.dropped + seen.waiting + seen.reordered + seen.sent.abs_diff(seen.packets)
+}
+
+impl Vrss {
+    /// Frames lost or out of order.
+    pub fn damage(&self) -> u64 {
+        let simulated: u64 = self.simulated.lines.iter().map(damage).sum();
+        simulated + self.measured.as_ref().map_or(0, |seen| seen.damage)
+    }
+
+    /// The table.
+    pub fn text(&self) -> String {
+        let mut out = "\nvrss: ten cards of a gigabit, simulated from counted instructions; frames a second, and of one \
+                       processor's;\n  in brackets the part of all processors' time that went into waiting for locks\n"
+            .to_owned();
+        let _ = writeln!(
+            out,
+            "  {:<28}{:<18}{}",
+            "",
+            "lock",
+            PROCESSORS
+                .map(|count| format!("{:>21}", format!("{count} CPU")))
+                .concat()
+        );
+        for case in Case::ALL {
+            for locks in [Locks::One, Locks::Queues] {
+                let _ = writeln!(
+                    out,
+                    "  {:<28}{:<18}{}",
+                    case.as_str(),
+                    name(locks),
+                    PROCESSORS
+                        .map(|count| self.cell(case, locks, count))
+                        .concat()
+                );
+            }
+        }
+        out += &self.remarks();
+        out
+    }
+
+    fn cell(&self, case: Case, locks: Locks, processors: u32) -> String {
+        let Some(line) = self.simulated.line(case, locks, processors) else {
+            return String::new();
+        };
+        let cell = format!(
+            "{:.2} M {:.2} ({:.0}%)",
+            line.rate / 1e6,
+            line.ratio,
+            line.outcome.lock_share() * 100.0
+        );
+        format!("{cell:>21}")
+    }
+
+    fn remarks(&self) -> String {
+        let mut out = String::new();
+        for judged in &self.verdicts {
+            let _ = writeln!(
+                out,
+                "  {}, {} processors: {:.2}; {} {:.2}: {}",
+                judged.case.as_str(),
+                judged.processors,
+                judged.ratio,
+                judged.whose,
+                judged.wanted,
+                judged.verdict.text()
+            );
+        }
+        if let Some(one) = self.simulated.line(Case::Full, Locks::Queues, 1) {
+            let _ = writeln!(
+                out,
+                "  full frames: one processor carries {:.2} Gb/s, Dong's single thread {PAPERS_ONE:.2}; what is left \
+                 of the cables is no measure: {}",
+                one.outcome.bits(&Case::Full.traffic()) / 1e9,
+                Verdict::NotComparable.text()
+            );
+        }
+        let [small, _] = self.simulated.prices;
+        let _ = writeln!(
+            out,
+            "  instructions beside the driver's: hash {}, put {}, take {}; a lock that another processor had last \
+             {TRANSFER} cycles (assumed;\n  without: {:.2} of {} on four processors)",
+            small.hash,
+            small.put,
+            small.take,
+            self.simulated.free_transfer,
+            Case::EveryCard.as_str()
+        );
+        out += &self.real();
+        out
+    }
+
+    fn real(&self) -> String {
+        let Some(seen) = &self.measured else {
+            return "  measured here: nothing, this process may use one processor only\n"
+                .to_owned();
+        };
+        let [low, half, high] = seen.ratio;
+        format!(
+            "  measured here, {} processes at once, card's model and checks in it: {half:.2} ({low:.2}..{high:.2}) of \
+             one's {} frames a second; {} lost or out of order\n",
+            seen.processors,
+            number(seen.alone as u64),
+            seen.damage
+        )
+    }
+
+    /// Throughput by processors.
+    pub fn chart(&self) -> Chart {
+        let ratios = |case, locks| {
+            let line = |count| self.simulated.line(case, locks, count);
+            PROCESSORS.map(|count| line(count).map_or(0.0, |line| line.ratio))
+        };
+        let series = |label: &str, case, locks| Series::exact(label, ratios(case, locks).to_vec());
+        Chart {
+            title: "Processors that share guests' queues".to_owned(),
+            unit: "throughput, one processor's is 1".to_owned(),
+            decimals: 2,
+            scale: Scale::Linear,
+            stacked: false,
+            axis: "processors; ten cards of a gigabit, frames of 60 bytes".to_owned(),
+            categories: PROCESSORS.map(|count| count.to_string()).to_vec(),
+            series: vec![
+                series("a lock a queue, own cards", Case::OwnCard, Locks::Queues),
+                series(
+                    "a lock a queue, shared cards",
+                    Case::EveryCard,
+                    Locks::Queues,
+                ),
+                series("one lock, shared cards", Case::EveryCard, Locks::One),
+                series("one queue for all", Case::HotQueue, Locks::Queues),
+            ],
+            notes: format!(
+                "Simulated from counted instructions. Dong et al. report {PAPER} for full frames, where ten cards are \
+                 the limit."
+            ),
+        }
+    }
+}
+
+fn name(locks: Locks) -> &'static str {
+    match locks {
+        Locks::One => "one for all",
+        Locks::Queues => "one a queue",
+    }
+}
