@@ -10,12 +10,17 @@ use std::ffi::c_int;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use e1000_sim::engines::twin;
-use e1000_sim::experiment::apart::together;
+use e1000_sim::experiment::apart::{apart, together};
 use e1000_sim::image::files::Files;
 use e1000_sim::inject::recovery::{Mended, Quiet, Recovery};
+use e1000_sim::live::price::QUOTED;
 use e1000_sim::processors::exchange::Exchange;
+use e1000_sim::processors::model::{Locks, Traffic};
 use e1000_sim::processors::queues::{ROOM, Spread};
 use e1000_sim::processors::real::{BATCH, Done, Processor, Shared, with_processor};
+use e1000_sim::processors::simulated::{self, Case};
+use e1000_sim::processors::simulation::simulate;
+use e1000_sim::processors::work::WorkPrice;
 use e1000_sim::system::{Blueprint, SystemError};
 use e1000_sim::transport::mailbox::SharedPages;
 use e1000_sim::transport::rendezvous::Limits;
@@ -236,4 +241,42 @@ fn a_flooded_guest_costs_the_other_nothing() {
         assert_eq!(*seen, [each, 0, 0], "flow {flow} of guest 0");
     }
     assert!(pages.get().all_free());
+}
+
+/// With the real driver's price, which is the same each time that it is counted.
+#[test]
+fn the_simulation_is_of_the_counted_price() {
+    let _turn = turn::turn();
+    let files = Files::find().unwrap_or_else(|error| panic!("{error}"));
+    let counted = || {
+        let prices = apart(|| simulated::prices(&files, Variant::here(Scheme::Stlb)));
+        prices.unwrap_or_else(|error| panic!("{error}"))
+    };
+    let [price, full] = counted();
+    assert_eq!([price, full], counted());
+    let parts = [price.hash, price.put, price.take, price.driver.packet];
+    assert!(parts.iter().all(|part| *part > 0), "{price:?}");
+    // What one processor carries bounds what all do, and a lock of each queue's own lets them.
+    let ratio = |case, locks, processors| {
+        let rate = |count| short(case, locks, count, &price);
+        rate(processors) / rate(1)
+    };
+    for case in [Case::OwnCard, Case::EveryCard] {
+        assert!(ratio(case, Locks::Queues, 4) >= 2.61, "{case:?}");
+        assert!(ratio(case, Locks::One, 4) < 2.61, "{case:?}");
+    }
+    assert!(ratio(Case::HotQueue, Locks::Queues, 8) < 2.61);
+    assert!((ratio(Case::HotFlow, Locks::Queues, 8) - 1.0).abs() < 1e-9);
+}
+
+/// A row's run, of five milliseconds; nothing is lost or out of order in it.
+fn short(case: Case, locks: Locks, processors: u32, price: &WorkPrice) -> f64 {
+    let traffic = Traffic {
+        time: 5_000_000,
+        ..case.traffic()
+    };
+    let seen = simulate(&case.machine(processors, locks), &traffic, price, &QUOTED);
+    assert_eq!((seen.missed, seen.dropped, seen.reordered), (0, 0, 0));
+    assert_eq!(seen.sent, seen.packets);
+    seen.rate(&traffic)
 }

@@ -139,7 +139,11 @@ pub fn measure(files: &Files, variant: Variant) -> Result<Simulated, SystemError
     Ok(all(prices))
 }
 
-fn prices(files: &Files, variant: Variant) -> Result<[WorkPrice; 2], SystemError> {
+/// Counts the prices of frames of 60 and of 1,514 bytes. Once in a process.
+///
+/// # Errors
+/// [`SystemError`].
+pub fn prices(files: &Files, variant: Variant) -> Result<[WorkPrice; 2], SystemError> {
     let blueprint = Blueprint::new(files, variant, &HashSet::new())?;
     let machine = memory::Machine::new(Sizes::default())?;
     let mailbox = Mailbox::new()?;
