@@ -236,7 +236,7 @@ pub fn perform(job: &Job, place: &JobPlace) {
 }
 
 /// Declares the components' code to the profiler, once.
-fn declare(plan: &KernelPlan<'_>) {
+pub(crate) fn declare(plan: &KernelPlan<'_>) {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
         let owners = [

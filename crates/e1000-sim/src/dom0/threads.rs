@@ -12,6 +12,7 @@ use crate::dom0::Failure;
 use crate::dom0::clock;
 use crate::error::LiveError;
 use crate::image::KernelPlan;
+use crate::live::emulated;
 use crate::memory::{self, Machine, driver_stack};
 use crate::transport::command::{Command, FAILED, KernelEnding, OOPS, RETURNED};
 use crate::transport::mailbox::{Counter, Mailbox, UpcallSlot};
@@ -127,6 +128,10 @@ impl Process {
                 job::perform(&job, &self.site());
                 KernelEnding::default()
             }
+            Command::Emulate => {
+                emulated::perform(&self.site());
+                KernelEnding::default()
+            }
             Command::SetBar(mode) => match memory::set_bar(mode) {
                 Ok(()) => KernelEnding::default(),
                 Err(_) => failed(Failure::System),
@@ -236,12 +241,14 @@ impl Handler for Process {
 
     fn mmio_read(&self, offset: u32) -> u32 {
         self.mailbox.counters.add(Counter::MmioTraps, 1);
-        self.nic.mmio_read(offset)
+        emulated::trapped_read(offset).unwrap_or_else(|| self.nic.mmio_read(offset))
     }
 
     fn mmio_write(&self, offset: u32, value: u32) {
         self.mailbox.counters.add(Counter::MmioTraps, 1);
-        self.nic.mmio_write(offset, value);
+        if emulated::trapped_write(offset, value).is_none() {
+            self.nic.mmio_write(offset, value);
+        }
     }
 
     fn port_read(&self, port: u16, size: u32) -> Option<u32> {

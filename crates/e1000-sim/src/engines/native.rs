@@ -78,6 +78,35 @@ impl Delivered {
             ring.consume.store(consume, Ordering::Release);
         }
     }
+
+    /// Whether none waits.
+    pub fn is_empty(&self) -> bool {
+        // SAFETY: `new` checked it; the fields used are atomics.
+        let ring = unsafe { &*self.ring };
+        ring.consume.load(Ordering::Relaxed) == ring.produce.load(Ordering::Acquire)
+    }
+
+    /// Gives the oldest packet's bytes to `take`; false if there is none.
+    pub fn take_one(&mut self, take: impl FnOnce(&[u8])) -> bool {
+        if self.is_empty() {
+            return false;
+        }
+        // SAFETY: `new` checked it; the fields used are atomics.
+        let ring = unsafe { &*self.ring };
+        let consume = ring.consume.load(Ordering::Relaxed);
+        // SAFETY: as in `for_each`.
+        let slot = unsafe {
+            &*self
+                .ring
+                .add(1)
+                .cast::<Slot>()
+                .add((consume % SLOTS) as usize)
+        };
+        take(&slot.data[..(slot.length as usize).min(SLOT_DATA)]);
+        ring.consume
+            .store(consume.wrapping_add(1), Ordering::Release);
+        true
+    }
 }
 
 /// The receiver of an interrupt before dom0.

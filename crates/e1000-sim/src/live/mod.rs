@@ -9,11 +9,13 @@
 //! receive   frames at a rate, up to their guests
 //! rows      stages off and on, with the figures of the papers
 //! high_level  guests that send large packets, or frames: by the packet loop
+//! emulated  a guest's stock driver on a card whose registers trap
 //! by_dom0   guests by way of dom0, or of the hypervisor: the same
 //! ```
 
 pub mod by_dom0;
 pub mod clock;
+pub mod emulated;
 pub mod high_level;
 pub mod price;
 pub mod receive;

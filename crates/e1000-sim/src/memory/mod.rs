@@ -30,4 +30,4 @@ pub mod view;
 pub use frames::{Frames, NotGiven, Owner};
 pub use layout::*;
 pub use machine::Machine;
-pub use space::{BarMode, Region, Space, set_bar};
+pub use space::{BarMode, PageMode, Region, Space, set_bar, set_bar_page};

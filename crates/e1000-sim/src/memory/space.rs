@@ -208,6 +208,30 @@ pub fn set_bar(mode: BarMode) -> Result<(), LiveError> {
     protect(BAR, BAR_SIZE, protection)
 }
 
+/// The effect of an access to one page of the NIC's registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PageMode {
+    /// It faults and is performed by the NIC's model.
+    Trapped,
+    /// A read reads the registers' memory, a write faults.
+    ReadOnly,
+    /// It reads and writes the registers' memory.
+    Open,
+}
+
+/// As [`set_bar`], for the page with the register at `offset`.
+///
+/// # Errors
+/// A system call's.
+pub fn set_bar_page(offset: u32, mode: PageMode) -> Result<(), LiveError> {
+    let protection = match mode {
+        PageMode::Trapped => libc::PROT_NONE,
+        PageMode::ReadOnly => libc::PROT_READ,
+        PageMode::Open => libc::PROT_READ | libc::PROT_WRITE,
+    };
+    protect(BAR + u64::from(offset) / PAGE * PAGE, PAGE, protection)
+}
+
 fn unmapped(source: io::Error) -> LiveError {
     LiveError::system("mapping dom0's memory")(source)
 }

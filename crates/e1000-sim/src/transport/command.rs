@@ -25,6 +25,8 @@ pub enum Command {
     SetBar(BarMode),
     /// Run a packet loop; its outcome is in the mailbox.
     Job(Job),
+    /// Run the order in the mailbox's slot for the emulated card.
+    Emulate,
     /// End the process. The process's end is the only answer.
     Exit,
 }
@@ -37,6 +39,7 @@ const SET_BAR: u64 = 2;
 const EXIT: u64 = 3;
 const WORK: u64 = 4;
 const JOB: u64 = 5;
+const EMULATE: u64 = 6;
 
 impl Command {
     /// As words.
@@ -64,6 +67,7 @@ impl Command {
                 words[0] = JOB;
                 words[1..].copy_from_slice(&job.encode());
             }
+            Command::Emulate => words[0] = EMULATE,
             Command::Exit => words[0] = EXIT,
         }
         words
@@ -79,6 +83,7 @@ impl Command {
             SET_BAR if words[1] == 0 => Command::SetBar(BarMode::Trapped),
             SET_BAR => Command::SetBar(BarMode::Open),
             JOB => Command::Job(Job::decode(words[1..].try_into().ok()?)?),
+            EMULATE => Command::Emulate,
             EXIT => Command::Exit,
             WORK => Command::Work {
                 number: u32::try_from(words[1]).ok()?,
@@ -123,6 +128,7 @@ mod tests {
             },
             Command::SetBar(BarMode::Open),
             Command::SetBar(BarMode::Trapped),
+            Command::Emulate,
             Command::Exit,
             Command::Work {
                 number: 3,

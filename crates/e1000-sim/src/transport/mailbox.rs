@@ -23,6 +23,7 @@ use super::wire::WireRing;
 use crate::dom0::job::OutcomeSlot;
 use crate::engines::guest::NetRing;
 use crate::error::LiveError;
+use crate::live::emulated;
 use crate::memory::{self, CPUS};
 use crate::nic::{Config, Nic};
 use crate::replay::TapeSlot;
@@ -102,6 +103,8 @@ pub struct Mailbox {
     pub event: Rendezvous,
     /// The outcome of dom0's last packet loop.
     pub outcome: OutcomeSlot,
+    /// An order for the emulated card, and its outcome.
+    pub emulated: emulated::Slot,
     /// The tape of the last loop that was recorded.
     pub tape: TapeSlot,
     /// What the kernel prints.

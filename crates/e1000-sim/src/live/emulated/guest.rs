@@ -1,0 +1,236 @@
+//! The guest: a sender, or an application that receives, on the stock driver. What it executes of
+//! the driver is counted once, instruction by instruction ([`count`]); runs are charged with it.
+
+use super::order::{Order, Price};
+use crate::dom0::job::JobPlace;
+use crate::engines::native::{Directly, NativeEngine, deliver_to};
+use crate::measure::profile::{Component, enter_phase};
+use crate::measure::steps;
+use crate::memory::{self, BarMode, set_bar};
+use crate::packets::card::OpenCard;
+use crate::packets::packet_loop::{Card, Engine, Stop};
+use crate::packets::rings::{Request, Sent};
+use crate::packets::round::{peers, sources};
+use crate::traffic::source::{Shape, TrafficSource};
+use crate::traffic::{Datagrams, SHORTEST};
+
+const SHAPE: Shape = Shape::Frames(SHORTEST);
+
+/// The driver's work in an interrupt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Handled {
+    /// Packets sent that it cleaned.
+    pub cleaned: u64,
+    /// Packets that it received.
+    pub received: u64,
+}
+
+/// The guest.
+pub struct Guest {
+    engine: NativeEngine<Directly>,
+    /// Its packets.
+    pub source: TrafficSource<'static>,
+    request: Request,
+    /// Packets that its driver took.
+    pub accepted: u64,
+    /// Packets that its driver received.
+    pub received: u64,
+}
+
+impl Guest {
+    /// A guest that computes checksums, so a packet is one descriptor.
+    ///
+    /// # Errors
+    /// The driver is not set up.
+    pub fn new(order: &Order, place: &JobPlace) -> Result<Guest, Stop> {
+        let (plan, machine) = (place.plan, place.machine);
+        let (device, ring) = (order.net_device, order.rx_ring);
+        let engine = NativeEngine::new(plan, machine, Directly, device, memory::IRQ, ring);
+        let mut source = sources(machine, 1, SHAPE).remove(0);
+        source.sums = true;
+        Ok(Guest {
+            engine: engine.ok_or_else(|| Stop::Driver("the driver is not set up".to_owned()))?,
+            source,
+            request: Request::default(),
+            accepted: 0,
+            received: 0,
+        })
+    }
+
+    /// Gives its next packet to the driver; false if that has no room.
+    ///
+    /// # Errors
+    /// The driver stopped.
+    pub fn transmit(&mut self) -> Result<bool, Stop> {
+        let packet = self.source.prepare();
+        let packet = packet.ok_or(Stop::Stuck("the guest's memory is full of packets"))?;
+        self.source.describe(&packet, &mut self.request);
+        self.engine.submit(0, 0, &self.request);
+        self.engine.transmit(1)?;
+        match self.engine.result(0) {
+            Sent::Sent => {
+                self.accepted += 1;
+                Ok(true)
+            }
+            Sent::Busy => {
+                self.source.cancel(&packet);
+                Ok(false)
+            }
+            other => Err(Stop::Driver(format!("a packet was refused: {other:?}"))),
+        }
+    }
+
+    /// Handler and poll.
+    ///
+    /// # Errors
+    /// The driver stopped.
+    pub fn interrupt(&mut self) -> Result<Handled, Stop> {
+        let before = self.driver_received();
+        if !self.engine.handle()? {
+            return Err(Stop::Stuck("the guest's interrupts are off"));
+        }
+        let mut cleaned = 0;
+        while let Some(done) = self.engine.completion() {
+            self.source.complete(done.cookie);
+            cleaned += 1;
+        }
+        let received = self.driver_received() - before;
+        self.received += received;
+        Ok(Handled { cleaned, received })
+    }
+
+    fn driver_received(&mut self) -> u64 {
+        self.engine.rings().counter("received").unwrap_or(0)
+    }
+
+    /// The application takes a packet from its socket; false if there is none.
+    pub fn take(&mut self) -> bool {
+        let source = std::slice::from_mut(&mut self.source);
+        let took = self
+            .engine
+            .delivered()
+            .take_one(|packet| deliver_to(source, packet));
+        self.source.check();
+        took
+    }
+
+    /// Whether packets wait in its socket.
+    pub fn has_packets(&mut self) -> bool {
+        !self.engine.delivered().is_empty()
+    }
+}
+
+/// Packets of two samples; more of received ones, because buffers are given back by sixteens.
+const SENT: [u64; 2] = [1, 9];
+const RECEIVED: [u64; 2] = [16, 48];
+/// Packets before that: rings and pools go round.
+const WARM: u64 = 640;
+const BATCH: u64 = 32;
+
+/// Counts the driver's price: registers are memory, so no access traps.
+///
+/// # Errors
+/// The driver stopped, or nothing can be counted.
+pub fn count(order: &Order, place: &JobPlace) -> Result<Price, Stop> {
+    let untold = |error: crate::LiveError| Stop::Driver(error.to_string());
+    let dma = place.plan.space().dma();
+    let mut counting = Counting {
+        guest: Guest::new(order, place)?,
+        card: OpenCard::new(place.machine, place.mailbox, dma, 1, None)?,
+        peer: peers(1, SHAPE).remove(0),
+        number: 0,
+    };
+    set_bar(BarMode::Open).map_err(untold)?;
+    let price = counting.price();
+    let closed = counting.card.close();
+    set_bar(BarMode::Trapped).map_err(untold)?;
+    let price = price?;
+    closed?;
+    Ok(price)
+}
+
+struct Counting {
+    guest: Guest,
+    card: OpenCard<'static>,
+    peer: Datagrams,
+    number: u64,
+}
+
+/// Instructions of driver and hot routines in `work`.
+fn instructions<T>(work: impl FnOnce() -> Result<T, Stop>) -> Result<u64, Stop> {
+    enter_phase(Component::Dom0);
+    let counted = steps::count(work);
+    enter_phase(Component::Idle);
+    let (result, steps) = counted.map_err(|error| Stop::Driver(error.to_string()))?;
+    result?;
+    Ok(steps.of(Component::Driver) + steps.of(Component::Support))
+}
+
+impl Counting {
+    fn price(&mut self) -> Result<Price, Stop> {
+        for _ in 0..WARM / BATCH {
+            self.send(BATCH, false)?;
+            self.receive(BATCH, false)?;
+        }
+        let [one, many] = SENT.map(|packets| self.send(packets, true));
+        let [few, more] = RECEIVED.map(|packets| self.receive(packets, true));
+        let (one, many, few, more) = (one?, many?, few?, more?);
+        let each =
+            |low: u64, high: u64, [few, many]: [u64; 2]| high.saturating_sub(low) / (many - few);
+        let cleaned = each(one.1, many.1, SENT);
+        Ok(Price {
+            transmit: each(one.0, many.0, SENT),
+            interrupt: one.1.saturating_sub(cleaned),
+            cleaned,
+            received: each(few, more, RECEIVED),
+        })
+    }
+
+    /// Instructions of sending and of the interrupt afterwards.
+    fn send(&mut self, packets: u64, counted: bool) -> Result<(u64, u64), Stop> {
+        let mut sent = 0;
+        for _ in 0..packets {
+            sent += self.counted(counted, |guest| guest.transmit().map(|_| ()))?;
+        }
+        self.card.absorb_writes(false)?;
+        self.card.send();
+        Ok((sent, self.interrupt(counted)?))
+    }
+
+    /// Instructions of the interrupt that brings so many.
+    fn receive(&mut self, packets: u64, counted: bool) -> Result<u64, Stop> {
+        for _ in 0..packets {
+            self.card.receive(self.peer.finished(self.number));
+            self.number += 1;
+        }
+        let spent = self.interrupt(counted)?;
+        while self.guest.take() {}
+        Ok(spent)
+    }
+
+    fn interrupt(&mut self, counted: bool) -> Result<u64, Stop> {
+        // The handler must find the causes.
+        self.card.absorb_writes(false)?;
+        let spent = self.counted(counted, |guest| guest.interrupt().map(|_| ()))?;
+        self.card.absorb_writes(true)?;
+        Ok(spent)
+    }
+
+    fn counted(
+        &mut self,
+        counted: bool,
+        work: impl FnOnce(&mut Guest) -> Result<(), Stop>,
+    ) -> Result<u64, Stop> {
+        match counted {
+            true => instructions(|| work(&mut self.guest)),
+            false => work(&mut self.guest).map(|()| 0),
+        }
+    }
+}
+
+impl Price {
+    /// Of an interrupt that did this.
+    pub fn of_interrupt(&self, handled: Handled) -> u64 {
+        self.interrupt + handled.cleaned * self.cleaned + handled.received * self.received
+    }
+}

@@ -1,0 +1,221 @@
+//! The played machine: the guest's processor and the device side's, whichever is behind goes on.
+//!
+//! A step of the guest is what the driver does at once: it transmits a packet, or takes an
+//! interrupt and polls. Its writes are seen from the step's begin on, and frames that arrive
+//! during a poll are found by the next one, so NAPI never goes on polling by itself: there are more
+//! interrupts here than on a machine whose processors really run at once.
+
+use super::device::{self, Device, Event};
+use super::guest::{self, Guest};
+use super::order::{AtEnd, Order, Outcome, Processors, Task, Traffic};
+use crate::dom0::job::{self, JobPlace};
+use crate::nic::Register;
+use crate::packets::packet_loop::{Card, Stop};
+
+/// Interrupts after which nothing may be left.
+const PATIENCE: u32 = 64;
+/// Longer than each of the card's delays and throttles, in nanoseconds.
+const LONG: u64 = 20_000_000;
+/// Steps after which the machine counts as stuck.
+const STEPS: u32 = 4_000_000;
+
+/// Performs the order in the mailbox on dom0's thread 0; the outcome is there afterwards.
+pub fn perform(place: &JobPlace) {
+    job::declare(place.plan);
+    let slot = &place.mailbox.emulated;
+    let result = match slot.asked() {
+        Some((Task::Count, order)) => guest::count(&order, place).map(|price| Outcome {
+            price,
+            ..Outcome::default()
+        }),
+        Some((Task::Run, order)) => run(order, place),
+        None => Err(Stop::Stuck("no order")),
+    };
+    slot.put(result.map_err(|stop| stop.to_string()));
+}
+
+fn run(order: Order, place: &JobPlace) -> Result<Outcome, Stop> {
+    let here = JobPlace { ..*place };
+    let machine = Machine {
+        guest: Guest::new(&order, place)?,
+        order,
+        blocked: false,
+        finished: 0,
+    };
+    let (mut device, outcome) = device::behind(Device::new(order, here)?, || machine.run());
+    let closed = device.card.close();
+    let outcome = outcome?;
+    closed?;
+    Ok(outcome)
+}
+
+struct Machine {
+    guest: Guest,
+    order: Order,
+    /// The driver had no room for a packet.
+    blocked: bool,
+    /// When the last packet was through, in nanoseconds.
+    finished: u64,
+}
+
+/// What the guest does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wish {
+    /// It takes an interrupt that is due.
+    Interrupt,
+    /// It transmits, or its application takes a packet.
+    Work,
+    /// It waits.
+    Nothing,
+}
+
+impl Machine {
+    fn run(mut self) -> Result<Outcome, Stop> {
+        let mut steps = 0;
+        while self.step()? {
+            steps += 1;
+            if steps > STEPS {
+                return Err(Stop::Stuck("the played machine does not come to an end"));
+            }
+        }
+        let mut outcome = self.outcome();
+        self.settle()?;
+        outcome.corrupted += self.guest.source.bad_completions;
+        Ok(outcome)
+    }
+
+    /// One thing; false if nothing is left to happen.
+    fn step(&mut self) -> Result<bool, Stop> {
+        let wish = self.wish();
+        let next = device::with(|device| {
+            let next = device.next()?;
+            (wish == Wish::Nothing || self.comes_first(device, next)).then_some(next)
+        });
+        match (next, wish) {
+            (Some((at, event)), _) => device::with(|device| device.happen(at, event))?,
+            (None, Wish::Interrupt) => self.interrupt()?,
+            (None, Wish::Work) => self.work()?,
+            (None, Wish::Nothing) => return Ok(false),
+        }
+        let out = device::with(|device| device.frames_out());
+        if self.order.traffic == Traffic::Send && out == self.order.packets && self.finished == 0 {
+            self.finished = device::with(|device| device.now().max(device.vcpu.now()));
+        }
+        Ok(true)
+    }
+
+    fn wish(&mut self) -> Wish {
+        if self.is_dead() {
+            return Wish::Nothing;
+        }
+        let works = match self.order.traffic {
+            Traffic::Send => self.guest.accepted < self.order.packets && !self.blocked,
+            Traffic::Receive(_) => self.guest.has_packets(),
+        };
+        match (device::with(|device| device.is_due()), works) {
+            (true, _) => Wish::Interrupt,
+            (false, true) => Wish::Work,
+            (false, false) => Wish::Nothing,
+        }
+    }
+
+    fn is_dead(&self) -> bool {
+        self.order.at_end == AtEnd::Dies && self.guest.accepted == self.order.packets
+    }
+
+    /// Whether an event is before the guest's next step.
+    fn comes_first(&self, device: &Device, (at, event): (u64, Event)) -> bool {
+        let now = device.vcpu.now();
+        match (self.order.processors, event) {
+            (Processors::Two, _) | (Processors::One, Event::Timer | Event::Flush) => at <= now,
+            // The host's scheduler: the device side, unless it has just had its turn.
+            (Processors::One, Event::Step | Event::Arrival) => {
+                at <= now && now >= device.guests_until
+            }
+        }
+    }
+
+    fn interrupt(&mut self) -> Result<(), Stop> {
+        if !device::with(|device| device.interrupt())? {
+            return Ok(());
+        }
+        let handled = self.guest.interrupt()?;
+        self.blocked &= handled.cleaned == 0;
+        self.spend(self.order.price.of_interrupt(handled));
+        Ok(())
+    }
+
+    fn work(&mut self) -> Result<(), Stop> {
+        self.retune();
+        match self.order.traffic {
+            Traffic::Send => {
+                self.blocked = !self.guest.transmit()?;
+                if !self.blocked {
+                    self.spend(self.order.price.transmit);
+                }
+            }
+            Traffic::Receive(_) => {
+                self.guest.take();
+                self.spend(self.order.costs.application);
+                self.finished = device::with(|device| {
+                    device.seen.in_time += u64::from(device.back_end.next().is_some());
+                    device.vcpu.now()
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the throttle when its time has come.
+    fn retune(&self) {
+        let done = match self.order.traffic {
+            Traffic::Send => self.guest.accepted,
+            Traffic::Receive(_) => self.guest.source.received.packets(),
+        };
+        let Some(retune) = self.order.retune.filter(|retune| done % retune.every == 0) else {
+            return;
+        };
+        let value = retune.values[(done / retune.every % 2) as usize];
+        device::with(|device| device.guest_writes(Register::Itr, value));
+    }
+
+    fn spend(&self, cycles: u64) {
+        device::with(|device| device.vcpu.work(cycles));
+    }
+
+    fn outcome(&self) -> Outcome {
+        device::with(|device| {
+            let received = &self.guest.source.received;
+            let sent = &device.card.sent;
+            let mut outcome = device.seen;
+            let sink = match self.order.traffic {
+                Traffic::Send => sent,
+                Traffic::Receive(_) => received,
+            };
+            outcome.packets = sink.packets();
+            outcome.corrupted = sink.corrupted + sink.strangers;
+            outcome.stranded = self.guest.accepted - device.frames_out();
+            outcome.missed = device.back_end.missed + device.card.not_stored;
+            outcome.dropped = self.guest.received - received.packets() - received.corrupted;
+            outcome.opened = device.pages.opened;
+            outcome.rearmed = device.pages.rearmed;
+            outcome.time = self.finished;
+            outcome.guest_cycles = device.vcpu.worked();
+            outcome
+        })
+    }
+
+    /// What is left goes out, and the driver cleans it, so that the next run finds it idle.
+    fn settle(&mut self) -> Result<(), Stop> {
+        device::with(Device::settle)?;
+        for _ in 0..PATIENCE {
+            device::with(|device| device.card.tick(LONG));
+            if !device::with(|device| device.card.interrupt()) {
+                while self.guest.take() {}
+                return Ok(());
+            }
+            self.guest.interrupt()?;
+        }
+        Err(Stop::Stuck("the interrupt line stays asserted"))
+    }
+}
