@@ -228,3 +228,27 @@ fn a_throttle_that_is_written_in_flight_loses_nothing(bench: &mut Bench<'_, '_>)
     };
     whole(&run(bench, restore), 1);
 }
+
+/// The card's other delays: an interrupt comes after the least of those that are set, here RADV and
+/// TADV of 64 units of 1,024 ns.
+#[test]
+fn absolute_delays_bound_interrupts_and_open_the_tail() {
+    let delays =
+        "InterruptThrottleRate=0 TxIntDelay=64 TxAbsIntDelay=64 RxIntDelay=64 RxAbsIntDelay=64";
+    with_driver(delays, |bench| {
+        for scheme in [Scheme::Trapped, Scheme::Batched, Scheme::StatusBlock] {
+            for traffic in [Traffic::Send, Traffic::Receive(20_000)] {
+                let order = Order {
+                    packets: 1_000,
+                    ..bench.order(scheme, traffic, QUOTED)
+                };
+                let outcome = run(bench, order);
+                whole(&outcome, order.packets);
+                assert!(outcome.interrupts_khz() <= 15.3, "{scheme:?}: {outcome:?}");
+            }
+        }
+        let order = bench.order(Scheme::Batched, Traffic::Send, QUOTED);
+        let sent = run(bench, order);
+        assert!(sent.traps_a_packet() < 0.5, "{sent:?}");
+    });
+}

@@ -6,6 +6,7 @@
 //! ```
 
 mod code_size;
+mod emulated_rows;
 mod figures;
 mod parameters;
 mod plot;

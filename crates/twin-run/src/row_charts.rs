@@ -18,10 +18,11 @@ pub fn of(rows: &Rows) -> Vec<(&'static str, Chart)> {
     }
     let limits = rows.merging.as_ref().map(|merging| &merging.by_limit[..]);
     all.extend(limits.map(|limits| ("rows-aggregation", by_limit(limits))));
+    all.extend(rows.emulated.charts());
     all
 }
 
-fn chart(title: &str, unit: &str, axis: &str, categories: Vec<String>) -> Chart {
+pub(crate) fn chart(title: &str, unit: &str, axis: &str, categories: Vec<String>) -> Chart {
     Chart {
         title: title.to_owned(),
         unit: unit.to_owned(),

@@ -10,6 +10,7 @@ use command_line::text::number;
 use e1000_sim::image::files::Files;
 use e1000_sim::live::by_dom0::{self, ByDom0};
 use e1000_sim::live::clock::HZ;
+use e1000_sim::live::emulated;
 use e1000_sim::live::high_level::{self, HighLevel};
 use e1000_sim::live::price::{Crossings, Price, QUOTED, QUOTED_FROM};
 use e1000_sim::live::receive::Outcome;
@@ -20,6 +21,7 @@ use e1000_sim::system::SystemError;
 use process_lab::program::Variant;
 use serde::Serialize;
 
+use crate::emulated_rows::EmulatedRows;
 use crate::processor::Processor;
 use crate::progress::Progress;
 use crate::row_charts;
@@ -45,6 +47,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// Reached or missed.
     pub(crate) fn of(reached: bool) -> Verdict {
         match reached {
             true => Verdict::Reached,
@@ -52,6 +55,7 @@ impl Verdict {
         }
     }
 
+    /// In the table.
     pub(crate) fn text(self) -> &'static str {
         match self {
             Verdict::Reached => "reached",
@@ -140,6 +144,7 @@ pub struct Rows {
     pub(crate) hlvi: Vec<Level>,
     pub(crate) dbnet_bridge: Vec<Way>,
     pub(crate) vrss: Vrss,
+    pub(crate) emulated: EmulatedRows,
 }
 
 /// Packets by way of dom0 and of the hypervisor, with the paper's figure.
@@ -203,8 +208,7 @@ pub fn make(job: &Job<'_>, directory: &Path) -> Result<(String, Rows), Failure> 
     let (files, variant) = (job.files, job.setup.variant);
     let seen = measure(files, variant, &mut |done, all| progress.set(done, all));
     drop(progress);
-    let (seen, by_turns, vrss) = seen.map_err(|error| failed(job.module, &error))?;
-    let rows = Rows::new(seen, by_turns, vrss);
+    let rows = Rows::new(seen.map_err(|error| failed(job.module, &error))?);
     let text = rows.text();
     let json = serde_json::to_vec_pretty(&rows)
         .map_err(|error| Failure::access(directory.display(), error))?;
@@ -221,19 +225,28 @@ pub fn make(job: &Job<'_>, directory: &Path) -> Result<(String, Rows), Failure> 
     Ok((text, rows))
 }
 
-type ByTurns = (Vec<HighLevel>, Vec<ByDom0>);
+/// All that was measured.
+struct Measured {
+    levels: Vec<HighLevel>,
+    ways: Vec<ByDom0>,
+    vrss: Vrss,
+    emulated: EmulatedRows,
+    seen: Seen,
+}
 
 fn measure(
     files: &Files,
     variant: Variant,
     tell: &mut dyn FnMut(u64, u64),
-) -> Result<(Seen, ByTurns, Vrss), SystemError> {
-    let vrss = vrss::measure(files, variant)?;
-    let levels = high_level::measure(files, variant)?;
-    let ways = by_dom0::measure(files, variant)?;
-    // Last, because it keeps to one processor.
-    let seen = rows::measure(files, variant, tell)?;
-    Ok((seen, (levels, ways), vrss))
+) -> Result<Measured, SystemError> {
+    Ok(Measured {
+        levels: high_level::measure(files, variant)?,
+        ways: by_dom0::measure(files, variant)?,
+        vrss: vrss::measure(files, variant)?,
+        emulated: EmulatedRows::new(emulated::measure::measure(files, variant)?),
+        // Last, because it keeps to one processor.
+        seen: rows::measure(files, variant, tell)?,
+    })
 }
 
 /// The paper's figure of a pair, and the least ratio if it can be compared.
@@ -300,7 +313,14 @@ impl Split {
 }
 
 impl Rows {
-    fn new(seen: Seen, (levels, ways): ByTurns, vrss: Vrss) -> Rows {
+    fn new(all: Measured) -> Rows {
+        let Measured {
+            seen,
+            levels,
+            ways,
+            vrss,
+            emulated,
+        } = all;
         let of = |point: &Point| (point.guests, point.timer);
         let mut kinds: Vec<_> = seen.points.iter().map(of).collect();
         kinds.sort_unstable_by_key(|(guests, timer)| (*timer, *guests));
@@ -327,6 +347,7 @@ impl Rows {
             hlvi: levels.into_iter().map(Level::new).collect(),
             dbnet_bridge: ways.into_iter().map(Way::new).collect(),
             vrss,
+            emulated,
         }
     }
 
@@ -340,10 +361,11 @@ impl Rows {
         let points = points.map(|point| &point.outcome);
         let levels = self.hlvi.iter().map(|level| level.seen.damage);
         let ways = self.dbnet_bridge.iter().map(|way| way.seen.damage);
-        let levels = levels.chain(ways).chain([self.vrss.damage()]).sum();
+        let (lost, corrupted) = self.emulated.damage();
+        let levels: u64 = levels.chain(ways).chain([self.vrss.damage()]).sum();
         pairs
             .chain(points)
-            .fold((levels, 0), |(lost, bad), outcome| {
+            .fold((levels + lost, corrupted), |(lost, bad), outcome| {
                 let missed = outcome.missed + outcome.dropped;
                 (lost + missed, bad + outcome.corrupted)
             })
@@ -364,7 +386,7 @@ impl Rows {
         out += &self.merging();
         out += &self.levels();
         out += &self.ways();
-        out + &self.vrss.text()
+        out + &self.vrss.text() + &self.emulated.text()
     }
 
     fn pairs(&self) -> String {

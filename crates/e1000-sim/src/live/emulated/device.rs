@@ -64,6 +64,8 @@ pub struct Device {
     pub(super) state: State,
     /// Frames of its present turn.
     pub(super) turn: u64,
+    /// When that began.
+    pub(super) turn_began: u64,
     /// On one processor: until then it is the guest's.
     pub(super) guests_until: u64,
     /// When the shadow of TDT is read at the latest.
@@ -131,6 +133,7 @@ impl Device {
             own: Clock::default(),
             state: State::Asleep,
             turn: 0,
+            turn_began: 0,
             guests_until: 0,
             flush_at: None,
             injected: false,

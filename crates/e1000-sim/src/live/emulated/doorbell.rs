@@ -9,7 +9,8 @@
 //! **Batched** (3.3). The thesis patches the driver; here the tail's page becomes memory with the
 //! doorbell after which an interrupt is expected. When the interrupt is given, and at the latest
 //! when its delay has passed, whatever the guest's masks are, the page traps again and the tail is
-//! read *after* that. So what a guest put there before it stopped goes out by itself. Without a
+//! read *after* that. So what a guest put there before it stopped goes out by itself. It also goes
+//! out when the guest halts, because its ring is full: the thesis' driver would let it wait. Without a
 //! delay an interrupt is never merely expected, and every doorbell traps (3.3.3).
 //!
 //! **Status block** (4.4). The thesis' TXNTFY and RXNTFY are the pages' protection:
@@ -104,6 +105,22 @@ impl Device {
         self.send_in_exit();
     }
 
+    /// The guest halts, which is an exit: what is behind a tail that is memory goes out at once.
+    /// The interrupt is still expected. Whether anything went out.
+    pub fn halt(&mut self) -> bool {
+        if self.flush_at.is_none() {
+            return false;
+        }
+        self.look();
+        let waits = self.sends();
+        if waits {
+            self.seen.halts += 1;
+            self.vcpu.work(self.order.costs.trap);
+            self.send_in_exit();
+        }
+        waits
+    }
+
     // ---- Status block -----------------------------------------------------------
 
     /// What the device side does next, at its own time.
@@ -125,21 +142,26 @@ impl Device {
             Scheme::StatusBlock => self.send(limit),
         };
         let frames = sent + self.receive(u64::from(limit) - sent.min(u64::from(limit)));
-        let begun = self.own.now();
+        if self.turn == 0 {
+            self.turn_began = self.own.now();
+        }
         self.own.work(frames * self.order.costs.frame);
         self.turn += frames;
+        // A burst with a limit lets others run after it, one without when nothing is left.
         if frames == 0 || self.order.burst.is_some() {
-            self.seen.longest_burst = self.seen.longest_burst.max(self.turn);
-            self.turn = 0;
+            self.end_turn();
         }
         if frames == 0 {
             self.go_to_sleep();
-        } else if self
-            .order
-            .burst
-            .is_some_and(|limit| frames >= u64::from(limit))
-        {
-            self.guests_until = self.own.now() + (self.own.now() - begun);
+        }
+    }
+
+    /// The guest may run for as long as the turn took.
+    fn end_turn(&mut self) {
+        if self.turn > 0 {
+            self.seen.longest_burst = self.seen.longest_burst.max(self.turn);
+            self.guests_until = self.own.now() + (self.own.now() - self.turn_began);
+            self.turn = 0;
         }
     }
 
@@ -186,7 +208,9 @@ impl Device {
         if self.has_work() {
             self.seen.rescued += u64::from(protected);
             self.wake(self.own.now());
-            self.set(BarPage::Transmit, PageMode::Open);
+            if self.sends() {
+                self.set(BarPage::Transmit, PageMode::Open);
+            }
         }
     }
 
@@ -195,10 +219,13 @@ impl Device {
         self.peek(Register::Icr) & !self.peek(Register::Ims) & TRAFFIC != 0
     }
 
+    fn sends(&self) -> bool {
+        self.peek(Register::Tdh) != self.peek(Register::Tdt)
+    }
+
     fn has_work(&mut self) -> bool {
-        let sends = self.peek(Register::Tdh) != self.peek(Register::Tdt);
         self.back_end.arrive(self.own.now());
-        sends || self.back_end.waits() && self.takes_frames()
+        self.sends() || self.back_end.waits() && self.takes_frames()
     }
 
     fn takes_frames(&self) -> bool {

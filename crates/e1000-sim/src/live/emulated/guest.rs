@@ -126,6 +126,8 @@ const RECEIVED: [u64; 2] = [16, 48];
 /// Packets before that: rings and pools go round.
 const WARM: u64 = 640;
 const BATCH: u64 = 32;
+/// Longer than each of the card's delays, in nanoseconds.
+const LONG: u64 = 100_000_000;
 
 /// Counts the driver's price: registers are memory, so no access traps.
 ///
@@ -209,7 +211,8 @@ impl Counting {
     }
 
     fn interrupt(&mut self, counted: bool) -> Result<u64, Stop> {
-        // The handler must find the causes.
+        // The handler must find the causes, whatever the driver's delays.
+        self.card.tick(LONG);
         self.card.absorb_writes(false)?;
         let spent = self.counted(counted, |guest| guest.interrupt().map(|_| ()))?;
         self.card.absorb_writes(true)?;

@@ -87,6 +87,10 @@ impl Machine {
     /// One thing; false if nothing is left to happen.
     fn step(&mut self) -> Result<bool, Stop> {
         let wish = self.wish();
+        if wish == Wish::Nothing && !self.is_dead() && device::with(Device::halt) {
+            self.note_end();
+            return Ok(true);
+        }
         let next = device::with(|device| {
             let next = device.next()?;
             (wish == Wish::Nothing || self.comes_first(device, next)).then_some(next)
@@ -97,11 +101,16 @@ impl Machine {
             (None, Wish::Work) => self.work()?,
             (None, Wish::Nothing) => return Ok(false),
         }
+        self.note_end();
+        Ok(true)
+    }
+
+    /// Notes when the last packet was sent.
+    fn note_end(&mut self) {
         let out = device::with(|device| device.frames_out());
         if self.order.traffic == Traffic::Send && out == self.order.packets && self.finished == 0 {
             self.finished = device::with(|device| device.now().max(device.vcpu.now()));
         }
-        Ok(true)
     }
 
     fn wish(&mut self) -> Wish {
@@ -128,7 +137,7 @@ impl Machine {
         let now = device.vcpu.now();
         match (self.order.processors, event) {
             (Processors::Two, _) | (Processors::One, Event::Timer | Event::Flush) => at <= now,
-            // The host's scheduler: the device side, unless it has just had its turn.
+            // The host's scheduler is fair: the device side, unless it has just had its turn.
             (Processors::One, Event::Step | Event::Arrival) => {
                 at <= now && now >= device.guests_until
             }

@@ -248,8 +248,8 @@ fn with_throttle(files: &Files, variant: Variant, throttle: u32) -> Result<Emula
     Ok(seen)
 }
 
-/// Frames that arrive when there are too many: 30 ms of the fastest.
-const OVERLOAD: u64 = 100_000;
+/// Frames that arrive when there are too many: 12 ms of the fastest.
+const OVERLOAD: u64 = 40_000;
 
 impl Bench<'_, '_> {
     /// The costs for a direction.

@@ -42,8 +42,7 @@ pub enum NoRoom {
 pub enum Processors {
     /// The device side has one of its own.
     Two,
-    /// It shares the guest's. A burst that reached its limit lets the guest run as long as it
-    /// took itself.
+    /// It shares the guest's, which may run after a burst for as long as that took.
     One,
 }
 
@@ -176,6 +175,8 @@ pub struct Outcome {
     pub traps: Traps,
     /// Interrupts of the guest.
     pub interrupts: u64,
+    /// Halts of the guest in which packets behind a tail in memory went out.
+    pub halts: u64,
     /// Pages made writable.
     pub opened: u64,
     /// Pages protected: the re-arms.
