@@ -215,7 +215,7 @@ impl<'s> System<'s> {
         mailbox.set_interrupt_owner(InterruptOwner::Dom0);
         let mut dom0 = Dom0::start(&blueprint.plan, machine, mailbox, limits)?;
         let (driver, info) = bring_up(&mut dom0, blueprint)?;
-        let guard = Guard::new(machine, blueprint.plan.space().dma());
+        let guard = Guard::new(machine, blueprint.plan.space().dma())?;
         Ok(System {
             dom0,
             blueprint,

@@ -4,7 +4,7 @@
 use crate::dom0::{Answer, CommandError, Dom0};
 use crate::image::Module;
 use crate::memory::{
-    self, BAR, BAR_BUS, BAR_SIZE, CPUS, DIRECT_MAP, EXCHANGE, IRQ, PAGE, PORTS, PORTS_SIZE, VMEMMAP,
+    self, BAR, BAR_BUS, BAR_SIZE, CPUS, EXCHANGE, IRQ, PAGE, PORTS, PORTS_SIZE, VMEMMAP,
 };
 
 /// `KERNEL_CPUS`.
@@ -174,9 +174,9 @@ impl Dom0<'_, '_> {
         let space = self.plan().space();
         let mut info = BootInfo {
             size: size_of::<BootInfo>() as u64,
-            direct_map: DIRECT_MAP,
+            direct_map: space.direct_map(),
             page_map: VMEMMAP,
-            ram_frames: space.sizes().dom0 / PAGE,
+            ram_frames: space.sizes().ram().end / PAGE,
             machine_frames: space.sizes().total() / PAGE,
             first_free_frame: space.heap().start / PAGE,
             cpus: CPUS as u32,
@@ -355,7 +355,7 @@ impl Dom0<'_, '_> {
     /// Puts bytes into the exchange area and gives their dom0 address. They stay
     /// until the next `give`.
     pub fn give(&mut self, what: &str, bytes: &[u8]) -> Result<u64, CommandError> {
-        let at = EXCHANGE.start - DIRECT_MAP;
+        let at = self.exchange();
         if bytes.len() as u64 > EXCHANGE.end - EXCHANGE.start {
             return Err(CommandError::TooLarge {
                 what: what.to_owned(),
@@ -368,9 +368,14 @@ impl Dom0<'_, '_> {
         Ok(EXCHANGE.start)
     }
 
+    /// The exchange area's machine address.
+    fn exchange(&self) -> u64 {
+        EXCHANGE.start - self.plan().space().direct_map()
+    }
+
     /// Reads from the exchange area's begin.
     pub fn take(&self, into: &mut [u8]) {
-        let at = EXCHANGE.start - DIRECT_MAP;
+        let at = self.exchange();
         self.machine()
             .read(at, into)
             .expect("the exchange area is dom0's RAM");

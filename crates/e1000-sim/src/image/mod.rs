@@ -29,8 +29,8 @@ use elf_loader::{Object, Place, Section, SectionId};
 
 use super::error::LiveError;
 use super::memory::{
-    self, CANARY, CPUS, DIRECT_MAP, DRIVER, FAR, HOT, IMAGE_ROOM, KERNEL, Machine, PERCPU_LINK,
-    PERCPU_SIZE, Shift, Sizes, Space, VMEMMAP,
+    self, CANARY, CPUS, DRIVER, FAR, HOT, IMAGE_ROOM, KERNEL, Machine, PERCPU_LINK, PERCPU_SIZE,
+    Shift, Sizes, Space, VMEMMAP,
 };
 use crate::image::bugs::{Warning, warnings};
 use crate::image::names::Names;
@@ -275,7 +275,8 @@ impl<'f> KernelPlan<'f> {
                 self.store(machine, address + offset, bytes);
             }
         };
-        set("page_offset_base", 0, &DIRECT_MAP.to_le_bytes());
+        let direct_map = self.space.direct_map();
+        set("page_offset_base", 0, &direct_map.to_le_bytes());
         set("vmemmap_base", 0, &VMEMMAP.to_le_bytes());
         for cpu in 0..CPUS {
             let area = memory::percpu(cpu);

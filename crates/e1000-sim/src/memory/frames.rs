@@ -80,6 +80,11 @@ impl Frames {
         })
     }
 
+    /// How many frames the machine has.
+    pub fn count(&self) -> u64 {
+        self.table.count
+    }
+
     /// Pointer for the runtime, which does not write to it.
     pub fn raw(&self) -> *mut runtime::Frames {
         (&raw const *self.table).cast_mut()

@@ -144,6 +144,10 @@ const HYPERVISOR: u64 = 2 * RING;
 /// How much memory the machine has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
+    /// Machine address where it begins: 0, except for parts of a machine ([`Machine::divided`]).
+    ///
+    /// [`Machine::divided`]: super::Machine::divided
+    pub base: u64,
     /// Bytes of dom0's RAM.
     pub dom0: u64,
     /// Number of guests.
@@ -155,6 +159,7 @@ pub struct Sizes {
 impl Default for Sizes {
     fn default() -> Sizes {
         Sizes {
+            base: 0,
             dom0: 64 << 20,
             guests: 9,
             guest: 2 << 20,
@@ -163,9 +168,14 @@ impl Default for Sizes {
 }
 
 impl Sizes {
-    /// Bytes of all memory.
+    /// Machine addresses of dom0's RAM.
+    pub fn ram(&self) -> Range<u64> {
+        self.base..self.base + self.dom0
+    }
+
+    /// Where all memory ends: bytes of it, if it begins at 0.
     pub fn total(&self) -> u64 {
-        self.dom0 + u64::from(self.guests) * self.guest
+        self.ram().end + u64::from(self.guests) * self.guest
     }
 
     /// Machine addresses of the hypervisor's own frames, which have no owner in the table of
@@ -181,7 +191,7 @@ impl Sizes {
 
     /// Machine addresses of a guest's RAM.
     pub fn guest(&self, number: u32) -> Range<u64> {
-        let start = self.dom0 + u64::from(number) * self.guest;
+        let start = self.ram().end + u64::from(number) * self.guest;
         start..start + self.guest
     }
 }

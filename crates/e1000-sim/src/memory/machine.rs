@@ -1,6 +1,7 @@
 //! The machine: its memory and the card's registers as files.
 
 use std::os::fd::RawFd;
+use std::rc::Rc;
 
 use process_lab::shared::Shared;
 
@@ -13,7 +14,8 @@ use crate::error::LiveError;
 #[derive(Debug)]
 pub struct Machine {
     sizes: Sizes,
-    ram: Shared,
+    /// Of all parts of it.
+    ram: Rc<Shared>,
     bar: Shared,
     frames: Frames,
 }
@@ -22,11 +24,15 @@ pub struct Machine {
 // by copies through raw pointers, never by references.
 unsafe impl Sync for Machine {}
 
-/// dom0's frames and the guests', from the sizes.
-fn owned(sizes: Sizes) -> Result<Frames, LiveError> {
-    let frames = Frames::new(sizes.total() / PAGE)?;
+fn file(length: u64) -> Result<Shared, LiveError> {
+    Shared::new(length).map_err(LiveError::system("making the machine's memory"))
+}
+
+/// dom0's frames and the guests', from the sizes, of a machine with so many frames.
+fn owned(sizes: Sizes, frames: u64) -> Result<Frames, LiveError> {
+    let frames = Frames::new(frames)?;
     let guests = (0..sizes.guests).map(|number| (sizes.guest(number), Owner::Guest(number)));
-    for (range, owner) in guests.chain([(0..sizes.dom0, Owner::Dom0)]) {
+    for (range, owner) in guests.chain([(sizes.ram(), Owner::Dom0)]) {
         let given = frames.give(&range, Owner::Nobody, owner);
         given.expect("they were nobody's");
     }
@@ -36,13 +42,28 @@ fn owned(sizes: Sizes) -> Result<Frames, LiveError> {
 impl Machine {
     /// Zeroed memory.
     pub fn new(sizes: Sizes) -> Result<Machine, LiveError> {
-        let failed = LiveError::system;
-        let file = |length| Shared::new(length).map_err(failed("making the machine's memory"));
+        let ram = Rc::new(file(sizes.hypervisor().end)?);
+        Machine::part(sizes, ram, sizes.total() / PAGE)
+    }
+
+    /// Zeroed memory of `length` bytes that several domains have parts of, one after the
+    /// other. Each sees all of it by the same machine addresses, and has registers of a card and
+    /// a table of frames of its own: what is in no part of its is nobody's there.
+    ///
+    /// # Errors
+    /// There is no such memory.
+    pub fn divided(parts: &[Sizes], length: u64) -> Result<Vec<Machine>, LiveError> {
+        let ram = Rc::new(file(length)?);
+        let part = |sizes: &Sizes| Machine::part(*sizes, Rc::clone(&ram), length / PAGE);
+        parts.iter().map(part).collect()
+    }
+
+    fn part(sizes: Sizes, ram: Rc<Shared>, frames: u64) -> Result<Machine, LiveError> {
         Ok(Machine {
             sizes,
-            ram: file(sizes.hypervisor().end)?,
+            ram,
             bar: file(BAR_SIZE)?,
-            frames: owned(sizes)?,
+            frames: owned(sizes, frames)?,
         })
     }
 
@@ -72,8 +93,8 @@ impl Machine {
         self.bar.as_ptr()
     }
 
-    /// All memory in this process: up to the end of `sizes().hypervisor()` from machine
-    /// address 0 on, which other processes change as well.
+    /// All memory in this process: from machine address 0 on, up to the end of
+    /// `sizes().hypervisor()`, or of all parts. Other processes change it as well.
     pub fn ram(&self) -> *mut u8 {
         self.ram.as_ptr()
     }
@@ -82,15 +103,18 @@ impl Machine {
     pub fn at(&self, machine: u64, length: u64) -> Option<*mut u8> {
         let end = machine.checked_add(length)?;
         // SAFETY: checked to be inside the mapping.
-        (end <= self.sizes.hypervisor().end).then(|| unsafe { self.ram().add(machine as usize) })
+        (end <= self.ram.length() as u64).then(|| unsafe { self.ram().add(machine as usize) })
     }
 
     /// Makes dom0's RAM and the NIC's registers zero again. Nothing uses them meanwhile.
     pub fn erase_dom0(&self) -> Result<(), LiveError> {
-        for (fd, length) in [(self.fd(), self.sizes.dom0), (self.bar_fd(), BAR_SIZE)] {
+        let ram = self.sizes.ram();
+        for (fd, bytes) in [(self.fd(), ram), (self.bar_fd(), 0..BAR_SIZE)] {
             let how = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+            let length = bytes.end - bytes.start;
+            let range = [bytes.start, length].map(|bytes| bytes as libc::off_t);
             // SAFETY: plain system call on our own file.
-            if unsafe { libc::fallocate(fd, how, 0, length as libc::off_t) } != 0 {
+            if unsafe { libc::fallocate(fd, how, range[0], range[1]) } != 0 {
                 return Err(LiveError::last("erasing dom0's memory"));
             }
         }

@@ -71,7 +71,8 @@ impl Space {
         fits("dom0's RAM", sizes.dom0)?;
         fits("struct page[]", sizes.vmemmap())?;
         let mut regions = Vec::new();
-        let mut next = IMAGES_AT;
+        let ram = sizes.ram();
+        let mut next = ram.start + IMAGES_AT;
         let mut add = |dom0_start: u64, length: u64, protection| {
             regions.push(Region {
                 dom0_start,
@@ -86,24 +87,24 @@ impl Space {
             let Range { start, end } = segment.addresses;
             add(start, end - start, segment.protection);
         }
-        if next >= sizes.dom0 {
+        if next >= ram.end {
             return Err(LiveError::NoRoom {
                 what: "dom0 with its modules".to_owned(),
-                needed: next + PAGE,
+                needed: next + PAGE - ram.start,
                 room: sizes.dom0,
             });
         }
         regions.push(Region {
             dom0_start: DIRECT_MAP,
             length: sizes.dom0,
-            file_offset: 0,
+            file_offset: ram.start,
             protection: Protection::Writable,
         });
         regions.sort_by_key(|region| region.dom0_start);
         Ok(Space {
             sizes,
             regions,
-            heap: next..sizes.dom0,
+            heap: next..ram.end,
         })
     }
 
@@ -115,6 +116,12 @@ impl Space {
     /// All regions in address order.
     pub fn regions(&self) -> &[Region] {
         &self.regions
+    }
+
+    /// dom0 address of machine address 0, were that dom0's: `page_offset_base`. So dom0's
+    /// physical addresses are machine addresses, wherever its RAM begins.
+    pub fn direct_map(&self) -> u64 {
+        DIRECT_MAP - self.sizes.base
     }
 
     /// Machine addresses of the frames that kernel.o may allocate.
@@ -168,7 +175,7 @@ impl Space {
             let view = data_stack_view(cpu);
             let memory = Backing::File {
                 fd: machine.fd(),
-                offset: data_stack(cpu),
+                offset: self.sizes.base + data_stack(cpu),
             };
             let writable = protection_bits(Protection::Writable);
             mapping::map(view.start, view.end - view.start, writable, memory).map_err(unmapped)?;

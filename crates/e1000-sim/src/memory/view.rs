@@ -27,7 +27,7 @@ impl<'m> View<'m> {
         let direct = dom0.wrapping_sub(DIRECT_MAP);
         let ram = self.space.sizes().dom0;
         if direct < ram && length <= ram - direct {
-            return self.machine.at(direct, length);
+            return self.machine.at(self.space.sizes().base + direct, length);
         }
         let at = self.space.machine_range(dom0, length)?;
         self.machine.at(at, length)

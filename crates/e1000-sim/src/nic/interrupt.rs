@@ -29,6 +29,8 @@ pub(super) struct Timers {
     transmit_absolute: u64,
     /// The line may not rise before this.
     throttled_until: u64,
+    /// How often it has risen.
+    rises: u64,
 }
 
 impl Timers {
@@ -40,6 +42,7 @@ impl Timers {
             transmit_packet: 0,
             transmit_absolute: 0,
             throttled_until: 0,
+            rises: 0,
         }
     }
 
@@ -47,6 +50,7 @@ impl Timers {
     pub fn disarm(&mut self) {
         *self = Timers {
             now: self.now,
+            rises: self.rises,
             ..Timers::off()
         };
     }
@@ -99,6 +103,11 @@ impl Nic {
         self.line != 0
     }
 
+    /// How often the device has asserted it since power-on.
+    pub fn interrupts(&self) -> u64 {
+        self.timers.rises
+    }
+
     /// Causes that are set and unmasked.
     pub(super) fn pending(&self) -> u32 {
         self.peek(Register::Icr) & self.peek(Register::Ims)
@@ -119,6 +128,7 @@ impl Nic {
             self.line = 0;
         } else if self.line == 0 && self.timers.now >= self.timers.throttled_until {
             self.line = 1;
+            self.timers.rises += 1;
             let interval = u64::from(self.peek(Register::Itr)) * THROTTLE_UNIT;
             self.timers.throttled_until = self.timers.now.saturating_add(interval);
         }

@@ -6,18 +6,21 @@
 //!                    └─ absorb: the card follows the checked tails
 //! ```
 //!
-//! The copies are in frames of the hypervisor's own. The state is the hypervisor
-//! process's; dom0's trapped accesses see the card's registers as `nic/guard.rs` has them.
+//! The copies are in frames of the hypervisor's own. The state is in memory that every process
+//! of the hypervisor maps at the same address; dom0's trapped accesses see the card's registers
+//! as `nic/guard.rs` has them.
 
 use std::cell::Cell;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use process_lab::runtime::{self, Dma, DmaDescriptor, DmaReport, DmaRing, DmaSlot, DmaStatistics};
+use process_lab::shared::Shared;
 
 use super::card::registers;
 use super::packet_loop::Stop;
-use crate::memory::{Machine, PAGE, RING};
+use crate::error::LiveError;
+use crate::memory::{Machine, Owner, PAGE, RING};
 use crate::nic::{Nic, Register, Ring};
 
 const RINGS: [Ring; 2] = [Ring::Transmit, Ring::Receive];
@@ -29,40 +32,58 @@ pub struct Guard<'m> {
     machine: &'m Machine,
     state: *mut Dma,
     slots: [*mut DmaSlot; 2],
-    tails: [AtomicU32; 2],
+    tails: *const [AtomicU32; 2],
+    pool: Range<u64>,
     off: Cell<bool>,
-    /// Kept because the state points to them.
-    _memory: [Box<[u64]>; 3],
-    _slots: [Box<[DmaSlot]>; 2],
+    /// Kept because the pointers lead there.
+    _memory: Shared,
 }
 
 impl<'m> Guard<'m> {
     /// Nothing is taken yet. Frames at machine addresses `pool` may be used for DMA
     /// while they are dom0's.
-    pub fn new(machine: &'m Machine, pool: Range<u64>) -> Guard<'m> {
-        let frames = (machine.sizes().total() / PAGE) as usize;
-        let mut allowed = vec![0u64; frames.div_ceil(64)].into_boxed_slice();
-        for frame in (pool.start.div_ceil(PAGE) as usize)..frames.min((pool.end / PAGE) as usize) {
-            allowed[frame / 64] |= 1 << (frame % 64);
-        }
+    ///
+    /// # Errors
+    /// There is no memory for the state.
+    pub fn new(machine: &'m Machine, pool: Range<u64>) -> Result<Guard<'m>, LiveError> {
+        let words = machine.frames().count().div_ceil(64) as usize;
         // SAFETY: plain function.
-        let words = unsafe { runtime::twin_dma_size() }.div_ceil(8) as usize;
-        let mut memory = vec![0u64; words].into_boxed_slice();
-        let state: *mut Dma = memory.as_mut_ptr().cast();
-        let mut held = vec![0u64; allowed.len()].into_boxed_slice();
-        let bits = (allowed.as_ptr(), held.as_mut_ptr());
+        let size = unsafe { runtime::twin_dma_size() };
+        // Pages of their own for each: all is aligned.
+        let lengths = [
+            size,
+            words as u64 * 8,
+            words as u64 * 8,
+            (DESCRIPTORS * size_of::<DmaSlot>()) as u64,
+            (DESCRIPTORS * size_of::<DmaSlot>()) as u64,
+            size_of::<[AtomicU32; 2]>() as u64,
+        ];
+        let total = lengths.iter().map(|length| length.next_multiple_of(PAGE));
+        let memory = Shared::new(total.sum()).map_err(LiveError::system("a state for rings"))?;
+        let mut next = memory.as_ptr();
+        let [state, allowed, held, transmit, receive, tails] = lengths.map(|length| {
+            let at = next;
+            next = next.wrapping_add(length.next_multiple_of(PAGE) as usize);
+            at
+        });
+        // SAFETY: as many words, aligned, and nobody else has them yet.
+        let bits = unsafe { std::slice::from_raw_parts_mut(allowed.cast::<u64>(), words) };
+        for frame in pool.start.div_ceil(PAGE)..machine.frames().count().min(pool.end / PAGE) {
+            bits[frame as usize / 64] |= 1 << (frame % 64);
+        }
+        let state: *mut Dma = state.cast();
+        let bits = (allowed.cast_const().cast(), held.cast());
         // SAFETY: as large as said and aligned; frames and bits outlive the state.
         unsafe { runtime::twin_dma_init(state, machine.frames().raw(), bits.0, bits.1) };
-        let mut slots = RINGS.map(|_| vec![DmaSlot::default(); DESCRIPTORS].into_boxed_slice());
-        Guard {
+        Ok(Guard {
             machine,
             state,
-            slots: slots.each_mut().map(|slots| slots.as_mut_ptr()),
-            tails: [AtomicU32::new(0), AtomicU32::new(0)],
+            slots: [transmit.cast(), receive.cast()],
+            tails: tails.cast_const().cast(),
+            pool,
             off: Cell::new(false),
-            _memory: [memory, allowed, held],
-            _slots: slots,
-        }
+            _memory: memory,
+        })
     }
 
     /// The state, for an instance.
@@ -84,7 +105,53 @@ impl<'m> Guard<'m> {
         if self.off.get() {
             return Ok(());
         }
+        self.take_rings(device, RINGS.map(|ring| self.ring(device, ring)))
+    }
+
+    /// The same, but of the pool only the rings' own frames are held: each descriptor pins the
+    /// frames that it names, until the card is done with it.
+    ///
+    /// # Errors
+    /// As of [`Guard::take`].
+    pub fn take_by_descriptor(&self, device: &mut Nic) -> Result<(), Stop> {
         let rings = RINGS.map(|ring| self.ring(device, ring));
+        let own = |frame: u64| {
+            let of = |ring: &DmaRing| {
+                let end = ring.base + u64::from(ring.count) * size_of::<DmaDescriptor>() as u64;
+                ring.base / PAGE..end.div_ceil(PAGE)
+            };
+            rings.iter().any(|ring| of(ring).contains(&(frame / PAGE)))
+        };
+        // What is nobody's for the moment is not held.
+        let mut lent: Vec<Range<u64>> = Vec::new();
+        for frame in self.pool.clone().step_by(PAGE as usize) {
+            let range = frame..frame + PAGE;
+            let frames = self.machine.frames();
+            if !own(frame) && frames.give(&range, Owner::Dom0, Owner::Nobody).is_ok() {
+                lent.push(range);
+            }
+        }
+        // What the card has already is checked below, as with any doorbell.
+        let empty = rings.map(|ring| DmaRing {
+            tail: ring.head,
+            ..ring
+        });
+        let taken = self.take_rings(device, empty);
+        for range in &lent {
+            let back = self
+                .machine
+                .frames()
+                .give(range, Owner::Nobody, Owner::Dom0);
+            back.expect("nobody had it meanwhile");
+        }
+        taken?;
+        self.ring_doorbells().map_err(|report| {
+            self.give_back(device);
+            Stop::Card(describe(&report))
+        })
+    }
+
+    fn take_rings(&self, device: &mut Nic, rings: [DmaRing; 2]) -> Result<(), Stop> {
         // SAFETY: the state is alive; the pointers are valid for what the runtime checks
         // before it uses them, as long as the machine is.
         match unsafe { runtime::twin_dma_take(self.state, &rings) } {
@@ -110,7 +177,7 @@ impl<'m> Guard<'m> {
             copy: at(self.copy(ring)),
             slots: self.slots[ring as usize],
             doorbell: &raw const registers(self.machine)[tail.offset() as usize / 4],
-            tail_register: &raw const self.tails[ring as usize],
+            tail_register: &raw const self.shared_tails()[ring as usize],
             count: place.count,
             head: place.head,
             tail: place.tail,
@@ -132,9 +199,40 @@ impl<'m> Guard<'m> {
 
     /// The tails that the card may use: transmit and receive.
     pub fn tails(&self) -> [u32; 2] {
-        self.tails
+        self.shared_tails()
             .each_ref()
             .map(|tail| tail.load(Ordering::Acquire))
+    }
+
+    fn shared_tails(&self) -> &[AtomicU32; 2] {
+        // SAFETY: mapped as long as this, and all zeroes at first.
+        unsafe { &*self.tails }
+    }
+
+    /// Checks the descriptors up to the tails that the driver has written, and passes these on.
+    ///
+    /// # Errors
+    /// The violation; then that ring's tail is not passed on.
+    pub fn ring_doorbells(&self) -> Result<(), DmaReport> {
+        let mut report = DmaReport::default();
+        // SAFETY: the state is alive; the rings are mapped as long as they are taken.
+        match unsafe { runtime::twin_dma_ring(self.state, &mut report) } {
+            true => Ok(()),
+            false => Err(report),
+        }
+    }
+
+    /// Shows the driver what the card has written back.
+    ///
+    /// # Errors
+    /// The violation: a descriptor was changed while the card had it.
+    pub fn show(&self) -> Result<(), DmaReport> {
+        let mut report = DmaReport::default();
+        // SAFETY: as above.
+        match unsafe { runtime::twin_dma_show(self.state, &mut report) } {
+            true => Ok(()),
+            false => Err(report),
+        }
     }
 
     /// The counts so far, and the last violation.

@@ -69,7 +69,7 @@ pub fn guest_mac(number: u32) -> Mac {
 /// The Ethernet address at the other end of the cable.
 pub const PEER: Mac = [0x02, 0x50, 0x45, 0x45, 0x52, 0x00];
 
-fn outgoing(number: u32) -> Flow {
+pub(crate) fn outgoing(number: u32) -> Flow {
     Flow {
         number,
         source: guest_mac(number),

@@ -21,6 +21,8 @@ pub struct MachineBus<'m> {
     allowed: Range<u64>,
     /// The hypervisor's copies of rings.
     copies: Range<u64>,
+    /// Where memory ends that may be written.
+    writable: u64,
 }
 
 impl<'m> MachineBus<'m> {
@@ -28,8 +30,19 @@ impl<'m> MachineBus<'m> {
     pub fn new(machine: &'m Machine, allowed: Range<u64>) -> MachineBus<'m> {
         MachineBus {
             machine,
+            writable: allowed.end.min(machine.sizes().ram().end),
             allowed,
             copies: 0..0,
+        }
+    }
+
+    /// DMA to all that there is, as on a machine without an IOMMU.
+    pub fn unlimited(machine: &'m Machine) -> MachineBus<'m> {
+        MachineBus {
+            machine,
+            allowed: 0..u64::MAX,
+            copies: 0..0,
+            writable: u64::MAX,
         }
     }
 
@@ -58,8 +71,7 @@ impl<'m> MachineBus<'m> {
     }
 
     fn target(&self, address: u64, length: usize) -> Result<*mut u8, BusFault> {
-        let end = self.allowed.end.min(self.machine.sizes().dom0);
-        self.at(address, length, end)
+        self.at(address, length, self.writable)
     }
 }
 

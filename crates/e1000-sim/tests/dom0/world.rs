@@ -43,6 +43,7 @@ pub fn small() -> &'static [u8] {
 }
 
 pub const SIZES: Sizes = Sizes {
+    base: 0,
     dom0: 16 << 20,
     guests: 1,
     guest: 2 << 20,

@@ -82,6 +82,17 @@ impl Nic {
         bus: &mut B,
         wire: &mut W,
     ) -> Transmitted {
+        self.process_transmit_up_to(u64::MAX, bus, wire)
+    }
+
+    /// The same, but begins no packet when as many bytes are sent: for a card that serves
+    /// several rings by turns.
+    pub fn process_transmit_up_to<B: Bus + ?Sized, W: Wire + ?Sized>(
+        &mut self,
+        bytes: u64,
+        bus: &mut B,
+        wire: &mut W,
+    ) -> Transmitted {
         let mut done = Transmitted::default();
         let enabled = self.powered != 0 && self.peek(Register::Tctl) & tctl::EN != 0;
         if !enabled || !self.link_up() || self.transmit_stopped != 0 {
@@ -100,7 +111,7 @@ impl Nic {
         }
         let before = (tail + count - head) % count;
         let mut causes = Causes::default();
-        while head != tail {
+        while head != tail && (done.bytes < bytes || self.transmit.packet != NO_PACKET) {
             let at = base.wrapping_add(u64::from(head) * 16);
             let worked = self.descriptor(at, bus, wire, &mut done, &mut causes);
             if let Err(fault) = worked {
