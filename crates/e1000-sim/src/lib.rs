@@ -12,6 +12,7 @@
 //! traffic      packets made and checked; sources that send and receive
 //! packets      the packet loop, the same for every path
 //! stages       of the packet path, each can be off
+//! contexts     a card with a context for each guest, and what it costs
 //! live         packets that arrive at their times, and the rows that need that
 //! processors   several of them, with guests' queues between them
 //! engines      where the driver runs: dom0, dom0 for a guest, hypervisor
@@ -26,6 +27,7 @@
 //! [`transport::mailbox::Mailbox::new`], then [`dom0::Dom0::start`] and all other
 //! forks, before it has threads.
 
+pub mod contexts;
 pub mod dom0;
 pub mod engines;
 pub mod error;
