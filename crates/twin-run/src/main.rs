@@ -6,6 +6,7 @@
 //! ```
 
 mod code_size;
+mod context_rows;
 mod emulated_rows;
 mod figures;
 mod parameters;

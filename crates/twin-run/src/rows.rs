@@ -7,6 +7,7 @@ use std::path::Path;
 use command_line::failure::Failure;
 use command_line::output::{self, Destination, Pending};
 use command_line::text::number;
+use e1000_sim::contexts::row as contexts;
 use e1000_sim::image::files::Files;
 use e1000_sim::live::by_dom0::{self, ByDom0};
 use e1000_sim::live::clock::HZ;
@@ -21,6 +22,7 @@ use e1000_sim::system::SystemError;
 use process_lab::program::Variant;
 use serde::Serialize;
 
+use crate::context_rows::Cdna;
 use crate::emulated_rows::EmulatedRows;
 use crate::processor::Processor;
 use crate::progress::Progress;
@@ -145,6 +147,7 @@ pub struct Rows {
     pub(crate) dbnet_bridge: Vec<Way>,
     pub(crate) vrss: Vrss,
     pub(crate) emulated: EmulatedRows,
+    pub(crate) cdna: Cdna,
 }
 
 /// Packets by way of dom0 and of the hypervisor, with the paper's figure.
@@ -231,6 +234,7 @@ struct Measured {
     ways: Vec<ByDom0>,
     vrss: Vrss,
     emulated: EmulatedRows,
+    cdna: Cdna,
     seen: Seen,
 }
 
@@ -244,6 +248,7 @@ fn measure(
         ways: by_dom0::measure(files, variant)?,
         vrss: vrss::measure(files, variant)?,
         emulated: EmulatedRows::new(emulated::measure::measure(files, variant)?),
+        cdna: Cdna::new(contexts::measure(files, variant, contexts::ROW)?),
         // Last, because it keeps to one processor.
         seen: rows::measure(files, variant, tell)?,
     })
@@ -320,6 +325,7 @@ impl Rows {
             ways,
             vrss,
             emulated,
+            cdna,
         } = all;
         let of = |point: &Point| (point.guests, point.timer);
         let mut kinds: Vec<_> = seen.points.iter().map(of).collect();
@@ -348,6 +354,7 @@ impl Rows {
             dbnet_bridge: ways.into_iter().map(Way::new).collect(),
             vrss,
             emulated,
+            cdna,
         }
     }
 
@@ -362,7 +369,10 @@ impl Rows {
         let levels = self.hlvi.iter().map(|level| level.seen.damage);
         let ways = self.dbnet_bridge.iter().map(|way| way.seen.damage);
         let (lost, corrupted) = self.emulated.damage();
-        let levels: u64 = levels.chain(ways).chain([self.vrss.damage()]).sum();
+        let levels: u64 = levels
+            .chain(ways)
+            .chain([self.vrss.damage(), self.cdna.damage()])
+            .sum();
         pairs
             .chain(points)
             .fold((levels + lost, corrupted), |(lost, bad), outcome| {
@@ -386,7 +396,7 @@ impl Rows {
         out += &self.merging();
         out += &self.levels();
         out += &self.ways();
-        out + &self.vrss.text() + &self.emulated.text()
+        out + &self.vrss.text() + &self.emulated.text() + &self.cdna.text()
     }
 
     fn pairs(&self) -> String {

@@ -34,11 +34,23 @@ use crate::traffic::{Datagrams, LONGEST};
 use crate::transport::mailbox::Mailbox;
 use crate::transport::rendezvous::Limits;
 
-/// Packets of a round, and those whose instructions are counted.
-const PACKETS: u64 = 2048;
-const STEPPED: u64 = 64;
-/// Rounds of each, by turns.
-const TURNS: usize = 5;
+/// How much is measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Extent {
+    /// Packets of a round.
+    pub packets: u64,
+    /// Packets whose instructions are counted.
+    pub stepped: u64,
+    /// Rounds of each path and protection, by turns.
+    pub turns: usize,
+}
+
+/// That of the row.
+pub const ROW: Extent = Extent {
+    packets: 2048,
+    stepped: 64,
+    turns: 5,
+};
 /// Guests that share the cable.
 pub const GUESTS: usize = 8;
 /// The guest that is measured: the thesis has one (5.3.2).
@@ -183,9 +195,9 @@ pub struct Seen {
 ///
 /// # Errors
 /// [`SystemError`] of one of the processes.
-pub fn measure(files: &Files, variant: Variant) -> Result<Seen, SystemError> {
+pub fn measure(files: &Files, variant: Variant, extent: Extent) -> Result<Seen, SystemError> {
     Ok(Seen {
-        ways: apart(|| ways(files, variant))?,
+        ways: apart(|| ways(files, variant, extent))?,
         fairness: apart(|| with_guests(files, GUESTS, Protection::Copies, fairness))?,
     })
 }
@@ -210,7 +222,7 @@ fn with_guests<T>(
     work(&mut rig)
 }
 
-fn ways(files: &Files, variant: Variant) -> Result<Vec<ByContext>, SystemError> {
+fn ways(files: &Files, variant: Variant, extent: Extent) -> Result<Vec<ByContext>, SystemError> {
     let blueprint = Blueprint::new(files, variant, &HashSet::new())?;
     let machine = Machine::new(Sizes::default())?;
     let mailbox = Mailbox::new()?;
@@ -219,7 +231,7 @@ fn ways(files: &Files, variant: Variant) -> Result<Vec<ByContext>, SystemError> 
     with_guests(files, 1, Protection::Off, |rig| {
         let directions = [PacketDirection::Send, PacketDirection::Receive];
         directions
-            .map(|direction| one_way(&mut paths, rig, direction))
+            .map(|direction| one_way(&mut paths, rig, direction, extent))
             .into_iter()
             .collect()
     })
@@ -247,30 +259,32 @@ fn one_way(
     paths: &mut Paths<'_>,
     rig: &mut Rig<'_>,
     direction: PacketDirection,
+    extent: Extent,
 ) -> Result<ByContext, SystemError> {
     let mut ratios = vec![Vec::new(); Protection::ALL.len()];
     let mut damage = 0;
     // The first turn warms rings and pools up.
-    for turn in 0..=TURNS {
-        let (dom0, _, lost) = through_dom0(paths, direction, PACKETS, Look::Cycles)?;
+    for turn in 0..=extent.turns {
+        let (dom0, _, lost) = through_dom0(paths, direction, extent.packets, Look::Cycles)?;
         damage += lost;
         for (protection, ratios) in Protection::ALL.into_iter().zip(&mut ratios) {
             rig.set_protection(protection)?;
-            let (cycles, _) = round(rig, direction, PACKETS)?;
+            let (cycles, _) = round(rig, direction, extent.packets)?;
             if turn > 0 {
                 ratios.push(dom0 / cycles);
             }
         }
     }
-    let (_, instructions, lost) = through_dom0(paths, direction, STEPPED, Look::Steps)?;
+    let (_, instructions, lost) = through_dom0(paths, direction, extent.stepped, Look::Steps)?;
     damage += lost;
     let mut columns = Vec::new();
     for (protection, ratios) in Protection::ALL.into_iter().zip(ratios) {
         rig.set_protection(protection)?;
-        round(rig, direction, STEPPED)?;
+        // It warms the new rings up.
+        round(rig, direction, extent.stepped)?;
         let before = rig.hypervisor(ALONE).table.counts();
         rig.look = Look::Steps;
-        let (_, tally) = round(rig, direction, STEPPED)?;
+        let (_, tally) = round(rig, direction, extent.stepped)?;
         rig.look = Look::Cycles;
         let after = rig.hypervisor(ALONE).table.counts();
         let spread = Spread::of_values(ratios.into_iter());

@@ -7,12 +7,13 @@ use e1000_sim::contexts::ContextId;
 use e1000_sim::contexts::card::Stopped;
 use e1000_sim::contexts::protection::Protection;
 use e1000_sim::contexts::rig::{Grounds, Rig};
-use e1000_sim::contexts::row::{self, Fairness};
+use e1000_sim::contexts::row::{self, Column, Extent, Fairness};
 use e1000_sim::image::files::Files;
 use e1000_sim::memory::{NotGiven, PAGE};
 use e1000_sim::nic::Ring;
 use e1000_sim::traffic::{Datagrams, Flow, LONGEST};
 use e1000_sim::transport::rendezvous::Limits;
+use process_lab::program::{Scheme, Variant};
 use process_lab::runtime;
 
 /// Processes are started before a test has threads of its own, one test at a time.
@@ -377,4 +378,49 @@ fn eight_guests_are_served_alike_while_one_floods() {
         }
         assert_eq!((rig.wire.corrupted, rig.wire.strangers), (0, 0));
     });
+}
+
+/// What the row counts: nothing for the hypervisor without protection but its handler, a trap
+/// for each tail with it, entries of the table only where there is one, and no frame lost.
+#[test]
+fn the_row_counts_what_each_protection_costs() {
+    let _alone = ONE_AT_A_TIME.lock();
+    let files = Files::find().unwrap_or_else(|error| panic!("{error}"));
+    let extent = Extent {
+        packets: 64,
+        stepped: 32,
+        turns: 1,
+    };
+    let seen = row::measure(&files, Variant::here(Scheme::Stlb), extent);
+    let seen = seen.unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(seen.fairness.damage, 0);
+    for way in &seen.ways {
+        let [off, copies, table] = Protection::ALL.map(|each| *way.column(each).expect("a column"));
+        assert_eq!(way.damage, 0);
+        assert!(
+            off.cost.hypervisor < 20.0 && off.cost.traps == 0.0,
+            "{off:?}"
+        );
+        assert!(
+            copies.cost.hypervisor > off.cost.hypervisor + 20.0,
+            "{copies:?}"
+        );
+        // The guest executes the same, whatever the hypervisor does, but for how full its pools are.
+        let guest = |column: &Column| column.cost.instructions - column.cost.hypervisor;
+        assert!(
+            (guest(&copies) / guest(&off) - 1.0).abs() < 0.01,
+            "{off:?} {copies:?}"
+        );
+        assert!(
+            (guest(&table) / guest(&off) - 1.0).abs() < 0.01,
+            "{off:?} {table:?}"
+        );
+        let tails = 1000.0 / 32.0 * if way.sent { 1.0 } else { 2.0 };
+        assert_eq!(copies.cost.traps, tails, "{copies:?}");
+        assert!(
+            table.table[0] >= 1.0 && copies.table == [0.0; 3],
+            "{table:?}"
+        );
+        assert!(way.ratios()[1] > 1.0, "{way:?}");
+    }
 }
