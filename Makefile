@@ -7,7 +7,7 @@ HEADERS = $(CURDIR)/target/stock/headers
 TWIN := target/release/twin
 PACKAGED := x86_64-unknown-linux-gnu
 
-.PHONY: help demo simulator programs e1000 test attacks test-exhaustive cost prove test-html corpus boot differential compiled mutations faults bench stock kernel support setup build install install-xen uninstall packaged deb test-deb test-bare hashes xen
+.PHONY: help demo simulator programs e1000 test test-rust test-runtime test-programs attacks test-exhaustive cost prove test-html corpus boot differential compiled mutations faults bench stock kernel support setup build install install-xen uninstall packaged deb test-deb test-bare hashes xen
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1#\2/p' $(MAKEFILE_LIST) | awk -F'#' '{printf "%-24s%s\n", $$1, $$2}'
@@ -76,22 +76,34 @@ demo: stock build simulator ## rewrite, verify and execute the stock e1000 drive
 	$(CARGO) build --release -p conformance
 	@sh scripts/demo.sh target/release $(STOCK) $(STOCK_OF) $(DEMO)
 
+# What tests need is built first. Then they run side by side, as far as there are processors:
+# some of them, QEMU above all, keep one busy only. What one makes no other one touches; all
+# take target/stock, target/support and target/debug/twin.
 test: setup support ## every check and test
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
-	KERNEL=$(KERNEL) $(CARGO) test --workspace
+	KERNEL=$(KERNEL) $(CARGO) test --workspace --no-run
 	$(CARGO) build --workspace --bin twin --bin twin-run
-	sh scripts/programs.sh sample
-	sh scripts/compilers.sh sample
-	sh scripts/options.sh sample
-	bash scripts/dkms.sh sample
-	$(MAKE) -j $(or $(shell nproc),1) -C runtime test
+	$(MAKE) -j $(or $(shell nproc),1) --output-sync=target test-rust test-runtime test-programs
+	@sh scripts/setup.sh left-out
+
+# Shown while they run (a `+` is exempt from --output-sync); what runs beside them when it ends.
+test-rust:
+	+KERNEL=$(KERNEL) $(CARGO) test --workspace
+
+test-runtime:
+	$(MAKE) -C runtime test
 	$(MAKE) -C runtime/hot test HEADERS=$(HEADERS)
 	$(MAKE) -C runtime/hot test-twin HEADERS=$(HEADERS) TWIN=$(CURDIR)/target/debug/twin
 	sh scripts/xen-packages.sh
 	TWIN=$(CURDIR)/target/debug/twin sh scripts/xen-payload.sh
 	TWIN_XEN_MIB=2 TWIN_XEN_PATIENCE=10 sh scripts/xen.sh sample
-	@sh scripts/setup.sh left-out
+
+test-programs:
+	sh scripts/programs.sh sample
+	sh scripts/compilers.sh sample
+	sh scripts/options.sh sample
+	bash scripts/dkms.sh sample
 
 test-exhaustive: setup stock prove cost ## every instruction form executed against its rewritten self, every mutant of the checks rejected (an hour)
 	$(CARGO) run --release -p conformance --bin belief
