@@ -55,6 +55,15 @@ parts() {
         sed -n "s/^ *Depends: \(linux-[a-z]*-$release\)\$/\1/p" | sort -u
 }
 
+# Those that the suite does not have: apt-cache writes them as <NAME>. Backports keep the
+# images of some series that others have followed, without their modules.
+absent() {
+    package=$1
+    shift
+    apt-cache "$@" depends "$package" |
+        sed -n "s/^ *Depends: <\(linux-[a-z]*-${package#linux-image-}\)>\$/\1/p" | sort -u
+}
+
 fetch_from() {
     suite=$1
     mkdir -p "$apt"
@@ -71,6 +80,12 @@ fetch_from() {
     package=$(image $options)
     if [ -z "$package" ]; then
         echo "suite $suite has no linux-image-$series*-${flavour}amd64" >&2
+        return 1
+    fi
+    # shellcheck disable=SC2046,SC2086
+    set -- $(absent "$package" $options)
+    if [ $# -gt 0 ]; then
+        echo "suite $suite has $package, but not what it needs: $*" >&2
         return 1
     fi
     # shellcheck disable=SC2046,SC2086
