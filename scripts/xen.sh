@@ -198,11 +198,19 @@ own_card() {
     echo "-netdev user,id=own,net=10.0.4.0/24$1 -device e1000,netdev=own,addr=8"
 }
 
+# data_mib SCENARIO: what the host has to send. `count` counts segments of 1,460 bytes, and one
+# byte before the first.
+data_mib() {
+    wanted=$((frames * 1460 / 1048576 + 1))
+    [ "$1" = count ] && [ $wanted -gt "$mib" ] || wanted=$mib
+    echo $wanted
+}
+
 # prepare SCENARIO FOLDER: everything that QEMU and the host's end need.
 prepare() {
     rm -rf "$2"
     mkdir -p "$2"
-    head -c "$((mib * 1048576))" /dev/urandom >"$2/data"
+    head -c "$(($(data_mib "$1") * 1048576))" /dev/urandom >"$2/data"
     cp "$parts/peer.sh" "$2/"
     guest_system "$2/guest"
     [ "$1" != count ] || add_counting "$2"
