@@ -370,6 +370,20 @@ ret
 .byte 0x62, 0xf9, 0xfe, 0x48, 0x6f, 0x00
 ret
 
+### an EVEX whose index may be one of APX's registers
+# refuse: P3-undecodable
+# from: APX specification, 3.1.2.3 (X4, which has to be one without APX)
+{T:(%rdi)}
+.byte 0x62, 0xf1, 0xfa, 0x48, 0x6f, 0x00
+ret
+
+### an EVEX with an index that is r17, or rcx
+# refuse: P3-undecodable
+# from: APX specification, 3.1.2.3
+{T:(%rdi,%rcx,1)}
+.byte 0x62, 0xf1, 0xfa, 0x48, 0x6f, 0x04, 0x0f
+ret
+
 ### XOP of AMD
 # refuse: P3-instruction
 # from: AMD vol. 6, 1.1.2
