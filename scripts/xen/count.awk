@@ -2,7 +2,9 @@
 # From the functions of payload and Xen (count-functions.awk, count-symbols.awk) in the order of
 # their addresses, and what the plugin wrote: what a packet cost, as lines for judge() of xen.sh,
 # as a table in the file `table`, and by function, the largest first, in the file
-# `table-by-function`. A window is between a mark with an even number and the next.
+# `table-by-function`. A window is between a mark with an even number and the next. `crossings`
+# are Xen's instructions for interrupts, events, timers and changes of domain, by the names of its
+# functions; what a hypercall, a copy or a guest's system call takes is not among them.
 BEGIN {
     kinds = split("sent 1514,received 1514,sent 60,received 60,stored 1460,fetched 1460", kind, ",")
     split("xen payload dom0-kernel dom0-other guest-kernel guest-other", class, " ")
@@ -43,6 +45,17 @@ function whole(w,    sum, i) {
         sum += executed[w, class[i]]
     return sum
 }
+function crosses(f) {
+    return part[f] == "xen" && \
+        name[f] ~ /sched|timer|irq|softirq|idle|switch|evtchn|_event|vcpu_|unit_|runq|runstate|bitmap|s_time|rcu|eoi|tasklet|svm_load|write_ptbase|update_guest_memory_policy/ && \
+        name[f] !~ /lock|entry\.S|do_vcpu_op/
+}
+function crossings(w,    sum, f) {
+    for (f = 1; f <= functions; f++)
+        if ((w, f) in each && crosses(f))
+            sum += each[w, f]
+    return 0 + sum
+}
 function all_steps(w,    sum, i) {
     for (i in class)
         sum += steps[w, class[i]]
@@ -51,8 +64,8 @@ function all_steps(w,    sum, i) {
 # A column: its name, what happened in the window.
 function column(what, number) {
     printf "@value %s-%s %.2f\n", prefix, what, number / frames
-    heads = heads sprintf(" %8s", what)
-    row = row sprintf(number < 10 * frames ? " %8.2f" : " %8.0f", number / frames)
+    heads = heads sprintf(" %9s", what)
+    row = row sprintf(number < 10 * frames ? " %9.2f" : " %9.0f", number / frames)
 }
 function figures(path, w) {
     prefix = path "/" size "-" direction
@@ -62,6 +75,7 @@ function figures(path, w) {
     column("guest", executed[w, "guest-kernel"] + executed[w, "guest-other"])
     column("dom0", executed[w, "dom0-kernel"] + executed[w, "dom0-other"])
     column("xen", executed[w, "xen"])
+    column("crossings", crossings(w))
     column("platform", executed[w, "payload"] - parts[w, "driver"] - parts[w, "hot"])
     column("hot", 0 + parts[w, "hot"])
     column("driver", 0 + parts[w, "driver"])
