@@ -186,7 +186,9 @@ pub fn is_whole(stack: &[String]) -> bool {
     let above = stack.iter().rev().nth(1);
     let is_exception = |frame: &String| frame.starts_with("asm_");
     const THUNKS: [&str; 2] = ["__x86_indirect_thunk_", "__x86_indirect_its_thunk_"];
-    if THUNKS.iter().any(|begin| outermost.starts_with(begin)) {
+    // What the kernel's start-up calls has a second name (arch/x86/boot/startup of 6.17 on).
+    let thunk = outermost.strip_prefix("__pi_").unwrap_or(outermost);
+    if THUNKS.iter().any(|begin| thunk.starts_with(begin)) {
         return above.is_some_and(is_exception);
     }
     // By the series: `ret_from_fork_asm` from 6.6 on, `common_startup_64` from 6.10 on.
@@ -215,10 +217,13 @@ mod tests {
     /// The timer in an interrupt that came inside a thunk, as Linux 6.1 shows it natively.
     #[test]
     fn a_stack_may_end_in_any_thunk_that_was_interrupted() {
-        for thunk in ["array", "rcx", "r15"] {
-            let thunk = format!("__x86_indirect_thunk_{thunk}");
-            assert!(whole(&["virtnet_poll", "asm_common_interrupt", &thunk]));
-            assert!(!whole(&["virtnet_poll", &thunk]));
+        for thunk in [
+            "__x86_indirect_thunk_array",
+            "__x86_indirect_its_thunk_r15",
+            "__pi___x86_indirect_thunk_rax",
+        ] {
+            assert!(whole(&["virtnet_poll", "asm_common_interrupt", thunk]));
+            assert!(!whole(&["virtnet_poll", thunk]));
         }
     }
 
