@@ -72,6 +72,7 @@ impl Emitter<'_> {
     /// With prefix:
     ///
     /// ```text
+    ///     lea   (%rsi), %rsi                movs only, see `two_numbers`
     ///     jrcxz done                        flags stay, nothing is reached
     /// loop:
     ///     <check of %rdi> -> %v
@@ -110,6 +111,10 @@ impl Emitter<'_> {
         let n = roles
             .count
             .expect("a repeated string instruction has a count register");
+        let overlap = op.copies() && !self.rules.translates_to_itself;
+        if overlap {
+            self.two_numbers();
+        }
         self.around(ShortOnly::JRCXZ, |e| e.asm.branch(Jump::Always, done));
         let again = self.fresh_here();
         self.translate_pointers(i, roles);
@@ -120,7 +125,7 @@ impl Emitter<'_> {
                 self.minimum(n, count);
             }
         }
-        if op.copies() && !self.rules.translates_to_itself {
+        if overlap {
             self.apart(n, roles.others[0], log2);
         }
         self.minimum(n, Reg::RCX);
@@ -142,6 +147,18 @@ impl Emitter<'_> {
         // Comparing operations leave the flags of their last element.
         debug_assert!(!op.compares() || plan.flags == Flags::Dead);
         self.restore_flags(plan);
+    }
+
+    /// Source and target are two numbers for the verifier, also where the driver has just
+    /// copied one to the other. It has one name for a number: with one before the loop and
+    /// two after the first chunk, it would not know at the labels of `apart` whose the
+    /// translations are, and refuse the chunk.
+    ///
+    /// ```text
+    ///     lea   (%rsi), %rsi
+    /// ```
+    fn two_numbers(&mut self) {
+        self.lea(&Operand::at(Reg::RSI, 0), Reg::RSI);
     }
 
     fn translate_pointers(&mut self, i: InstIdx, roles: &Roles) {
