@@ -7,7 +7,7 @@ HEADERS = $(CURDIR)/target/stock/headers
 TWIN := target/release/twin
 PACKAGED := x86_64-unknown-linux-gnu
 
-.PHONY: help demo simulator programs e1000 test test-rust test-runtime test-programs attacks test-exhaustive cost prove test-html corpus boot differential compiled mutations faults bench stock kernel support setup build install install-xen uninstall packaged deb test-deb test-bare hashes xen
+.PHONY: help demo simulator programs e1000 test test-qemu test-rust test-runtime test-programs attacks test-exhaustive cost prove test-html corpus boot differential compiled mutations faults bench stock kernel support setup build install install-xen uninstall packaged deb test-deb test-bare hashes xen
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1#\2/p' $(MAKEFILE_LIST) | awk -F'#' '{printf "%-24s%s\n", $$1, $$2}'
@@ -82,14 +82,22 @@ demo: stock build simulator ## rewrite, verify and execute the stock e1000 drive
 test: setup support ## every check and test
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	$(CARGO) clippy --workspace $(QEMU_TESTS) -- -D warnings
 	KERNEL=$(KERNEL) $(CARGO) test --workspace --no-run
+	KERNEL=$(KERNEL) $(CARGO) test --workspace $(QEMU_TESTS) --no-run
 	$(CARGO) build --workspace --bin twin --bin twin-run
-	$(MAKE) -j $(or $(shell nproc),1) --output-sync=target test-rust test-runtime test-programs
+	$(MAKE) -j $(or $(shell nproc),1) --output-sync=target test-qemu test-rust test-runtime test-programs
 	@sh scripts/setup.sh left-out
 
 # Shown while they run (a `+` is exempt from --output-sync); what runs beside them when it ends.
 test-rust:
 	+KERNEL=$(KERNEL) $(CARGO) test --workspace
+
+# Not in --all-targets, nor in a plain `cargo test` (crates/qemu-tests/Cargo.toml). Of the whole workspace,
+# so that its crates are built with the same features as for the others.
+QEMU_TESTS := --test cards --test signatures --test stock_kernel
+test-qemu:
+	KERNEL=$(KERNEL) $(CARGO) test --workspace $(QEMU_TESTS) -- --test-threads=1
 
 test-runtime:
 	$(MAKE) -C runtime test
