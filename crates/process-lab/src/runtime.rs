@@ -292,6 +292,8 @@ impl Default for Outgoing {
 pub const ADMITTED: c_int = 0;
 pub const FOREIGN: c_int = 1;
 pub const FULL: c_int = 3;
+/// A packet's pin of a frame (`runtime/core/frames.h`).
+pub const PIN_PACKET: u64 = 1;
 
 pub const DMA_TRANSMIT: u32 = 0;
 pub const DMA_RECEIVE: u32 = 1;
@@ -457,6 +459,14 @@ unsafe extern "C" {
     pub fn twin_frame_owner(frames: *const Frames, frame: u64) -> u32;
     pub fn twin_frame_pins(frames: *const Frames, frame: u64) -> u32;
     pub fn twin_frame_move(frames: *mut Frames, frame: u64, from: u32, to: u32) -> c_int;
+    pub fn twin_frames_pin(
+        frames: *mut Frames,
+        owner: u32,
+        piece: *const Piece,
+        pin: u64,
+        sent: bool,
+    ) -> c_int;
+    pub fn twin_frames_unpin(frames: *mut Frames, piece: *const Piece, pin: u64);
     pub fn twin_outgoing_init(
         outgoing: *mut Outgoing,
         frames: *mut Frames,

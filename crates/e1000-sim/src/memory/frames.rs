@@ -2,7 +2,7 @@
 //! (`runtime/include/twin/frames.h`), in memory that every process of the hypervisor
 //! maps at the same address.
 
-use process_lab::runtime;
+use process_lab::runtime::{self, Piece};
 use process_lab::shared::Shared;
 
 use super::layout::PAGE;
@@ -47,6 +47,24 @@ pub enum NotGiven {
     Pinned,
     /// It is not the giver's.
     NotOwned,
+}
+
+/// Why a frame was not pinned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotPinned {
+    /// It is not that owner's, or does not exist.
+    NotOwned,
+    /// It has as many pins as can be counted.
+    Full,
+}
+
+/// A frame as a piece of memory.
+fn whole(frame: u64) -> Piece {
+    Piece {
+        address: frame * PAGE,
+        length: PAGE as u32,
+        zero: 0,
+    }
 }
 
 /// The owner of each frame of the machine's memory, as the runtime asks for it.
@@ -111,6 +129,33 @@ impl Frames {
                 _ => Err(NotGiven::NotOwned),
             }
         })
+    }
+
+    /// Pins frame number `frame`, if it is `owner`'s: it then keeps its owner.
+    ///
+    /// # Errors
+    /// Why not; nothing has changed.
+    pub fn pin(&self, frame: u64, owner: Owner) -> Result<(), NotPinned> {
+        let pin = runtime::PIN_PACKET;
+        let whole = whole(frame);
+        // SAFETY: the table is alive; the piece is on this stack.
+        let pinned = unsafe {
+            runtime::twin_frames_pin(self.raw(), owner.code(), &raw const whole, pin, false)
+        };
+        match pinned {
+            runtime::ADMITTED => Ok(()),
+            runtime::FULL => Err(NotPinned::Full),
+            _ => Err(NotPinned::NotOwned),
+        }
+    }
+
+    /// Takes one pin off a frame that [`Frames::pin`] pinned.
+    pub fn unpin(&self, frame: u64) {
+        let whole = whole(frame);
+        // SAFETY: the table is alive; the caller has pinned the frame.
+        unsafe {
+            runtime::twin_frames_unpin(self.raw(), &raw const whole, runtime::PIN_PACKET);
+        }
     }
 
     /// Who has the frame at a machine address.
