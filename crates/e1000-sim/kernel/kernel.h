@@ -223,6 +223,10 @@ struct kernel_rx_slot {
 	__u8 data[KERNEL_RX_SLOT_SIZE - 16];
 };
 
+#define KERNEL_RX_APPLICATION 0 /* into the ring */
+#define KERNEL_RX_DISCARD 1     /* counted only */
+#define KERNEL_RX_BRIDGE 2      /* to the bridge */
+
 struct kernel_rx_ring {
 	__u32 produce;          /* the kernel's */
 	__u32 consume;          /* the application's */
@@ -230,10 +234,78 @@ struct kernel_rx_ring {
 	__u64 bytes;
 	__u64 dropped;          /* ring full */
 	__u64 truncated;        /* longer than a slot */
-	__u32 discard;          /* application: count only, copy nothing */
+	__u32 discard;          /* KERNEL_RX_*: where frames go */
 	__u32 zero;
 	struct kernel_rx_slot slot[KERNEL_RX_SLOTS];
 };
+
+/*
+ * The software bridge (bridge.c): port 0 is the card, the others are guests'. Whoever
+ * serves a guest takes from its port's queue and counts the uses of a held packet down; one that has none
+ * left is given back by kernel_bridge_release().
+ */
+#define KERNEL_BRIDGE_PORTS 16
+#define KERNEL_BRIDGE_QUEUE 64  /* packets that wait for a port */
+#define KERNEL_BRIDGE_HELD 192  /* for all: the driver's pool has 512 buffers, its ring 256 */
+#define KERNEL_BRIDGE_BATCH 256 /* HOT_REQUESTS */
+#define KERNEL_BRIDGE_PIECES 32 /* HOT_RX_SEGMENTS */
+
+struct kernel_bridge_piece {
+	__u64 data;             /* dom0 address */
+	__u32 length;
+	__u32 zero;
+};
+
+/* A received packet that waits. */
+struct kernel_bridge_held {
+	__u64 skb;
+	__u32 uses;             /* queues that it is in */
+	__u32 next;             /* of the free places: number + 1, or 0 */
+	__u32 pieces;
+	__u32 length;           /* bytes in all */
+	__u32 size;             /* payload of each TCP segment; 0: it is no aggregate */
+	__u32 flags;            /* host_receive's */
+	struct kernel_bridge_piece piece[KERNEL_BRIDGE_PIECES];
+};
+
+struct kernel_bridge_queue {
+	__u32 produce;          /* the bridge's */
+	__u32 consume;          /* the back end's */
+	__u64 dropped;          /* it was full */
+	__u32 held[KERNEL_BRIDGE_QUEUE];
+};
+
+struct kernel_bridge {
+	__u64 size;             /* sizeof: the host checks it */
+	__u32 ports;            /* bits of those that are attached */
+	__u32 free;             /* places in held[]: number + 1, or 0 */
+	__u64 learned, moved, aged, full;       /* addresses */
+	__u64 forwarded;        /* frames to the port of an address */
+	__u64 flooded;          /* to all others: a group, or an address that nobody has shown */
+	__u64 filtered;         /* to where they came from */
+	__u64 refused;          /* a group as source, a group of bridges, a tag or a form not served */
+	__u64 dropped;          /* no place in held[] */
+	__u32 verdict[KERNEL_BRIDGE_BATCH];     /* kernel_bridge_route()'s: bits of ports */
+	__u32 release[KERNEL_BRIDGE_HELD];      /* numbers for kernel_bridge_release() */
+	struct kernel_bridge_queue queue[KERNEL_BRIDGE_PORTS];
+	struct kernel_bridge_held held[KERNEL_BRIDGE_HELD];
+};
+
+/* Its address; made at the first call, with port 0. 0: out of memory. */
+__u64 kernel_bridge(void);
+/* A guest's port, empty, or the card's. An address behind it is learned: a guest's as from the packet by which it
+ * announces itself when it is connected, one behind the card as from the answer to a guest that asks for it. */
+long kernel_bridge_attach(__u32 port, __u64 mac);       /* its first byte is the lowest */
+/* The port is gone, with all addresses behind it. Its queue must be empty. */
+long kernel_bridge_detach(__u32 port);
+/* Where the hot routines' requests `first` to `first + count` of CPU 0 go, in verdict[] at the same index: the
+ * guest is the port, less one. Returns how many go anywhere but to the card alone. */
+long kernel_bridge_route(__u32 first, __u32 count);
+/* Packets release[0] to `count`, which nobody uses, are released and their places free. Returns how
+ * many were. */
+long kernel_bridge_release(__u32 count);
+/* The port that an address is behind, or -ENOENT. */
+long kernel_bridge_port(__u64 mac);
 
 struct kernel_irq_state {
 	__u64 handler;          /* 0: none requested */

@@ -2,7 +2,7 @@
 /*
  * receive.c: dom0's minimal network stack: a received frame is copied into the
  * application's ring (struct kernel_rx_ring) and freed. The host reads the ring and
- * checks the contents.
+ * checks the contents. Or it goes to the bridge (bridge.c), which holds it.
  *
  * Context: softirq, on any CPU; one lock around the ring.
  */
@@ -43,14 +43,15 @@ static void slot_fill(struct kernel_rx_slot *slot, const void *data, u32 length,
 /* The whole frame, MAC header first; hot.o frees the sk_buff when this returns. */
 u32 host_receive(void *data, u32 length, struct sk_buff *skb, u32 flags, u32 vlan)
 {
-	u32 produce;
+	u32 produce, result = RX_UNWANTED;
 
 	shim_lock(&rx_lock);
 	produce = rx_ring->produce;
 	rx_ring->packets++;
 	rx_ring->bytes += length + (flags & RX_FRAGMENTS ? skb->data_len : 0);
 	if (READ_ONCE(rx_ring->discard)) {
-		;
+		if (rx_ring->discard == KERNEL_RX_BRIDGE && bridge_receive(data, length, skb, flags))
+			result = RX_HELD;
 	} else if (produce - READ_ONCE(rx_ring->consume) >= KERNEL_RX_SLOTS) {
 		rx_ring->dropped++;
 	} else {
@@ -58,7 +59,7 @@ u32 host_receive(void *data, u32 length, struct sk_buff *skb, u32 flags, u32 vla
 		smp_store_release(&rx_ring->produce, produce + 1);
 	}
 	shim_unlock(&rx_lock);
-	return RX_UNWANTED;
+	return result;
 }
 
 void receive_setup(void)

@@ -139,6 +139,11 @@ void netdev_rx_mode(struct net_device *dev);
 void receive_setup(void);
 extern struct kernel_rx_ring *rx_ring;
 
+/* ---- bridge.c -------------------------------------------------------------- */
+
+/* A frame from the card, as host_receive() has it: true if the bridge holds it. */
+bool bridge_receive(void *data, u32 length, struct sk_buff *skb, u32 flags);
+
 /* ---- params.c -------------------------------------------------------------- */
 
 int params_parse(const struct kernel_param *first, unsigned int count, const char *arguments);

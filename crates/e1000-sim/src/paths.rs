@@ -17,7 +17,7 @@ use super::replay::grounds::Rewritten;
 use super::replay::{self, Tape, Turn};
 use super::system::{Blueprint, System, SystemError};
 use crate::dom0::job::{Job, Look, LoopKind, observe};
-use crate::engines::guest::GuestEngine;
+use crate::engines::guest::{self, GuestEngine};
 use crate::engines::staged::Staged;
 use crate::engines::twin::TwinEngine;
 use crate::measure::profile::{self, Component};
@@ -79,12 +79,15 @@ pub struct RoundResult {
     pub upcalls: u64,
 }
 
+/// The front ends of all guests by way of dom0.
+pub type GuestRunner<'s> = Runner<'s, GuestEngine<'s>>;
+
 /// All paths of one system, ready to run rounds.
 pub struct Paths<'s> {
     /// The machine with dom0 and hypervisor.
     pub system: System<'s>,
     twin: Hypervisor<'s>,
-    guest: Option<Runner<'s, GuestEngine<'s>>>,
+    guest: Option<GuestRunner<'s>>,
     shape: Shape,
     guests: u32,
 }
@@ -217,7 +220,7 @@ impl<'s> Paths<'s> {
     }
 
     /// The front end's runner.
-    pub fn guest(&mut self) -> Result<&mut Runner<'s, GuestEngine<'s>>, SystemError> {
+    pub fn guest(&mut self) -> Result<&mut GuestRunner<'s>, SystemError> {
         let runner = match self.guest.take() {
             Some(runner) => runner,
             None => self.new_guest()?,
@@ -325,19 +328,44 @@ impl<'s> Paths<'s> {
         })
     }
 
-    /// dom0's thread 0 is the back end as long as the front end works.
     fn through_dom0(&mut self, work: Work) -> Result<RoundResult, SystemError> {
+        let round = |runner: &mut GuestRunner<'s>| runner.run(work.direction, work.packets);
+        let (round, steps) = self.by_dom0(work.look, round)?;
+        Ok(RoundResult {
+            round,
+            steps,
+            upcalls: 0,
+        })
+    }
+
+    /// Runs `work` with the front ends while dom0's thread 0 is the back end.
+    ///
+    /// # Errors
+    /// Its own, or that of the back end.
+    pub fn by_dom0(
+        &mut self,
+        look: Look,
+        work: impl FnOnce(&mut GuestRunner<'s>) -> Result<Round, Stop>,
+    ) -> Result<(Round, Steps), SystemError> {
+        self.system
+            .mailbox()
+            .set_interrupt_owner(InterruptOwner::Hypervisor);
         let mut runner = match self.guest.take() {
             Some(runner) => runner,
             None => self.new_guest()?,
         };
-        let job = self.job(LoopKind::BackEnd, work);
+        let observed = Work {
+            direction: PacketDirection::Send,
+            packets: 0,
+            look,
+        };
+        let job = self.job(LoopKind::BackEnd, observed);
         let dom0 = &mut self.system.dom0;
         let (front, back) = std::thread::scope(|scope| {
             let back = scope.spawn(|| dom0.command("a back end", job).map(|_| ()));
             let front = runner.packet_loop.card.open();
             let front = front.and_then(|()| {
-                let seen = observe(work.look, || runner.run(work.direction, work.packets));
+                let seen = observe(look, || work(&mut runner));
                 let closed = runner.packet_loop.card.close();
                 // The reason that packets stopped explains the registers' state.
                 let seen = seen?;
@@ -351,11 +379,10 @@ impl<'s> Paths<'s> {
         back?;
         self.guest = Some(runner);
         let theirs = self.outcome()?;
-        Ok(RoundResult {
-            round,
-            steps: steps.plus(&theirs.steps),
-            upcalls: 0,
-        })
+        self.system
+            .mailbox()
+            .set_interrupt_owner(InterruptOwner::Dom0);
+        Ok((round, steps.plus(&theirs.steps)))
     }
 
     /// Records what the driver does natively for a number of packets.
@@ -406,11 +433,12 @@ impl<'s> Paths<'s> {
         Ok(steps.map_err(Stop::Driver)?)
     }
 
-    fn new_guest(&self) -> Result<Runner<'s, GuestEngine<'s>>, SystemError> {
+    fn new_guest(&self) -> Result<GuestRunner<'s>, SystemError> {
         let net = &self.system.mailbox().net;
         net.enlist(self.system.dom0.pid());
-        let engine = GuestEngine::new(net, limits());
-        let sources = sources(self.system.machine(), self.guests, self.shape);
+        let machine = self.system.machine();
+        let engine = GuestEngine::new(net, machine, self.guests, limits());
+        let sources = guest::sources(machine, self.guests, self.shape);
         Ok(Runner::new(
             engine,
             closed(self.system.unguarded_card(self.guests)?)?,

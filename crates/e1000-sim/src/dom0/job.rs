@@ -4,14 +4,13 @@
 use std::cell::{RefCell, UnsafeCell};
 use std::ops::Range;
 
-use crate::engines::guest::{self, BackEnd, ByEvent, Failure};
-use crate::engines::native::{Directly, NativeEngine, Notify};
+use crate::engines::guest::{BackEnd, BridgeView, ByEvent, Dom0Kernel, Failure};
+use crate::engines::native::{self, Directly, NativeEngine, Notify};
 use crate::image::{KernelPlan, Module};
 use crate::measure::profile::{self, Component};
 use crate::measure::steps::{self, Steps};
 use crate::memory::{self, BarMode, Machine};
 use crate::packets::card::OpenCard;
-use crate::packets::outgoing::Outgoing;
 use crate::packets::packet_loop::{Engine, Stop};
 use crate::packets::rings::Rings;
 use crate::packets::round::{PacketDirection, Round, Runner, sources};
@@ -210,8 +209,8 @@ type DomRunner = Runner<'static, NativeEngine<Announced>>;
 thread_local! {
     /// The runner of the last job: its traffic sources go on counting.
     static RUNNER: RefCell<Option<(Job, DomRunner)>> = const { RefCell::new(None) };
-    /// Guests' packets that are being sent; some may stay from one job to the next.
-    static OUTGOING: RefCell<Option<Outgoing>> = const { RefCell::new(None) };
+    /// The back end: packets that are being sent may stay from one job to the next.
+    static BACK_END: RefCell<Option<BackEnd<'static>>> = const { RefCell::new(None) };
 }
 
 /// Where a job runs.
@@ -395,39 +394,90 @@ pub fn observe(
     }
 }
 
-/// The back end's view of dom0's engine. The front end drives the card.
-struct Back(NativeEngine<Announced>);
+/// dom0's kernel for the back end. The front end drives the card.
+struct Kernel {
+    engine: NativeEngine<Announced>,
+    bridge: BridgeView,
+    route: u64,
+    attach: u64,
+    detach: u64,
+    release: u64,
+}
 
-impl BackEnd for Back {
+impl Kernel {
+    fn new(job: &Job, place: &JobPlace) -> Result<Kernel, Stop> {
+        let symbol = |name| place.plan.symbol(name).ok_or_else(lacking);
+        let state = native::run(symbol("kernel_bridge")?, [0; 6])?;
+        let bridge = BridgeView::new(&place.plan.view(place.machine), state);
+        Ok(Kernel {
+            engine: engine(job, place)?,
+            bridge: bridge.ok_or_else(|| untold("dom0 has no bridge of this layout"))?,
+            route: symbol("kernel_bridge_route")?,
+            attach: symbol("kernel_bridge_attach")?,
+            detach: symbol("kernel_bridge_detach")?,
+            release: symbol("kernel_bridge_release")?,
+        })
+    }
+}
+
+/// Calls a function that gives a count, or a negative error.
+fn count_of(function: u64, arguments: [u64; 2]) -> Result<u32, Stop> {
+    let [first, second] = arguments;
+    let answer = native::run(function, [first, second, 0, 0, 0, 0])? as i64;
+    u32::try_from(answer).map_err(|_| untold(format!("dom0's bridge: error {answer}")))
+}
+
+impl Dom0Kernel for Kernel {
     fn rings(&mut self) -> &mut Rings {
-        self.0.rings()
+        self.engine.rings()
     }
 
     fn transmit(&mut self, count: u32) -> Result<u32, Stop> {
-        self.0.transmit(count)
+        self.engine.transmit(count)
     }
 
     fn interrupt(&mut self) -> Result<bool, Stop> {
-        self.0.handle()
+        self.engine.handle()
     }
 
-    fn packets(&mut self, take: &mut dyn FnMut(&[u8])) {
-        self.0.delivered().for_each(take);
+    fn bridge(&mut self) -> &mut BridgeView {
+        &mut self.bridge
+    }
+
+    fn route(&mut self, first: u32, count: u32) -> Result<u32, Stop> {
+        count_of(self.route, [first.into(), count.into()])
+    }
+
+    fn port(&mut self, port: u32, mac: Option<u64>) -> Result<(), Stop> {
+        let (function, mac) = match mac {
+            Some(mac) => (self.attach, mac),
+            None => (self.detach, 0),
+        };
+        count_of(function, [port.into(), mac]).map(|_| ())
+    }
+
+    fn release(&mut self, count: u32) -> Result<(), Stop> {
+        count_of(self.release, [count.into(), 0]).map(|_| ())
     }
 }
 
 fn guests_packets(job: &Job, place: &JobPlace) -> Result<(Round, Steps), Stop> {
     set_bar(BarMode::Open)?;
-    let mut back = Back(engine(job, place)?);
-    let (round, steps) = observe(job.look, || {
-        OUTGOING.with_borrow_mut(|outgoing| {
-            let outgoing = outgoing.get_or_insert_with(|| Outgoing::new(place.machine.frames()));
-            guest::serve(&place.mailbox.net, &mut back, outgoing, job.guests);
+    let net = &place.mailbox.net;
+    let mut kernel = Kernel::new(job, place)?;
+    kernel.engine.delivered().bridge(true);
+    kernel.rings().set_aggregate(net.aggregate());
+    let observed = observe(job.look, || {
+        BACK_END.with_borrow_mut(|back| {
+            let back = back.get_or_insert_with(|| BackEnd::new(net, place.machine));
+            back.serve(&mut kernel);
         });
         Ok(Round::default())
-    })?;
+    });
+    kernel.rings().set_aggregate(0);
+    kernel.engine.delivered().bridge(false);
     set_bar(BarMode::Trapped)?;
-    Ok((round, steps))
+    observed
 }
 
 #[cfg(test)]

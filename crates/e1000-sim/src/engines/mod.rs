@@ -3,7 +3,7 @@
 //! of the packet path around it ([`staged`]).
 
 pub(crate) mod gather;
-pub(crate) mod guest;
+pub mod guest;
 pub(crate) mod native;
 pub mod staged;
 pub mod twin;

@@ -19,6 +19,8 @@ impl Dom0Memory for View<'_> {
 
 /// Slots of `struct kernel_rx_ring`.
 const SLOTS: u32 = 256;
+/// `KERNEL_RX_BRIDGE`.
+const TO_BRIDGE: u32 = 2;
 /// Bytes of a slot's data.
 const SLOT_DATA: usize = 2048 - 16;
 
@@ -41,7 +43,7 @@ struct RxRing {
     bytes: u64,
     dropped: u64,
     truncated: u64,
-    discard: u32,
+    mode: AtomicU32,
     zero: u32,
 }
 
@@ -77,6 +79,14 @@ impl Delivered {
             consume = consume.wrapping_add(1);
             ring.consume.store(consume, Ordering::Release);
         }
+    }
+
+    /// Whether frames go to the bridge from now on, and not into the ring.
+    pub fn bridge(&mut self, bridge: bool) {
+        // SAFETY: `new` checked it; the fields used are atomics.
+        let ring = unsafe { &*self.ring };
+        let mode = if bridge { TO_BRIDGE } else { 0 };
+        ring.mode.store(mode, Ordering::Relaxed);
     }
 
     /// Whether none waits.
@@ -185,7 +195,11 @@ impl<N> NativeEngine<N> {
     }
 }
 
-fn run(function: u64, arguments: [u64; 6]) -> Result<u64, Stop> {
+/// Calls a function of dom0's kernel.
+///
+/// # Errors
+/// [`Stop::Driver`].
+pub(crate) fn run(function: u64, arguments: [u64; 6]) -> Result<u64, Stop> {
     // SAFETY: this is the dom0 process, whose memory is mapped and whose traps
     // are caught; the function is dom0's.
     let ran = unsafe { enter::enter(function, arguments) };

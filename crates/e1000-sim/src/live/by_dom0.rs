@@ -1,8 +1,9 @@
 //! A guest's packets by way of dom0, and by way of the hypervisor with a bridge (DBNet, 5.2 and
 //! 5.3), by turns in one process.
 //!
-//! dom0's path is cheaper here than a real one: it has no grants, and no bridge of dom0's. What is
-//! between guest and dom0 are two processes that wake each other, for each batch of 32 packets.
+//! dom0's path has grants and a bridge of dom0's; it lacks netfilter, queueing disciplines and the crossings of
+//! hypercalls (`engines/guest`). What is between guest and dom0 are two processes that wake each other, for each batch
+//! of 32 packets.
 
 use std::collections::HashSet;
 

@@ -16,7 +16,7 @@ use std::time::Duration;
 use super::rings::{Done, REQUESTS, Request, Sent, TX_DONE};
 use crate::measure::profile::{ByComponent, Component, cycles, enter_phase};
 use crate::measure::steps;
-use crate::traffic::source::TrafficSource;
+use crate::traffic::source::{Prepared, TrafficSource};
 
 /// Why the loop cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +56,21 @@ pub trait Engine {
     ) {
         describe(scratch);
         self.submit(index, guest, scratch);
+    }
+
+    /// The same, of a packet that a source has prepared.
+    #[inline(always)]
+    fn submit_packet(
+        &mut self,
+        index: usize,
+        source: &TrafficSource<'_>,
+        packet: &Prepared,
+        scratch: &mut Request,
+    ) {
+        let guest = source.flow().number;
+        self.submit_by(index, guest, scratch, |request| {
+            source.describe(packet, request);
+        });
     }
 
     /// `hot_transmit` of requests 0 to `count`: how many were accepted.
@@ -308,11 +323,8 @@ impl<E: Engine, C: Card> PacketLoop<E, C> {
         self.meter.switch(self.engine.user());
         for (turn, packet) in packets.iter().enumerate() {
             let source = &sources[turn % turns];
-            let guest = source.flow().number;
             self.engine
-                .submit_by(turn, guest, &mut self.request, |request| {
-                    source.describe(packet, request);
-                });
+                .submit_packet(turn, source, packet, &mut self.request);
         }
         self.meter.switch(self.engine.host());
         let accepted = self.engine.transmit(packets.len() as u32)?;

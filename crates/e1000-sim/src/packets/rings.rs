@@ -274,6 +274,12 @@ impl Rings {
         unsafe { copy(request, self.requests.add(index % REQUESTS)) };
     }
 
+    /// Request `index`, in dom0's memory: for dom0's own code, which fills it in place.
+    pub fn place(&mut self, index: usize) -> *mut Request {
+        // SAFETY: inside the ring that `new` checked; no reference is made.
+        unsafe { self.requests.add(index % REQUESTS) }
+    }
+
     /// The result of request `index`.
     pub fn result(&self, index: usize) -> Sent {
         // SAFETY: inside the ring that `new` checked; no reference is made.

@@ -59,6 +59,30 @@ pub struct Prepared {
     gso: (u16, u16),
 }
 
+/// Where a prepared packet is, for a front end that grants its pages.
+#[derive(Clone, Copy, Debug)]
+pub struct Outline {
+    /// Machine address of its first byte.
+    pub at: u64,
+    /// Bytes.
+    pub length: u32,
+    /// Its name in the completion.
+    pub cookie: u64,
+    /// The transport's checksum is left to whoever sends it.
+    pub blank: bool,
+    /// The request's `gso_size` and `gso_type`.
+    pub gso: (u16, u16),
+}
+
+/// A part of a packet that came into the guest's own page.
+#[derive(Clone, Copy, Debug)]
+pub struct Landed {
+    /// Machine address.
+    pub at: u64,
+    /// Bytes.
+    pub length: u32,
+}
+
 /// A traffic source.
 pub struct TrafficSource<'m> {
     machine: &'m Machine,
@@ -87,6 +111,15 @@ pub struct TrafficSource<'m> {
     buffer: Vec<u8>,
     inbox: Vec<u8>,
     used: usize,
+    /// Packets in its own pages, which are not in the inbox yet.
+    landed: Vec<(Landed, Landing)>,
+}
+
+/// Whether a packet goes on, or ends with how many segments of what size.
+#[derive(Clone, Copy, Debug)]
+enum Landing {
+    More,
+    Last(u16, u16),
 }
 
 impl<'m> TrafficSource<'m> {
@@ -129,6 +162,7 @@ impl<'m> TrafficSource<'m> {
             buffer: vec![0; SEGMENT_SLOT as usize],
             inbox: vec![0; INBOX],
             used: 0,
+            landed: Vec::new(),
         }
     }
 
@@ -210,6 +244,23 @@ impl<'m> TrafficSource<'m> {
         describe(rest, (packet.length - packet.header) as u64, request);
     }
 
+    /// Where a prepared packet is, whole in its own memory. `scratch` is overwritten.
+    pub fn outline(&self, packet: &Prepared, scratch: &mut Request) -> Outline {
+        let sums = self.sums && packet.gso == (0, 0);
+        if sums {
+            self.describe(packet, scratch);
+            let header = &scratch.header[..packet.header];
+            self.machine.write(packet.at, header).expect("own memory");
+        }
+        Outline {
+            at: packet.at,
+            length: packet.length as u32,
+            cookie: packet.slot.into(),
+            blank: !sums,
+            gso: packet.gso,
+        }
+    }
+
     /// As a guest's stack does for an interface without: the field has the pseudo header's sum. Not
     /// inlined, so that others' packets cost what they cost without it.
     #[cold]
@@ -288,8 +339,38 @@ impl<'m> TrafficSource<'m> {
         self.used += RECORD + kept;
     }
 
+    /// A packet came into its own pages, in these parts, which stay until it is checked or read;
+    /// `segments` and `size` as above.
+    pub fn landed(&mut self, parts: &[Landed], segments: u16, size: u16) {
+        let Some((last, first)) = parts.split_last() else {
+            return;
+        };
+        let first = first.iter().map(|part| (*part, Landing::More));
+        self.landed.extend(first);
+        self.landed.push((*last, Landing::Last(segments, size)));
+    }
+
+    /// Puts what came into its pages into the inbox: the test's work, which has to check it.
+    fn take_landed(&mut self) {
+        let mut length = 0;
+        for (part, landing) in std::mem::take(&mut self.landed) {
+            let machine = self.machine;
+            let room = &mut self.room()[length..];
+            let kept = room.len().min(part.length as usize);
+            machine
+                .read(part.at, &mut room[..kept])
+                .expect("own memory");
+            length += kept;
+            if let Landing::Last(segments, size) = landing {
+                self.arrived_aggregate(length, segments, size);
+                length = 0;
+            }
+        }
+    }
+
     /// Checks what came in. This is the test's work, not the traffic source's.
     pub fn check(&mut self) {
+        self.take_landed();
         for (packet, segments, _) in packets(&self.inbox[..self.used]) {
             match segments {
                 0 => self.received.take(packet),
@@ -301,6 +382,7 @@ impl<'m> TrafficSource<'m> {
 
     /// Gives what came in to `take`, in place of a check.
     pub fn read(&mut self, take: impl FnMut(&[u8])) {
+        self.take_landed();
         let all = packets(&self.inbox[..self.used]);
         all.map(|(packet, ..)| packet).for_each(take);
         self.used = 0;

@@ -1,22 +1,24 @@
-//! The memory that front and back end share: commands and answers, requests and
-//! completions, and packets for guests.
+//! The memory that front and back end share: a rendezvous for kicks and events, and for each guest an interface with its
+//! rings and its table of grants.
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::packets::rings::{Dom0Memory, Done, RELEASE, REQUESTS, Request, Rings, TX_DONE};
+use super::slots::{SLOTS, SlotRing};
+use crate::grants::operations::GrantCounts;
+use crate::grants::table::Table;
+use crate::packets::rings::HEADER;
+use crate::traffic::Mac;
 use crate::transport::rendezvous::Rendezvous;
 
-/// Packets that wait for guests.
-const SLOTS: u32 = 512;
-/// Bytes of a slot.
-const SLOT: usize = 2040;
+/// Guests that may have an interface.
+pub const INTERFACES: usize = 9;
 
 /// The front end's commands to the back end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub(super) enum Ask {
-    /// Send that many requests.
+    /// There are requests.
     Transmit = 1,
     /// The card has interrupted.
     Interrupt = 2,
@@ -28,11 +30,97 @@ pub(super) const FAILED: u64 = u64::MAX;
 /// The answer to an interrupt that was put off.
 pub(super) const DEFERRED: u64 = 2;
 
-/// A packet for a guest.
+twin_abi::listed! {
+    /// How the bytes of a packet that a guest sends get to dom0 (thesis, 3.4).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Channel {
+        /// As Linux' back end has it: the first 128 bytes by a copy of the hypervisor's, the rest mapped.
+        Copied => "copied",
+        /// Each page is mapped, and dom0 reads headers there: the thesis' Xen before its channel.
+        Mapped => "mapped",
+        /// The first 128 bytes travel in the ring; the rest is made known to the card and not mapped.
+        InRing => "in-ring",
+    }
+}
+
+impl Channel {
+    pub(super) fn of_word(word: u32) -> Channel {
+        match word {
+            1 => Channel::Mapped,
+            2 => Channel::InRing,
+            _ => Channel::Copied,
+        }
+    }
+}
+
+/// Bit of a generation: its guest is gone.
+const GONE: u32 = 1 << 31;
+
+/// A connection of an interface; a later one is another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Generation(u32);
+
+impl Generation {
+    /// Whether there is a guest.
+    pub fn is_connected(self) -> bool {
+        self.0 != 0 && self.0 & GONE == 0
+    }
+}
+
+/// What the back end has counted.
 #[repr(C)]
-struct Slot {
-    length: u64,
-    data: [u8; SLOT],
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BackCounts {
+    /// The hypervisor's part.
+    pub grants: GrantCounts,
+    /// Packets that were sent and are completed.
+    pub sent: u64,
+    /// Packets refused: a page was not the guest's to send.
+    pub refused: u64,
+    /// Packets dropped: malformed, or the interface was down.
+    pub malformed: u64,
+    /// Packets given to guests, aggregates once.
+    pub received: u64,
+    /// Packets that a guest's page could not take.
+    pub lost: u64,
+    /// Packets from guest to guest.
+    pub local: u64,
+    /// Of these, dropped: the receiver has no page for them.
+    pub local_dropped: u64,
+    /// Packets that waited until the driver took them.
+    pub waited: u64,
+    /// Completions that were of no packet.
+    pub unknown: u64,
+}
+
+/// A guest's interface. All zeroes is none.
+#[repr(C)]
+#[derive(Debug)]
+pub(super) struct Interface {
+    /// Grows with each connection; 0: there was none.
+    generation: AtomicU32,
+    zero: u32,
+    /// The guest's address, the first byte lowest.
+    pub mac: AtomicU64,
+    /// What it sends.
+    pub tx: SlotRing,
+    /// What comes in.
+    pub rx: SlotRing,
+    /// The first bytes of packets, with [`Channel::InRing`], by the number of their slot.
+    headers: UnsafeCell<[[u8; HEADER]; SLOTS as usize]>,
+}
+
+impl Interface {
+    /// The present connection.
+    pub fn generation(&self) -> Generation {
+        Generation(self.generation.load(Ordering::Acquire))
+    }
+
+    /// The header area of a slot. Whoever has the turn uses it.
+    pub fn header(&self, index: u32) -> *mut u8 {
+        let first = self.headers.get().cast::<[u8; HEADER]>();
+        first.wrapping_add((index % SLOTS) as usize).cast()
+    }
 }
 
 /// The memory that front and back end share. All zeroes is an empty one.
@@ -40,24 +128,27 @@ struct Slot {
 pub struct NetRing {
     pub(super) meet: Rendezvous,
     pub(super) ask: AtomicU64,
-    pub(super) count: AtomicU64,
     pub(super) answer: AtomicU64,
-    /// Cycles that the back end has worked, waits excepted.
+    /// Cycles that the back end has worked, waits and hypercalls excepted.
     pub(super) served: AtomicU64,
+    /// [`Channel`] of the next packets.
+    pub(super) channel: AtomicU32,
+    /// Most segments of an aggregate that dom0's hot routines make; below 2: none are made.
+    pub(super) aggregate: AtomicU32,
     pub(super) failure: UnsafeCell<Failure>,
-    rx_produce: AtomicU32,
-    rx_consume: AtomicU32,
-    /// Packets dropped because no slot was free.
-    pub rx_dropped: AtomicU64,
-    shared: UnsafeCell<[u64; 64]>,
-    pub(super) requests: UnsafeCell<[Request; REQUESTS]>,
-    done: UnsafeCell<[Done; TX_DONE]>,
-    release: UnsafeCell<[u64; RELEASE]>,
-    slots: UnsafeCell<[Slot; SLOTS as usize]>,
+    pub(super) counts: UnsafeCell<BackCounts>,
+    pub(super) interfaces: [Interface; INTERFACES],
+    pub(super) tables: [Table; INTERFACES],
 }
 
-// SAFETY: used by turns, which the rendezvous gives.
+// SAFETY: used by turns, which the rendezvous gives; tables and rings are atomics.
 unsafe impl Sync for NetRing {}
+
+/// An address as a number, its first byte lowest.
+pub(super) fn mac_word(mac: Mac) -> u64 {
+    let bytes = mac.iter().rev();
+    bytes.fold(0, |word, byte| word << 8 | u64::from(*byte))
+}
 
 /// Why the back end failed, as text.
 #[repr(C)]
@@ -75,32 +166,16 @@ impl Failure {
         self.length = length as u64;
     }
 
+    /// The text.
     pub fn get(&self) -> String {
         let length = (self.length as usize).min(self.text.len());
         String::from_utf8_lossy(&self.text[..length]).into_owned()
     }
 }
 
-/// Words of `hot_shared` that [`NetRing::rings`] fills.
-const REQUESTS_WORD: usize = 0;
-const DONE_WORD: usize = 1;
-const RELEASE_WORD: usize = 2;
-/// Words that hold the produce and consume counters of the completions.
-const PRODUCE_WORD: usize = 8;
-const CONSUME_WORD: usize = 16;
-
 impl std::fmt::Debug for NetRing {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("NetRing")
-    }
-}
-
-impl Dom0Memory for &NetRing {
-    fn dom0(&self, address: u64, length: u64) -> Option<*mut u8> {
-        let start = std::ptr::from_ref(*self) as u64;
-        let end = start + size_of::<NetRing>() as u64;
-        let inside = address >= start && address.checked_add(length)? <= end;
-        inside.then_some(address as *mut u8)
     }
 }
 
@@ -110,76 +185,52 @@ impl NetRing {
         self.meet.enlist(server);
     }
 
-    /// The front end's view: a ring as the hot routines have one.
-    pub(super) fn rings(&self) -> Rings {
-        let words = self.shared.get().cast::<u64>();
-        // SAFETY: before the first turn; inside the array.
-        unsafe {
-            words.add(REQUESTS_WORD).write(self.requests.get() as u64);
-            words.add(DONE_WORD).write(self.done.get() as u64);
-            words.add(RELEASE_WORD).write(self.release.get() as u64);
-        }
-        Rings::new(&self, words as u64, 0).expect("its own memory")
+    /// How the next packets travel. Only between rounds.
+    pub fn set_channel(&self, channel: Channel) {
+        self.channel.store(channel as u32, Ordering::Relaxed);
     }
 
-    fn word(&self, index: usize) -> &AtomicU32 {
-        // SAFETY: inside the array, aligned; only ever used as an atomic.
-        unsafe {
-            &*self
-                .shared
-                .get()
-                .cast::<u64>()
-                .add(index)
-                .cast::<AtomicU32>()
-        }
+    /// The most segments of an aggregate that guests by way of dom0 get, from the next round on;
+    /// below 2: none are made.
+    pub fn set_aggregate(&self, segments: u32) {
+        self.aggregate.store(segments, Ordering::Relaxed);
     }
 
-    pub(super) fn put_done(&self, done: Done) {
-        let produce = self.word(PRODUCE_WORD).load(Ordering::Relaxed);
-        if produce.wrapping_sub(self.word(CONSUME_WORD).load(Ordering::Acquire)) < TX_DONE as u32 {
-            let at = self.done.get().cast::<Done>();
-            // SAFETY: inside the ring; the back end's turn.
-            unsafe { at.add(produce as usize % TX_DONE).write(done) };
-            self.word(PRODUCE_WORD)
-                .store(produce.wrapping_add(1), Ordering::Release);
-        }
+    pub(crate) fn aggregate(&self) -> u32 {
+        self.aggregate.load(Ordering::Relaxed)
     }
 
-    pub(super) fn put_packet(&self, packet: &[u8]) {
-        let produce = self.rx_produce.load(Ordering::Relaxed);
-        let full = produce.wrapping_sub(self.rx_consume.load(Ordering::Acquire)) == SLOTS;
-        if full || packet.len() > SLOT {
-            self.rx_dropped.fetch_add(1, Ordering::Relaxed);
-            return;
-        }
-        // SAFETY: inside the ring; the back end's turn.
-        unsafe {
-            let slot = self
-                .slots
-                .get()
-                .cast::<Slot>()
-                .add((produce % SLOTS) as usize);
-            (*slot).length = packet.len() as u64;
-            std::ptr::copy_nonoverlapping(packet.as_ptr(), (*slot).data.as_mut_ptr(), packet.len());
-        }
-        self.rx_produce
-            .store(produce.wrapping_add(1), Ordering::Release);
+    /// The tables of grants, of guest 0 and on.
+    pub fn tables(&self) -> &[Table] {
+        &self.tables
     }
 
-    pub(super) fn take_packets(&self, mut take: impl FnMut(&[u8])) {
-        let mut consume = self.rx_consume.load(Ordering::Relaxed);
-        while consume != self.rx_produce.load(Ordering::Acquire) {
-            // SAFETY: between produce and consume a slot is the front end's.
-            let slot = unsafe {
-                &*self
-                    .slots
-                    .get()
-                    .cast::<Slot>()
-                    .add((consume % SLOTS) as usize)
-            };
-            take(&slot.data[..(slot.length as usize).min(SLOT)]);
-            consume = consume.wrapping_add(1);
-            self.rx_consume.store(consume, Ordering::Release);
-        }
+    /// What the back end has counted. Not while it serves.
+    pub fn counts(&self) -> BackCounts {
+        // SAFETY: the back end waits, and writes them in its turns only.
+        unsafe { *self.counts.get() }
+    }
+
+    pub(super) fn put_counts(&self, counts: &BackCounts) {
+        // SAFETY: the back end's turn.
+        unsafe { *self.counts.get() = *counts };
+    }
+
+    /// Connects a guest's interface anew: its rings are empty, the back end forgets what it had of it.
+    pub(super) fn connect(&self, guest: usize, mac: Mac) -> &Interface {
+        let interface = &self.interfaces[guest];
+        interface.tx.reset();
+        interface.rx.reset();
+        interface.mac.store(mac_word(mac), Ordering::Relaxed);
+        let last = interface.generation.load(Ordering::Relaxed) & !GONE;
+        let next = (last + 1) % GONE;
+        interface.generation.store(next.max(1), Ordering::Release);
+        interface
+    }
+
+    /// The guest is gone: the back end forgets what it has of it, as soon as it is asked anything.
+    pub(super) fn disconnect(&self, guest: usize) {
+        let generation = &self.interfaces[guest].generation;
+        generation.fetch_or(GONE, Ordering::Release);
     }
 }
