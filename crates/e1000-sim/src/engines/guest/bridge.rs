@@ -135,7 +135,7 @@ impl BridgeView {
 
     fn queue(&self, port: usize) -> &Queue {
         // SAFETY: `new` checked it; produce and consume are atomics, the rest is not written between them.
-        unsafe { &*(&raw const (*self.state).queue[port]) }
+        unsafe { &(*self.state).queue[port] }
     }
 
     fn held(&self, number: u32) -> *mut Held {

@@ -74,6 +74,11 @@ impl<'m> GuestEngine<'m> {
     /// A guest dies, as it is: it ends no grant. dom0 is told with the next event.
     pub fn kill(&mut self, guest: u32) {
         self.net.disconnect(guest as usize);
+        self.leave(guest);
+    }
+
+    /// Leaves a guest's rings and table to somebody else, who writes them.
+    pub fn leave(&mut self, guest: u32) {
         self.fronts.retain(|front| front.guest() != guest);
     }
 

@@ -205,6 +205,14 @@ impl NetRing {
         &self.tables
     }
 
+    /// All words of rings and grants that a guest can write whatever it likes to.
+    pub fn guests_words(&self, guest: usize) -> impl Iterator<Item = &AtomicU32> {
+        let Interface { tx, rx, .. } = &self.interfaces[guest];
+        let entries = self.tables[guest].0.iter();
+        let entries = entries.flat_map(|entry| [&entry.header, &entry.frame]);
+        tx.words().chain(rx.words()).chain(entries)
+    }
+
     /// What the back end has counted. Not while it serves.
     pub fn counts(&self) -> BackCounts {
         // SAFETY: the back end waits, and writes them in its turns only.

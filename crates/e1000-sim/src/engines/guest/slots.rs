@@ -125,6 +125,12 @@ impl SlotRing {
         &self.slots[(index % SLOTS) as usize]
     }
 
+    /// All words, which both sides can write.
+    pub fn words(&self) -> impl Iterator<Item = &AtomicU32> {
+        let slots = self.slots.iter().flat_map(|slot| slot.0.iter());
+        [&self.requests, &self.responses].into_iter().chain(slots)
+    }
+
     /// Empties it: nobody uses it.
     pub fn reset(&self) {
         self.requests.store(0, Ordering::Relaxed);
