@@ -528,10 +528,7 @@ fn anything(paths: &mut Paths<'_>) {
     }
     let back = runner.packet_loop.engine.back_counts();
     // It did get through to the checks.
-    assert!(
-        back.grants.refused > 50 && back.malformed > 100,
-        "{back:?}"
-    );
+    assert!(back.grants.refused > 50 && back.malformed > 100, "{back:?}");
     by_dom0(paths, |runner| {
         let PacketLoop { engine, card, .. } = &mut runner.packet_loop;
         engine.kill(WILD as u32);

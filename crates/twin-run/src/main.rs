@@ -7,6 +7,7 @@
 
 mod code_size;
 mod context_rows;
+mod dom0_rows;
 mod emulated_rows;
 mod figures;
 mod parameters;

@@ -10,9 +10,11 @@ use command_line::text::number;
 use e1000_sim::contexts::row as contexts;
 use e1000_sim::image::files::Files;
 use e1000_sim::live::by_dom0::{self, ByDom0};
+use e1000_sim::live::channel;
 use e1000_sim::live::clock::HZ;
 use e1000_sim::live::emulated;
 use e1000_sim::live::high_level::{self, HighLevel};
+use e1000_sim::live::merged_by_dom0;
 use e1000_sim::live::price::{Crossings, Price, QUOTED, QUOTED_FROM};
 use e1000_sim::live::receive::Outcome;
 use e1000_sim::live::rows::{
@@ -23,6 +25,7 @@ use process_lab::program::Variant;
 use serde::Serialize;
 
 use crate::context_rows::Cdna;
+use crate::dom0_rows::Dom0Rows;
 use crate::emulated_rows::EmulatedRows;
 use crate::processor::Processor;
 use crate::progress::Progress;
@@ -148,6 +151,7 @@ pub struct Rows {
     pub(crate) vrss: Vrss,
     pub(crate) emulated: EmulatedRows,
     pub(crate) cdna: Cdna,
+    pub(crate) by_dom0: Dom0Rows,
 }
 
 /// Packets by way of dom0 and of the hypervisor, with the paper's figure.
@@ -235,6 +239,7 @@ struct Measured {
     vrss: Vrss,
     emulated: EmulatedRows,
     cdna: Cdna,
+    by_dom0: Dom0Rows,
     seen: Seen,
 }
 
@@ -249,6 +254,10 @@ fn measure(
         vrss: vrss::measure(files, variant)?,
         emulated: EmulatedRows::new(emulated::measure::measure(files, variant)?),
         cdna: Cdna::new(contexts::measure(files, variant, contexts::ROW)?),
+        by_dom0: Dom0Rows::new(
+            channel::measure(files, variant)?,
+            merged_by_dom0::measure(files, variant)?,
+        ),
         // Last, because it keeps to one processor.
         seen: rows::measure(files, variant, tell)?,
     })
@@ -326,6 +335,7 @@ impl Rows {
             vrss,
             emulated,
             cdna,
+            by_dom0,
         } = all;
         let of = |point: &Point| (point.guests, point.timer);
         let mut kinds: Vec<_> = seen.points.iter().map(of).collect();
@@ -355,6 +365,7 @@ impl Rows {
             vrss,
             emulated,
             cdna,
+            by_dom0,
         }
     }
 
@@ -371,7 +382,11 @@ impl Rows {
         let (lost, corrupted) = self.emulated.damage();
         let levels: u64 = levels
             .chain(ways)
-            .chain([self.vrss.damage(), self.cdna.damage()])
+            .chain([
+                self.vrss.damage(),
+                self.cdna.damage(),
+                self.by_dom0.damage(),
+            ])
             .sum();
         pairs
             .chain(points)
@@ -396,7 +411,7 @@ impl Rows {
         out += &self.merging();
         out += &self.levels();
         out += &self.ways();
-        out + &self.vrss.text() + &self.emulated.text() + &self.cdna.text()
+        out + &self.vrss.text() + &self.emulated.text() + &self.cdna.text() + &self.by_dom0.text()
     }
 
     fn pairs(&self) -> String {

@@ -8,7 +8,8 @@
 //! table          the same, and the I/O table               ─┘
 //! ```
 //!
-//! Crossings are counted, and priced as quoted ([`QUOTED`]): a trapped tail costs what a trap does.
+//! Crossings are counted, and priced as quoted ([`QUOTED`]): a trapped tail and a hypercall of dom0's cost what a trap
+//! does.
 
 use std::collections::HashSet;
 
@@ -67,7 +68,7 @@ pub struct Cost {
     pub interrupts: f64,
     /// Interrupts for guests, and dom0, a thousand packets.
     pub virtual_interrupts: f64,
-    /// Tails that trap, a thousand packets.
+    /// Tails that trap, and dom0's hypercalls, a thousand packets.
     pub traps: f64,
 }
 
@@ -97,7 +98,7 @@ impl Cost {
 
     /// Through dom0, in batches. Sent: the guest tells dom0, the card interrupts, dom0 is told, the
     /// guest is told. Received: the guest tells dom0 nothing.
-    fn through_dom0(instructions: f64, direction: PacketDirection) -> Cost {
+    fn through_dom0(instructions: f64, hypercalls: f64, direction: PacketDirection) -> Cost {
         let rate = 1000.0 / f64::from(BATCH);
         let told = match direction {
             PacketDirection::Send => 3.0,
@@ -108,7 +109,7 @@ impl Cost {
             hypervisor: 0.0,
             interrupts: rate,
             virtual_interrupts: told * rate,
-            traps: 0.0,
+            traps: hypercalls,
         }
     }
 }
@@ -237,22 +238,41 @@ fn ways(files: &Files, variant: Variant, extent: Extent) -> Result<Vec<ByContext
     })
 }
 
-/// A round through dom0: cycles a packet, instructions a packet, damage.
+/// A round through dom0.
+struct ByDom0 {
+    /// Cycles a packet.
+    cycles: f64,
+    /// Instructions a packet.
+    instructions: f64,
+    /// dom0's hypercalls, a thousand packets.
+    hypercalls: f64,
+    damage: u64,
+}
+
 fn through_dom0(
     paths: &mut Paths<'_>,
     direction: PacketDirection,
     packets: u64,
     look: Look,
-) -> Result<(f64, f64, u64), SystemError> {
+) -> Result<ByDom0, SystemError> {
     let work = Work {
         direction,
         packets,
         look,
     };
+    let hypercalls = |paths: &mut Paths<'_>| -> Result<u64, SystemError> {
+        let counts = paths.guest()?.packet_loop.engine.back_counts();
+        Ok(counts.grants.hypercalls)
+    };
+    let before = hypercalls(paths)?;
     let seen = paths.run(PacketPath::Guest, work)?;
-    let damage = seen.round.lost + seen.round.corrupted;
-    let instructions = seen.steps.costs() as f64 / seen.round.packets as f64;
-    Ok((seen.round.median, instructions, damage))
+    let asked = hypercalls(paths)? - before;
+    Ok(ByDom0 {
+        cycles: seen.round.median,
+        instructions: seen.steps.costs() as f64 / seen.round.packets as f64,
+        hypercalls: asked as f64 * 1000.0 / seen.round.packets as f64,
+        damage: seen.round.lost + seen.round.corrupted,
+    })
 }
 
 fn one_way(
@@ -265,18 +285,18 @@ fn one_way(
     let mut damage = 0;
     // The first turn warms rings and pools up.
     for turn in 0..=extent.turns {
-        let (dom0, _, lost) = through_dom0(paths, direction, extent.packets, Look::Cycles)?;
-        damage += lost;
+        let dom0 = through_dom0(paths, direction, extent.packets, Look::Cycles)?;
+        damage += dom0.damage;
         for (protection, ratios) in Protection::ALL.into_iter().zip(&mut ratios) {
             rig.set_protection(protection)?;
             let (cycles, _) = round(rig, direction, extent.packets)?;
             if turn > 0 {
-                ratios.push(dom0 / cycles);
+                ratios.push(dom0.cycles / cycles);
             }
         }
     }
-    let (_, instructions, lost) = through_dom0(paths, direction, extent.stepped, Look::Steps)?;
-    damage += lost;
+    let dom0 = through_dom0(paths, direction, extent.stepped, Look::Steps)?;
+    damage += dom0.damage;
     let mut columns = Vec::new();
     for (protection, ratios) in Protection::ALL.into_iter().zip(ratios) {
         rig.set_protection(protection)?;
@@ -297,7 +317,7 @@ fn one_way(
     }
     Ok(ByContext {
         sent: direction == PacketDirection::Send,
-        dom0: Cost::through_dom0(instructions, direction),
+        dom0: Cost::through_dom0(dom0.instructions, dom0.hypercalls, direction),
         columns,
         damage: damage + damage_of(rig),
     })

@@ -11,12 +11,16 @@
 //! high_level  guests that send large packets, or frames: by the packet loop
 //! emulated  a guest's stock driver on a card whose registers trap
 //! by_dom0   guests by way of dom0, or of the hypervisor: the same
+//! channel   how the bytes of a guest's packet get to dom0
+//! merged_by_dom0  segments that dom0 merges before its bridge
 //! ```
 
 pub mod by_dom0;
+pub mod channel;
 pub mod clock;
 pub mod emulated;
 pub mod high_level;
+pub mod merged_by_dom0;
 pub mod price;
 pub mod receive;
 pub mod rig;
