@@ -138,6 +138,8 @@ pub enum PathName {
 /// A stage of the packet path that can be on or off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum StageName {
+    /// The card's interrupt is acknowledged when it comes, and its handler runs when dom0 allows
+    Ack,
     /// TCP segments that one poll finds are one packet for their guest
     Aggregate,
     /// Guests' addresses by a hash, packets from guest to guest, checked source addresses,

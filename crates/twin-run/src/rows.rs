@@ -12,6 +12,7 @@ use e1000_sim::image::files::Files;
 use e1000_sim::live::by_dom0::{self, ByDom0};
 use e1000_sim::live::channel;
 use e1000_sim::live::clock::HZ;
+use e1000_sim::live::early_ack;
 use e1000_sim::live::emulated;
 use e1000_sim::live::high_level::{self, HighLevel};
 use e1000_sim::live::merged_by_dom0;
@@ -26,6 +27,7 @@ use serde::Serialize;
 
 use crate::context_rows::Cdna;
 use crate::dom0_rows::Dom0Rows;
+use crate::early_rows::{self, Early};
 use crate::emulated_rows::EmulatedRows;
 use crate::processor::Processor;
 use crate::progress::Progress;
@@ -152,6 +154,7 @@ pub struct Rows {
     pub(crate) emulated: EmulatedRows,
     pub(crate) cdna: Cdna,
     pub(crate) by_dom0: Dom0Rows,
+    early_ack: Vec<Early>,
 }
 
 /// Packets by way of dom0 and of the hypervisor, with the paper's figure.
@@ -240,6 +243,7 @@ struct Measured {
     emulated: EmulatedRows,
     cdna: Cdna,
     by_dom0: Dom0Rows,
+    early_ack: Vec<Early>,
     seen: Seen,
 }
 
@@ -258,6 +262,10 @@ fn measure(
             channel::measure(files, variant)?,
             merged_by_dom0::measure(files, variant)?,
         ),
+        early_ack: early_ack::measure(files, variant)?
+            .into_iter()
+            .map(Early::new)
+            .collect(),
         // Last, because it keeps to one processor.
         seen: rows::measure(files, variant, tell)?,
     })
@@ -336,6 +344,7 @@ impl Rows {
             emulated,
             cdna,
             by_dom0,
+            early_ack,
         } = all;
         let of = |point: &Point| (point.guests, point.timer);
         let mut kinds: Vec<_> = seen.points.iter().map(of).collect();
@@ -366,6 +375,7 @@ impl Rows {
             emulated,
             cdna,
             by_dom0,
+            early_ack,
         }
     }
 
@@ -387,6 +397,7 @@ impl Rows {
                 self.cdna.damage(),
                 self.by_dom0.damage(),
             ])
+            .chain(self.early_ack.iter().map(Early::damage))
             .sum();
         pairs
             .chain(points)
@@ -411,6 +422,7 @@ impl Rows {
         out += &self.merging();
         out += &self.levels();
         out += &self.ways();
+        out += &early_rows::text(&self.early_ack);
         out + &self.vrss.text() + &self.emulated.text() + &self.cdna.text() + &self.by_dom0.text()
     }
 

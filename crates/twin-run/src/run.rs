@@ -155,6 +155,7 @@ fn variant(opts: &Opts) -> Variant {
 fn stages(opts: &Opts) -> Stages {
     let wanted = |stage: &Stage| {
         let name = match stage {
+            Stage::Ack => StageName::Ack,
             Stage::Aggregate => StageName::Aggregate,
             Stage::Bridge => StageName::Bridge,
             Stage::Notify => StageName::Notify,

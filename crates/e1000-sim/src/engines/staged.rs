@@ -5,6 +5,7 @@
 //! submit ─ bridge ─┬─ wire ──> TwinEngine: admit, driver
 //!                  ├─ guests > local queues ─ deliver ─> guests
 //!                  └─ spoofed, storm: refused, dropped
+//! line ─ ack ─ handler, poll (super::early)
 //! host_receive ─ bridge ─> the switch's queues ─ notify ─ deliver ─> guests
 //!      └ frames, or aggregates of segments: `aggregate` is on in the hot routines
 //! ```
@@ -28,6 +29,7 @@ use crate::packets::packet_loop::{Card, Engine, Stop};
 use crate::packets::rings::{
     Done, RX_FRAGMENTS, RX_HELD, RX_PIECES, RX_UNWANTED, Request, Rings, SEGMENTS, Sent,
 };
+use crate::stages::ack::Ack;
 use crate::stages::aggregate::{self, AggregateCounts, Merged};
 use crate::stages::bridge::{self, Bridge, STORM, Way};
 use crate::stages::local::{Local, Unfit};
@@ -63,6 +65,8 @@ pub struct Staged<'a> {
     /// What the stages are around.
     pub twin: TwinEngine<'a>,
     stages: Stages,
+    /// Causes that wait for the handler.
+    pub(super) ack: Ack,
     /// Most segments of an aggregate, if the stage is on.
     segments: u32,
     bridge: Bridge,
@@ -94,6 +98,7 @@ impl<'a> Staged<'a> {
         Staged {
             twin,
             stages,
+            ack: Ack::default(),
             segments: aggregate::LIMIT,
             bridge,
             local: Local::new(machine, guests),
@@ -141,6 +146,7 @@ impl<'a> Staged<'a> {
     /// As [`TwinEngine::renew`]; the same stages are on.
     pub fn renew(&mut self, driver: Driver, rings: Rings) -> Option<()> {
         self.twin.renew(driver, rings)?;
+        self.ack.forget();
         self.places.clear();
         self.groups.clear();
         self.done.clear();
@@ -222,10 +228,12 @@ impl<'a> Staged<'a> {
 
     /// The counts of the stages that are on.
     pub fn counts(&self) -> StageCounts {
+        let ack = self.stages.has(Stage::Ack);
         let bridge = self.stages.has(Stage::Bridge);
         let aggregate = self.stages.has(Stage::Aggregate);
         let offload = self.stages.has(Stage::Offload);
         StageCounts {
+            ack: ack.then(|| self.ack.counts()),
             offload: offload.then(|| OffloadCounts::read(|name| self.twin.counter(name))),
             aggregate: aggregate.then(|| AggregateCounts::read(|name| self.twin.counter(name))),
             bridge: bridge.then(|| self.bridge.counts()),
@@ -365,7 +373,15 @@ impl Engine for Staged<'_> {
 
     fn interrupt(&mut self, card: &mut dyn Card) -> Result<bool, Stop> {
         self.read_clock();
+        // What was acknowledged is handed on, whether the stage is still on or not.
+        if self.stages.has(Stage::Ack) || self.ack.waits() {
+            return self.interrupt_early(card);
+        }
         self.twin.interrupt(card)
+    }
+
+    fn causes_wait(&self) -> bool {
+        self.ack.waits()
     }
 
     fn deliver(&mut self, sources: &mut [TrafficSource<'_>]) -> Result<(), Stop> {

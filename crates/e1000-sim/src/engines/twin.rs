@@ -25,7 +25,7 @@ const PACKETS: usize = 4096;
 /// Packets that one poll may receive.
 const BUDGET: u64 = 300;
 /// Polls in a row that receive nothing and are not done.
-const PATIENCE: u32 = 64;
+pub(super) const PATIENCE: u32 = 64;
 
 pub(super) static SWITCH: AtomicPtr<Switch> = AtomicPtr::new(std::ptr::null_mut());
 pub(super) static INSTANCE: AtomicPtr<runtime::Instance> = AtomicPtr::new(std::ptr::null_mut());
@@ -245,6 +245,43 @@ impl<'a> TwinEngine<'a> {
         })
     }
 
+    /// The handler, if dom0 lets it run: whether it did. `before` is called first, if it will.
+    pub(super) fn handle(
+        &mut self,
+        card: &mut dyn Card,
+        before: impl FnOnce(&mut dyn Card) -> Result<(), Stop>,
+    ) -> Result<bool, Stop> {
+        let Some(running) = self.interrupts.take() else {
+            return Ok(false);
+        };
+        before(card)?;
+        let arguments = [u64::from(self.driver.irq), self.driver.dev_id, 0, 0, 0, 0];
+        let handled = self.run_apart(self.entries.handler, arguments);
+        drop(running);
+        handled?;
+        card.absorb_writes(true)?;
+        Ok(true)
+    }
+
+    /// As [`TwinEngine::run`], for the stages: so that it is compiled into the plain path as it would be
+    /// without them.
+    #[inline(never)]
+    fn run_apart(&mut self, function: u64, arguments: [u64; 6]) -> Result<u64, Stop> {
+        self.run(function, arguments)
+    }
+
+    /// Whether dom0 lets its handler run.
+    pub fn virtual_interrupts(&self) -> VirtualInterrupts<'a> {
+        self.interrupts
+    }
+
+    /// One poll; whether more is to be polled.
+    pub(super) fn poll_once(&mut self, card: &mut dyn Card) -> Result<bool, Stop> {
+        self.run_apart(self.entries.poll, [BUDGET, 0, 0, 0, 0, 0])?;
+        card.absorb_writes(false)?;
+        Ok(self.run_apart(self.entries.pending, [0; 6])? as u32 != 0)
+    }
+
     fn poll(&mut self, card: &mut dyn Card) -> Result<(), Stop> {
         for _ in 0..PATIENCE {
             self.run(self.entries.poll, [BUDGET, 0, 0, 0, 0, 0])?;
@@ -306,6 +343,11 @@ impl<'a> TwinEngine<'a> {
     /// The hot routines' counts of that name ([`crate::packets::rings::COUNTERS`]).
     pub fn counter(&self, name: &str) -> Option<u64> {
         self.rings.counter(name)
+    }
+
+    /// Calls of the driver's poll so far, as dom0's memory says.
+    pub(super) fn polled(&self) -> u64 {
+        self.rings.polled()
     }
 
     /// Gives received buffers back to the driver's pool.
@@ -385,6 +427,7 @@ impl Engine for TwinEngine<'_> {
     }
 
     fn interrupt(&mut self, card: &mut dyn Card) -> Result<bool, Stop> {
+        // As `handle`, written out: with a call of it a packet costs instructions more.
         let Some(running) = self.interrupts.take() else {
             return Ok(false);
         };

@@ -143,6 +143,10 @@ impl Engine for Faulty<'_> {
         }
     }
 
+    fn causes_wait(&self) -> bool {
+        self.engine.causes_wait()
+    }
+
     fn deliver(&mut self, sources: &mut [TrafficSource<'_>]) -> Result<(), Stop> {
         self.engine.deliver(sources)
     }

@@ -10,6 +10,7 @@
 //! rows      stages off and on, with the figures of the papers
 //! high_level  guests that send large packets, or frames: by the packet loop
 //! emulated  a guest's stock driver on a card whose registers trap
+//! early_ack  the card's interrupt acknowledged before its handler runs
 //! by_dom0   guests by way of dom0, or of the hypervisor: the same
 //! channel   how the bytes of a guest's packet get to dom0
 //! merged_by_dom0  segments that dom0 merges before its bridge
@@ -18,6 +19,7 @@
 pub mod by_dom0;
 pub mod channel;
 pub mod clock;
+pub mod early_ack;
 pub mod emulated;
 pub mod high_level;
 pub mod merged_by_dom0;

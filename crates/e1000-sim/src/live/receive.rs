@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::clock::Clock;
 use super::price::{Crossings, Price};
 use super::rig::Rig;
-use crate::packets::packet_loop::Stop;
+use crate::packets::packet_loop::{Engine, Stop};
 use crate::stages::aggregate::Merged;
 
 /// Preamble, frame check sequence and gap of a frame, in bytes (IEEE 802.3, 4.4.2).
@@ -174,7 +174,7 @@ impl Run<'_, '_> {
         self.timers_end();
         if self.rig.engine.due(self.clock.now()) != 0 {
             self.deliver()?;
-        } else if self.rig.line() {
+        } else if self.rig.line() || self.rig.engine.causes_wait() {
             self.interrupt()?;
         } else {
             let Some(next) = self.next_event() else {

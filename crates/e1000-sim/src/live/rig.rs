@@ -5,6 +5,7 @@ use crate::engines::staged::Staged;
 use crate::measure::profile::Component;
 use crate::packets::card::OpenCard;
 use crate::packets::packet_loop::{Card, CycleMeter, Engine, Metered, Stop};
+use crate::packets::rings::{Request, Sent, TX_DONE};
 use crate::packets::round::{incoming, peers};
 use crate::traffic::Datagrams;
 use crate::traffic::source::{Shape, TrafficSource};
@@ -32,6 +33,7 @@ pub struct Rig<'s> {
     streams: Vec<Peer>,
     streaming: bool,
     meter: CycleMeter,
+    request: Request,
 }
 
 impl<'s> Rig<'s> {
@@ -51,6 +53,7 @@ impl<'s> Rig<'s> {
             streaming: false,
             sources,
             meter: CycleMeter::default(),
+            request: Request::default(),
         }
     }
 
@@ -118,13 +121,96 @@ impl<'s> Rig<'s> {
     /// # Errors
     /// The driver stopped.
     pub fn interrupt(&mut self) -> Result<bool, Stop> {
+        self.by_host(Staged::interrupt)
+    }
+
+    /// The stage `ack`'s part when the line rises.
+    ///
+    /// # Errors
+    /// The driver stopped.
+    pub fn acknowledge(&mut self) -> Result<(), Stop> {
+        self.by_host(Staged::acknowledge)
+    }
+
+    /// The handler alone; false if dom0 has put it off.
+    ///
+    /// # Errors
+    /// The driver stopped.
+    pub fn handle(&mut self) -> Result<bool, Stop> {
+        self.by_host(Staged::handle)
+    }
+
+    /// The polls alone.
+    ///
+    /// # Errors
+    /// The driver stopped.
+    pub fn poll(&mut self) -> Result<(), Stop> {
+        self.by_host(Staged::poll)
+    }
+
+    #[inline(always)]
+    fn by_host<T>(
+        &mut self,
+        work: impl FnOnce(&mut Staged<'s>, &mut dyn Card) -> Result<T, Stop>,
+    ) -> Result<T, Stop> {
         self.meter.switch(Component::Card);
         self.card.absorb_writes(false)?;
         self.meter.switch(self.engine.host());
         let mut card = Metered::new(&mut self.card, &mut self.meter);
-        let ran = self.engine.interrupt(&mut card);
+        let done = work(&mut self.engine, &mut card);
         self.meter.switch(Component::Card);
-        ran
+        done
+    }
+
+    /// A guest sends as many packets in one batch; how many the driver took. The card has
+    /// them on the cable at once.
+    ///
+    /// # Errors
+    /// The driver stopped.
+    pub fn send(&mut self, guest: u32, count: u32) -> Result<u32, Stop> {
+        self.meter.switch(Component::Card);
+        let source = &mut self.sources[guest as usize];
+        let packets: Vec<_> = (0..count).map_while(|_| source.prepare()).collect();
+        self.meter.switch(self.engine.user());
+        for (at, packet) in packets.iter().enumerate() {
+            source.describe(packet, &mut self.request);
+            self.engine.submit(at, guest, &self.request);
+        }
+        self.meter.switch(self.engine.host());
+        let sent = self.engine.transmit(packets.len() as u32)?;
+        self.meter.switch(Component::Card);
+        // In reverse order, because numbers were given in order.
+        for (at, packet) in packets.iter().enumerate().rev() {
+            if self.engine.result(at) != Sent::Sent {
+                source.cancel(packet);
+            }
+        }
+        self.card.absorb_writes(false)?;
+        self.card.send();
+        Ok(sent)
+    }
+
+    /// Guests see the completions of what they sent; how many there were.
+    pub fn complete(&mut self) -> u64 {
+        self.meter.switch(self.engine.user());
+        let mut completed = 0;
+        for _ in 0..TX_DONE {
+            let Some(done) = self.engine.completion() else {
+                break;
+            };
+            if let Some(source) = self.sources.get_mut(done.guest as usize) {
+                source.complete(done.cookie);
+                completed += 1;
+            }
+        }
+        self.meter.switch(Component::Card);
+        completed
+    }
+
+    /// Frames on the cable that guests have sent, and those that are not as they were sent.
+    pub fn sent(&self) -> (u64, u64) {
+        let wire = &self.card.sent;
+        (wire.packets(), wire.corrupted + wire.strangers)
     }
 
     /// Guests that are due take their packets.
@@ -151,7 +237,8 @@ impl<'s> Rig<'s> {
     pub fn settle(&mut self) -> Result<(), Stop> {
         for _ in 0..PATIENCE {
             self.let_it_interrupt();
-            if !self.line() {
+            if !self.line() && !self.engine.causes_wait() {
+                self.complete();
                 return self.deliver();
             }
             self.interrupt()?;

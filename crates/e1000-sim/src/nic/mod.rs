@@ -33,6 +33,7 @@
 
 mod access;
 pub(crate) mod checksum;
+pub(crate) mod early;
 mod eeprom;
 mod faults;
 mod guard;
@@ -48,6 +49,7 @@ mod statistics;
 mod transmit;
 
 pub use access::UnknownAccesses;
+pub use early::{CardMask, OF_RINGS};
 pub use faults::{BusFault, Faults, Ring};
 pub use guard::RingPlace;
 pub use open::{Absorbed, BAR_WORDS, Reason, Untracked};

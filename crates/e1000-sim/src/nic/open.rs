@@ -37,13 +37,16 @@
 //! are put into the view afterwards. Bits that wait in IMS, IMC and ICS, and the
 //! published ICR, stay as they are: the user of the view absorbs them.
 //!
+//! Whoever acknowledges before the handler runs (`early.rs`) shows it the causes that were
+//! saved. Its read then clears none of the device's.
+//!
 //! While rings are taken (`guard.rs`), TDT and RDT in the view are the driver's, and the
 //! device follows the tails that were checked.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::registers::{RegisterAccess, RegisterPlace};
+use super::registers::{RegisterAccess, RegisterPlace, cause};
 use super::{BAR0_BYTES, Nic, Register, Ring};
 
 /// How many 32-bit words the view has.
@@ -134,6 +137,8 @@ pub(super) struct Window {
     receive_head: u32,
     /// Causes raised since: the handler may have read ICR before them.
     raised_since: u32,
+    /// 1: ICR has what [`Nic::show_causes`] was given, not the device's causes.
+    shown: u32,
 }
 
 impl Window {
@@ -151,6 +156,7 @@ impl Window {
             transmit_head: 0,
             receive_head: 0,
             raised_since: 0,
+            shown: 0,
         }
     }
 }
@@ -297,12 +303,26 @@ impl Nic {
             transmit_head: self.peek(Register::Tdh),
             receive_head: self.peek(Register::Rdh),
             raised_since: 0,
+            shown: 0,
         };
         self.window = now;
         store(bar, Register::Status, now.status);
         store(bar, Register::Tdh, now.transmit_head);
         store(bar, Register::Rdh, now.receive_head);
         store(bar, Register::Icr, now.icr);
+    }
+
+    /// Shows causes in place of the device's until the handler has run, which reads them: they
+    /// were acknowledged before it ([`Nic::acknowledge_early`]). Does nothing for a view of the
+    /// wrong size.
+    pub fn show_causes(&mut self, bar: &[AtomicU32], causes: u32) {
+        let Ok(bar) = right_size(bar) else {
+            return;
+        };
+        let asserted = if causes == 0 { 0 } else { cause::INT_ASSERTED };
+        self.window.icr = causes | asserted;
+        self.window.shown = 1;
+        store(bar, Register::Icr, self.window.icr);
     }
 
     /// Acts on what the driver has written since `publish` or the last
@@ -321,7 +341,11 @@ impl Nic {
         let mut absorbed = Absorbed::default();
         // The handler's first access.
         if handler_ran {
-            let seen = self.window.icr & !self.window.raised_since;
+            let seen = match self.window.shown {
+                0 => self.window.icr & !self.window.raised_since,
+                // The device's were acknowledged before; those that it has now, nobody has seen.
+                _ => 0,
+            };
             absorbed.acknowledged = self.peek(Register::Icr) & seen;
             self.acknowledge(seen);
         }

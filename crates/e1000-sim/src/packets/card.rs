@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::atomic::AtomicU32;
 
 use crate::memory::{BAR_SIZE, Machine};
-use crate::nic::{Nic, Received, Wire};
+use crate::nic::{CardMask, Nic, Received, Wire};
 use crate::packets::guard::Guard;
 use crate::packets::packet_loop::{Card, Stop};
 use crate::traffic::Sink;
@@ -134,6 +134,17 @@ impl Card for OpenCard<'_> {
         absorbed
             .map(|_| ())
             .map_err(|untracked| Stop::Card(untracked.to_string()))
+    }
+
+    fn acknowledge(&mut self, mask: CardMask) -> Result<u32, Stop> {
+        self.absorb_writes(false)?;
+        let mut device = self.mailbox.device();
+        Ok(device.acknowledge_early(registers(self.machine), mask))
+    }
+
+    fn show_causes(&mut self, causes: u32) {
+        let mut device = self.mailbox.device();
+        device.show_causes(registers(self.machine), causes);
     }
 
     fn send(&mut self) {

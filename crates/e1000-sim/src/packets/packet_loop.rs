@@ -16,6 +16,7 @@ use std::time::Duration;
 use super::rings::{Done, REQUESTS, Request, Sent, TX_DONE};
 use crate::measure::profile::{ByComponent, Component, cycles, enter_phase};
 use crate::measure::steps;
+use crate::nic::CardMask;
 use crate::traffic::source::{Prepared, TrafficSource};
 
 /// Why the loop cannot go on.
@@ -86,6 +87,12 @@ pub trait Engine {
     /// [`Stop::Driver`].
     fn interrupt(&mut self, card: &mut dyn Card) -> Result<bool, Stop>;
 
+    /// Whether an interrupt that was acknowledged waits for the handler: the card's line does not
+    /// say so any more (stage `ack`).
+    fn causes_wait(&self) -> bool {
+        false
+    }
+
     /// Passes received packets to their traffic sources.
     ///
     /// # Errors
@@ -120,6 +127,16 @@ pub trait Card {
     /// # Errors
     /// [`Stop::Card`].
     fn absorb_writes(&mut self, handler_ran: bool) -> Result<(), Stop>;
+
+    /// Acknowledges all causes before the handler runs, with the driver's writes so far taken;
+    /// gives the causes.
+    ///
+    /// # Errors
+    /// [`Stop::Card`].
+    fn acknowledge(&mut self, mask: CardMask) -> Result<u32, Stop>;
+
+    /// The handler that runs next reads these causes.
+    fn show_causes(&mut self, causes: u32);
 
     /// Sends what the ring holds.
     fn send(&mut self);
@@ -206,6 +223,14 @@ impl<'p, C: Card> Metered<'p, C> {
 impl<C: Card> Card for Metered<'_, C> {
     fn absorb_writes(&mut self, handler_ran: bool) -> Result<(), Stop> {
         self.timed(|card| card.absorb_writes(handler_ran))
+    }
+
+    fn acknowledge(&mut self, mask: CardMask) -> Result<u32, Stop> {
+        self.timed(|card| card.acknowledge(mask))
+    }
+
+    fn show_causes(&mut self, causes: u32) {
+        self.timed(|card| card.show_causes(causes));
     }
 
     fn send(&mut self) {
@@ -375,7 +400,7 @@ impl<E: Engine, C: Card> PacketLoop<E, C> {
     fn serve_interrupts(&mut self) -> Result<(), Stop> {
         for _ in 0..PATIENCE {
             self.meter.switch(Component::Card);
-            if !self.card.interrupt() {
+            if !self.card.interrupt() && !self.engine.causes_wait() {
                 if !self.card.wait() {
                     self.put_off_since = None;
                     return Ok(());

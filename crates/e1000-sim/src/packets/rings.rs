@@ -217,6 +217,10 @@ pub const COUNTERS: [&str; 29] = [
     "parts", "gathered",
 ];
 
+/// Where "polled" is among [`COUNTERS`].
+const POLLED: usize = 16;
+const _: () = assert!(matches!(COUNTERS[POLLED].as_bytes(), b"polled"));
+
 /// Finds dom0's memory in this process.
 pub trait Dom0Memory {
     /// Where `length` bytes at a dom0 address are, if they are dom0's and
@@ -333,6 +337,11 @@ impl Rings {
     pub fn counter(&self, name: &str) -> Option<u64> {
         let index = COUNTERS.iter().position(|counter| *counter == name)?;
         Some(self.shared().counter[index].load(Ordering::Relaxed))
+    }
+
+    /// Calls of a driver's poll, among [`COUNTERS`]: without a search, for the packet path.
+    pub fn polled(&self) -> u64 {
+        self.shared().counter[POLLED].load(Ordering::Relaxed)
     }
 
     /// All counters, in the order of [`COUNTERS`].

@@ -5,12 +5,13 @@
 //! ```text
 //! guest ─ admit ─ bridge ─┬─ offload ─ hot_transmit ─ driver ─ card
 //!                         └─ local ─┐
-//! guest <── deliver <── notify <────┴─ bridge <─ aggregate <─ poll <─ card
+//! guest <── deliver <── notify <────┴─ bridge <─ aggregate <─ poll <─ ack <─ card
 //! ```
 //!
 //! Which ones are on is decided when the instance starts: the engine of an instance with
 //! stages is another ([`crate::engines::staged`]), and so is its `host_receive`.
 
+pub mod ack;
 pub mod aggregate;
 pub mod bridge;
 pub mod local;
@@ -19,6 +20,7 @@ pub mod offload;
 
 use serde::Serialize;
 
+use ack::AckCounts;
 use aggregate::AggregateCounts;
 use bridge::BridgeCounts;
 use local::LocalCounts;
@@ -29,6 +31,8 @@ twin_abi::listed! {
     /// A stage that can be on or off.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
     pub enum Stage {
+        /// The card's interrupt is acknowledged when it comes; the handler gets the causes later.
+        Ack => "ack",
         /// TCP segments that one poll finds are one packet for their guest.
         Aggregate => "aggregate",
         /// Addresses by a hash, packets between guests, checked sources, limited storms.
@@ -53,7 +57,7 @@ impl Stages {
     pub fn of(stages: impl IntoIterator<Item = Stage>) -> Stages {
         let bit = |stage: Stage| 1 << stage as u32;
         let bits = stages.into_iter().map(|stage| match stage {
-            Stage::Aggregate | Stage::Bridge | Stage::Offload => bit(stage),
+            Stage::Ack | Stage::Aggregate | Stage::Bridge | Stage::Offload => bit(stage),
             Stage::Notify => bit(stage) | bit(Stage::Bridge),
         });
         Stages(bits.fold(0, |all, bits| all | bits))
@@ -79,6 +83,9 @@ impl Stages {
 /// What the stages have counted since the instance started; none of a stage that is off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, serde::Deserialize)]
 pub struct StageCounts {
+    /// Interrupts acknowledged before their handler.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ack: Option<AckCounts>,
     /// Segments that became packets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aggregate: Option<AggregateCounts>,
@@ -102,6 +109,7 @@ pub type Count = (&'static str, u64);
 impl StageCounts {
     /// Name and counts of each stage that is on.
     pub fn list(&self) -> Vec<(&'static str, Vec<Count>)> {
+        let ack = self.ack.map(|counts| ("ack", counts.list().to_vec()));
         let aggregate = self.aggregate;
         let aggregate = aggregate.map(|counts| ("aggregate", counts.list().to_vec()));
         let bridge = self.bridge.map(|counts| ("bridge", counts.list().to_vec()));
@@ -109,7 +117,7 @@ impl StageCounts {
         let notify = self.notify.map(|counts| ("notify", counts.list().to_vec()));
         let offload = self.offload;
         let offload = offload.map(|counts| ("offload", counts.list().to_vec()));
-        [aggregate, bridge, local, notify, offload]
+        [ack, aggregate, bridge, local, notify, offload]
             .into_iter()
             .flatten()
             .collect()
