@@ -48,6 +48,13 @@ int hot_setup(struct net_device *dev);
 u32 hot_transmit(struct net_device *dev, u32 first, u32 count);
 
 /*
+ * Sends hot_shared[this CPU].requests[index] once for its own number and once for each of ack[],
+ * and writes its result; one completion follows the last. HOT_INVALID if it is not a template.
+ * Returns 1 if it is HOT_SENT. An experiment: nothing calls it unless it is asked for.
+ */
+u32 hot_transmit_acks(struct net_device *dev, u32 index);
+
+/*
  * The NAPI softirq of this CPU: polls the instances that __napi_schedule() listed,
  * until none is left or budget packets were received. Returns packets received;
  * hot_pending() says whether there is more to do.

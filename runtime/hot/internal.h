@@ -174,7 +174,7 @@ bool hot_skb_reclaim(void);
 void hot_skb_free(struct sk_buff *skb);
 u32 hot_skb_reset(void);
 
-/* ---- transmit.c, offload.c ---- */
+/* ---- transmit.c, offload.c, acks.c ---- */
 
 /* A buffer of a packet to send: head room, linear bytes, room to pad, skb_shared_info. */
 #define HOT_HEADROOM		(NET_SKB_PAD + NET_IP_ALIGN)
@@ -191,6 +191,8 @@ extern struct hot_waits {
 	struct sk_buff *whole;
 	struct net_device *dev;		/* stays */
 	u32 next;
+	u32 acks;			/* further numbers of a template; 0: it is cut */
+	u32 ack[1 + HOT_ACKS];		/* its own, and those */
 } hot_waits;
 
 /* Sends what it can of it; at the end of a poll. */
@@ -228,6 +230,14 @@ static __always_inline bool hot_is_not(const struct sk_buff *skb)
  * the packet.
  */
 struct sk_buff *hot_offload_part(struct sk_buff *whole, u32 number);
+
+/* ---- acks.c ---- */
+
+/* Whether it is a template; with the queue's lock held and nothing that waits. Its numbers are then
+ * in hot_waits. */
+bool hot_acks_read(const struct sk_buff *whole, const struct hot_tx_request *request);
+/* As hot_offload_part(): the packet with that number of hot_waits. */
+struct sk_buff *hot_acks_part(struct sk_buff *whole, u32 number);
 
 /* ---- receive.c, aggregate.c ---- */
 

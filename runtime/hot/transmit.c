@@ -420,6 +420,16 @@ static bool hot_tx_give(struct sk_buff *skb, struct net_device *dev, struct netd
 	return true;
 }
 
+static u32 hot_tx_parts(const struct sk_buff *whole)
+{
+	return hot_waits.acks ? hot_waits.acks + 1 : hot_offload_parts(whole);
+}
+
+static struct sk_buff *hot_tx_part(struct sk_buff *whole, u32 number)
+{
+	return hot_waits.acks ? hot_acks_part(whole, number) : hot_offload_part(whole, number);
+}
+
 /*
  * Sends parts of the packet that waits, in order, until the driver takes no more or there is no
  * buffer; whether none waits any more. As in a batch, one is built ahead: who says "more" has
@@ -432,13 +442,13 @@ static noinline bool hot_tx_rest(struct netdev_queue *txq)
 
 	if (!whole)
 		return true;
-	parts = hot_offload_parts(whole);
-	next = hot_offload_part(whole, hot_waits.next);
+	parts = hot_tx_parts(whole);
+	next = hot_tx_part(whole, hot_waits.next);
 	while (!hot_is_not(next)) {
 		part = next;
 		next = HOT_NOT(HOT_SENT);	/* that was the last */
 		if (hot_waits.next + 1 < parts)
-			next = hot_offload_part(whole, hot_waits.next + 1);
+			next = hot_tx_part(whole, hot_waits.next + 1);
 		if (!hot_tx_give(part, whole->dev, txq, !hot_is_not(next))) {
 			hot_skb_free(part);
 			if (!hot_is_not(next))
@@ -454,9 +464,9 @@ static noinline bool hot_tx_rest(struct netdev_queue *txq)
 }
 
 /* A request is taken: it is the hot routines' until the driver has all of its parts, which may be one.
- * Its result. */
+ * Its result. acks: it is a template. */
 static noinline u32 hot_tx_take(struct net_device *dev, u32 cpu,
-				const struct hot_tx_request *request)
+				const struct hot_tx_request *request, bool acks)
 {
 	struct sk_buff *whole;
 	u32 result;
@@ -464,7 +474,8 @@ static noinline u32 hot_tx_take(struct net_device *dev, u32 cpu,
 	whole = hot_tx_build(dev, request, cpu, ~0ull, &result);
 	if (!whole)
 		return result;
-	if (!hot_offload_fits(whole)) {
+	hot_waits.acks = 0;
+	if (!hot_offload_fits(whole) || (acks && !hot_acks_read(whole, request))) {
 		hot_tx_drop(whole);
 		return HOT_INVALID;
 	}
@@ -489,7 +500,7 @@ static noinline u32 hot_tx_lacking(struct net_device *dev, struct netdev_queue *
 		if (!hot_tx_rest(txq) || !hot_tx_done_room(&hot_shared[cpu], 0))
 			result = HOT_BUSY;
 		else
-			result = hot_tx_take(dev, cpu, requests);
+			result = hot_tx_take(dev, cpu, requests, false);
 		if (result != HOT_SENT && result != HOT_INVALID)
 			break;
 		hot_tx_result(requests, cpu, result);
@@ -550,6 +561,32 @@ u32 hot_transmit(struct net_device *dev, u32 first, u32 count)
 	HARD_TX_UNLOCK(dev, txq);
 	__preempt_count_sub(SOFTIRQ_DISABLE_OFFSET);
 	return sent;
+}
+
+u32 hot_transmit_acks(struct net_device *dev, u32 index)
+{
+	u32 cpu = hot_cpu_id();
+	struct hot_tx_request *requests = (struct hot_tx_request *)hot_shared[cpu].requests;
+	struct netdev_queue *txq = netdev_get_tx_queue(dev, 0);
+	u32 result;
+
+	if (unlikely(!requests || index >= HOT_REQUESTS))
+		return 0;
+	__preempt_count_add(SOFTIRQ_DISABLE_OFFSET);
+	HARD_TX_LOCK(dev, txq, HOT_QUEUE_OWNER + cpu);
+	if (unlikely(!netif_running(dev) || !netif_carrier_ok(dev))) {
+		hot_tx_end_wait();
+		result = HOT_DOWN;
+	} else if (!hot_tx_rest(txq) || !hot_tx_done_room(&hot_shared[cpu], 0)) {
+		result = HOT_BUSY;
+	} else {
+		result = hot_tx_take(dev, cpu, &requests[index], true);
+		hot_tx_rest(txq);
+	}
+	hot_tx_result(&requests[index], cpu, result);
+	HARD_TX_UNLOCK(dev, txq);
+	__preempt_count_sub(SOFTIRQ_DISABLE_OFFSET);
+	return result == HOT_SENT;
 }
 
 u32 hot_features(struct net_device *dev)

@@ -20,6 +20,8 @@
 #define HOT_RELEASE		256	/* entries of hot_shared.release */
 #define HOT_HEADER		128	/* most bytes of a request's linear part */
 #define HOT_FRAGMENTS		17	/* most fragments, MAX_SKB_FRAGS of 4 KiB pages */
+#define HOT_ACKS		19	/* most further numbers of a template: of an aggregate of
+				 * 32 segments, by twos, 16 are acknowledged */
 #define HOT_MIN_GSO_SIZE	128	/* so that 64 KiB fit a ring of 256 descriptors */
 
 #define HOT_DOM0		0xffffu	/* hot_tx_request.guest of dom0 itself */
@@ -90,7 +92,9 @@ struct hot_tx_request {
 	__u32 result;		/* out: HOT_SENT ... */
 	__u8 header[HOT_HEADER];	/* the frame's first bytes (paper, 5.3) */
 	struct hot_tx_fragment fragment[HOT_FRAGMENTS];
-	__u8 reserved[80];
+	/* hot_transmit_acks() alone reads these; header[] then is an acknowledgement */
+	__u32 acks;		/* entries of ack[] in use: 1..HOT_ACKS */
+	__u32 ack[HOT_ACKS];	/* acknowledged numbers, each after the one before it */
 };
 
 /* One packet that the driver is done with: its pages are the guest's again. */
@@ -206,7 +210,8 @@ HOT_ASSERT_OFFSET(hot_tx_request, flags, 26);
 HOT_ASSERT_OFFSET(hot_tx_request, result, 28);
 HOT_ASSERT_OFFSET(hot_tx_request, header, 32);
 HOT_ASSERT_OFFSET(hot_tx_request, fragment, 160);
-HOT_ASSERT_OFFSET(hot_tx_request, reserved, 432);
+HOT_ASSERT_OFFSET(hot_tx_request, acks, 432);
+HOT_ASSERT_OFFSET(hot_tx_request, ack, 436);
 _Static_assert(sizeof(struct hot_tx_request) == 512, "hot_tx_request");
 
 HOT_ASSERT_OFFSET(hot_rx_chain, segments, 0);

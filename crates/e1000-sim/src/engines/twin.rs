@@ -108,6 +108,7 @@ pub struct TwinEngine<'a> {
 #[derive(Clone, Copy)]
 struct Entries {
     transmit: u64,
+    acks: u64,
     poll: u64,
     pending: u64,
     release: u64,
@@ -118,6 +119,7 @@ fn entries(instance: &Instance<'_>, driver: &Driver) -> Option<Entries> {
     let function = |name| instance.function(name);
     Some(Entries {
         transmit: function("hot_transmit")?,
+        acks: function("hot_transmit_acks")?,
         poll: function("hot_poll")?,
         pending: function("hot_pending")?,
         release: function("hot_release")?,
@@ -328,6 +330,22 @@ impl<'a> TwinEngine<'a> {
                 _ => return Ok(()),
             }
         }
+    }
+
+    /// Sends acknowledgements by template (`runtime/hot/acks.c`): its result.
+    ///
+    /// # Errors
+    /// The driver stopped.
+    pub fn transmit_template(&mut self, guest: u32, template: &Request) -> Result<Sent, Stop> {
+        let placed = self
+            .outgoing
+            .place_template(guest, template, &mut self.rings);
+        if placed > 0 {
+            let arguments = [self.driver.net_device, 0, 0, 0, 0, 0];
+            let claimed = self.run_apart(self.entries.acks, arguments)? as u32;
+            self.outgoing.collect_results(placed, claimed, &self.rings);
+        }
+        Ok(self.outgoing.result(0))
     }
 
     /// Whether the hot routines do what the card cannot.

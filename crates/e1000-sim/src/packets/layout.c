@@ -37,6 +37,7 @@ const struct twin_layout twin_guest_layout[] = {
 	FIELD(hot_tx_fragment, address), FIELD(hot_tx_fragment, length),
 	FIELD(hot_tx_request, cookie), FIELD(hot_tx_request, guest),
 	FIELD(hot_tx_request, header_length), FIELD(hot_tx_request, fragments),
+	FIELD(hot_tx_request, acks), FIELD(hot_tx_request, ack), VALUE(HOT_ACKS),
 	FIELD(hot_tx_request, gso_size), FIELD(hot_tx_request, gso_type),
 	FIELD(hot_tx_request, checksum_start), FIELD(hot_tx_request, checksum_offset),
 	FIELD(hot_tx_request, vlan_tag), FIELD(hot_tx_request, flags),

@@ -101,6 +101,25 @@ impl Outgoing {
         placed as u32
     }
 
+    /// Puts a guest's template of acknowledgements into the rings, by itself; gives how many requests
+    /// it put there. It can name no frame.
+    pub fn place_template(&mut self, guest: u32, template: &Request, rings: &mut Rings) -> u32 {
+        self.places.clear();
+        self.all_sent = false;
+        let place = match template.fragments {
+            0 => {
+                *self.place_for(0, guest) = *template;
+                self.admit(0, 0)
+            }
+            _ => Place::Kept(Sent::Invalid),
+        };
+        if let Place::Ring(at, _) = place {
+            rings.put_template(at, &self.submitted[0].1);
+        }
+        self.places.push(place);
+        u32::from(matches!(place, Place::Ring(..)))
+    }
+
     /// Lets the runtime check a submitted request that would be at `at`.
     fn admit(&mut self, index: usize, at: usize) -> Place {
         let (guest, request) = &mut self.submitted[index];

@@ -325,6 +325,37 @@ impl<E: Engine, C: Card> PacketLoop<E, C> {
         Ok(sent)
     }
 
+    /// The guests' part of a step: `describe` writes a request.
+    pub fn describe<T>(&mut self, describe: impl FnOnce() -> T) -> T {
+        self.meter.switch(self.engine.user());
+        let described = describe();
+        self.meter.switch(Component::Idle);
+        described
+    }
+
+    /// Sends what `transmit` gives the engine, by itself, and serves the interrupts that follow; its
+    /// result.
+    ///
+    /// # Errors
+    /// [`Stop`].
+    pub fn send_by(
+        &mut self,
+        sources: &mut [TrafficSource<'_>],
+        transmit: impl FnOnce(&mut E) -> Result<Sent, Stop>,
+    ) -> Result<Sent, Stop> {
+        self.meter.switch(self.engine.host());
+        let sent = transmit(&mut self.engine)?;
+        self.meter.switch(Component::Card);
+        self.attribute();
+        self.card.absorb_writes(false)?;
+        self.card.send();
+        self.serve_interrupts()?;
+        self.meter.switch(self.engine.user());
+        self.complete(sources);
+        self.meter.switch(Component::Idle);
+        Ok(sent)
+    }
+
     /// Whether dom0 has put an interrupt off; it then gets the processor, for a limited
     /// time.
     fn put_off(&mut self) -> Result<bool, Stop> {

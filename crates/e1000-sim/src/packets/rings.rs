@@ -19,6 +19,8 @@ pub const RELEASE: usize = 256;
 pub const HEADER: usize = 128;
 /// Most fragments of a request.
 pub const FRAGMENTS: usize = 17;
+/// Most further numbers of a template of acknowledgements.
+pub const ACKS: usize = 19;
 /// The guest number of dom0 itself.
 pub const DOM0: u32 = 0xffff;
 /// `netdev_queue.xmit_lock_owner` while `hot_transmit()` on CPU 0 has the lock; others follow.
@@ -115,7 +117,8 @@ pub struct Request {
     pub result: u32,
     pub header: [u8; HEADER],
     pub fragment: [Fragment; FRAGMENTS],
-    reserved: [u8; 80],
+    pub acks: u32,
+    pub ack: [u32; ACKS],
 }
 
 impl Request {
@@ -158,7 +161,8 @@ impl Default for Request {
             result: 0,
             header: [0; HEADER],
             fragment: [Fragment::default(); FRAGMENTS],
-            reserved: [0; 80],
+            acks: 0,
+            ack: [0; ACKS],
         }
     }
 }
@@ -284,6 +288,16 @@ impl Rings {
         unsafe { self.requests.add(index % REQUESTS) }
     }
 
+    /// Writes request `index`, which is a template of acknowledgements: all of it.
+    pub fn put_template(&mut self, index: usize, template: &Request) {
+        // SAFETY: inside the ring that `new` checked, aligned; no reference is made.
+        unsafe {
+            self.requests
+                .add(index % REQUESTS)
+                .write_volatile(*template)
+        };
+    }
+
     /// The result of request `index`.
     pub fn result(&self, index: usize) -> Sent {
         // SAFETY: inside the ring that `new` checked; no reference is made.
@@ -404,7 +418,7 @@ mod tests {
             "hot_tx_fragment" Fragment { address, length }
             "hot_tx_request" Request {
                 cookie, guest, header_length, fragments, gso_size, gso_type, checksum_start,
-                checksum_offset, vlan_tag, flags, result, header, fragment
+                checksum_offset, vlan_tag, flags, result, header, fragment, acks, ack
             }
             "twin_piece" runtime::Piece { address, length }
             "twin_flight" runtime::Flight { cookie, guest, pieces, uses, next, piece }
@@ -434,13 +448,14 @@ mod tests {
                 counter
             }
         };
-        let numbers: [(&str, u64); 41] = [
+        let numbers: [(&str, u64); 42] = [
             ("HOT_CPUS", CPUS as u64),
             ("HOT_REQUESTS", REQUESTS as u64),
             ("HOT_TX_DONE", TX_DONE as u64),
             ("HOT_RELEASE", RELEASE as u64),
             ("HOT_HEADER", HEADER as u64),
             ("HOT_FRAGMENTS", FRAGMENTS as u64),
+            ("HOT_ACKS", ACKS as u64),
             ("HOT_DOM0", u64::from(DOM0)),
             ("HOT_QUEUE_OWNER", u64::from(QUEUE_OWNER)),
             ("HOT_GSO_TCPV4", u64::from(GSO_TCPV4)),

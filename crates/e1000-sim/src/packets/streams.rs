@@ -4,11 +4,12 @@
 //! ```text
 //! peers' segments ─> card ─> interrupt, poll ─> guests' endpoints
 //!      ^                                              │ each guest's acknowledgements,
-//!      └── card <── hot_transmit <────────────────────┘ one batch
+//!      └── card <── hot_transmit <────────────────────┘ one batch, or templates
 //! ```
 
 use super::card::OpenCard;
 use super::packet_loop::{Engine, PacketLoop, Stop};
+use super::rings::{Request, Sent};
 use super::round::{guest_mac, incoming, sources};
 use crate::memory::Machine;
 use crate::traffic::source::{Shape, TrafficSource};
@@ -54,6 +55,9 @@ impl Streamed {
     }
 }
 
+/// Sends a guest's template of acknowledgements: its result.
+pub type SendTemplate<E> = fn(&mut E, u32, &Request) -> Result<Sent, Stop>;
+
 /// Streams through an engine whose guests are attached.
 pub struct Streams<'m, E> {
     /// The loop and its engine.
@@ -62,6 +66,8 @@ pub struct Streams<'m, E> {
     pub sources: Vec<TrafficSource<'m>>,
     peers: Vec<Peer>,
     load: Load,
+    template: Option<SendTemplate<E>>,
+    request: Request,
 }
 
 impl<'m, E: Engine> Streams<'m, E> {
@@ -85,6 +91,8 @@ impl<'m, E: Engine> Streams<'m, E> {
             peers: peers.collect(),
             sources,
             load,
+            template: None,
+            request: Request::default(),
         }
     }
 
@@ -92,6 +100,11 @@ impl<'m, E: Engine> Streams<'m, E> {
     pub fn set_acknowledge(&mut self, acknowledge: Acknowledge) {
         let endpoints = self.sources.iter_mut().filter_map(|s| s.endpoint.as_mut());
         endpoints.for_each(|endpoint| endpoint.set_acknowledge(acknowledge));
+    }
+
+    /// Guests send acknowledgements that are due at once by templates; None: each by itself.
+    pub fn set_template(&mut self, template: Option<SendTemplate<E>>) {
+        self.template = template;
     }
 
     /// Moves at least `segments`, a burst at a time.
@@ -136,14 +149,45 @@ impl<'m, E: Engine> Streams<'m, E> {
         for guest in 0..self.sources.len() {
             let source = &mut self.sources[guest..=guest];
             let due = source[0].endpoint.as_ref().map_or(0, Endpoint::due) as u32;
-            if due > 0 {
-                self.packet_loop.send(source, due)?;
+            match self.template {
+                Some(send) if due > 1 => self.by_template(guest, send)?,
+                _ if due > 0 => _ = self.packet_loop.send(source, due)?,
+                _ => {}
             }
             let number = self.sources[guest].flow().number as usize;
             let arrived = self.packet_loop.card.sent.flows[number];
             self.peers[guest].acknowledged(arrived.acknowledged);
         }
         Ok(())
+    }
+
+    /// A guest's acknowledgements, as many in a template as it has room for.
+    fn by_template(&mut self, guest: usize, send: SendTemplate<E>) -> Result<(), Stop> {
+        loop {
+            let source = &mut self.sources[guest];
+            let due = source.endpoint.as_ref().map_or(0, Endpoint::due);
+            if due < 2 {
+                let source = &mut self.sources[guest..=guest];
+                self.packet_loop.send(source, due as u32)?;
+                return Ok(());
+            }
+            let packet = source.prepare().ok_or(Stop::Stuck("no slot is free"))?;
+            let request = &mut self.request;
+            self.packet_loop.describe(|| {
+                source.describe(&packet, request);
+                let endpoint = source.endpoint.as_mut();
+                request.acks = endpoint.map_or(0, |end| end.further(&mut request.ack)) as u32;
+            });
+            let number = source.flow().number;
+            let source = &mut self.sources[guest..=guest];
+            let sent = self
+                .packet_loop
+                .send_by(source, |engine| send(engine, number, request))?;
+            // The rings have room for all that a window can have due.
+            if sent != Sent::Sent {
+                return Err(Stop::Stuck("the driver takes no template"));
+            }
+        }
     }
 
     fn so_far(&self) -> Streamed {

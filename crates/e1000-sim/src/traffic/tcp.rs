@@ -249,6 +249,16 @@ impl Endpoint {
         Some(frame)
     }
 
+    /// Takes the numbers of further acknowledgements, which differ from the last one that was taken
+    /// in nothing else: as many as `numbers` has room for; gives how many.
+    pub fn further(&mut self, numbers: &mut [u32]) -> usize {
+        let taken = self.due.len().min(numbers.len());
+        for (number, offset) in numbers.iter_mut().zip(self.due.drain(..taken)) {
+            *number = offset;
+        }
+        taken
+    }
+
     /// The acknowledgement that was taken last was not sent.
     pub fn again(&mut self, frame: &[u8; HEADERS]) {
         let offset = [frame[42], frame[43], frame[44], frame[45]];
