@@ -79,12 +79,14 @@ impl<'s> Guests<'s> {
         let at = self.system.machine().sizes().guest(guest).start;
         let (header, rest) = frame.split_at(HEADER_COPY);
         self.system.machine().write(at, rest).expect("its memory");
-        let mut request = Request::default();
-        request.cookie = 7;
-        request.guest = guest;
-        request.header_length = HEADER_COPY as u16;
+        let mut request = Request {
+            cookie: 7,
+            guest,
+            header_length: HEADER_COPY as u16,
+            fragments: 1,
+            ..Request::default()
+        };
         request.header[..HEADER_COPY].copy_from_slice(header);
-        request.fragments = 1;
         request.fragment[0] = Fragment::new(at, rest.len() as u32);
         (request.checksum_start, request.checksum_offset) = Datagrams::CHECKSUM;
         request
