@@ -7,7 +7,7 @@ HEADERS = $(CURDIR)/target/stock/headers
 TWIN := target/release/twin
 PACKAGED := x86_64-unknown-linux-gnu
 
-.PHONY: help demo simulator programs e1000 test test-qemu test-rust test-runtime test-programs attacks test-exhaustive cost prove test-html corpus boot differential compiled mutations faults bench stock kernel support setup build install install-xen uninstall packaged deb test-deb test-bare hashes xen
+.PHONY: help demo simulator programs e1000 test test-qemu test-rust test-runtime test-programs attacks test-exhaustive cost prove test-html corpus boot mitigation differential compiled mutations faults bench stock kernel support setup build install install-xen uninstall packaged deb test-deb test-bare hashes xen
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1#\2/p' $(MAKEFILE_LIST) | awk -F'#' '{printf "%-24s%s\n", $$1, $$2}'
@@ -147,6 +147,9 @@ corpus: kernel ## every module of this release's kernel for linux, the Ethernet 
 boot: kernel ## rewritten Ethernet modules in this release's kernel under QEMU, on every card that it has (or MODULE=e100, KERNEL=7.3)
 	KERNEL=$(KERNEL) $(CARGO) run --release -p qemu-tests --bin boot -- $(MODULE)
 	$(if $(MODULE),,KERNEL=$(KERNEL) $(CARGO) test --release -p qemu-tests --test stock_kernel -- e1000_on rtl8139cp)
+
+mitigation: stock ## QEMU's own e1000 with its moderation on and off: interrupts and register accesses of the stock driver
+	KERNEL= $(CARGO) run --release -p qemu-tests --bin mitigation
 
 xen: setup build ## guests' packets through Debian's stock Xen, 12's and 13's, under QEMU: by dom0, and by the driver inside Xen (an hour)
 	@sh scripts/xen-prepare.sh bookworm trixie

@@ -10,6 +10,7 @@
 //! distribution   the stock kernel's modules by name, with what they need
 //! traces    what the kernel's tracing shows of the modules
 //! trial     any of them on one of QEMU's cards
+//! moderation   interrupts of QEMU's own e1000 with its moderation on and off
 //! ```
 //!
 //! Needs `qemu-system-x86_64`, a static busybox and `ethtool` (scripts/setup.sh),
@@ -17,6 +18,7 @@
 
 pub mod distribution;
 pub mod machine;
+pub mod moderation;
 pub mod modules;
 pub mod ramdisk;
 pub mod report;

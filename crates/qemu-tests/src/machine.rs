@@ -11,6 +11,35 @@ use rustix::fs::{FlockOperation, flock};
 
 use super::{Error, io, package, target};
 
+/// What is at the other end of the card's cable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cable {
+    /// QEMU's user network, which ends at the host's sockets.
+    Host,
+    /// A second card of the same model in the guest.
+    Card,
+}
+
+impl Cable {
+    /// QEMU's arguments for a card on it, with what it is plugged into.
+    fn arguments(self, card: &str, buses: &[&str]) -> Vec<String> {
+        let (networks, ends): (&[&str], &[&str]) = match self {
+            Cable::Host => (&["user,id=network"], &["network"]),
+            Cable::Card => (
+                &["hubport,id=near,hubid=0", "hubport,id=far,hubid=0"],
+                &["near", "far"],
+            ),
+        };
+        let networks = networks.iter().map(|network| ["-netdev", network]);
+        let buses = buses.iter().map(|bus| ["-device", bus]);
+        let words = networks.chain(buses).flatten().map(str::to_owned);
+        let cards = ends
+            .iter()
+            .flat_map(|end| ["-device".to_owned(), format!("{card},netdev={end}")]);
+        words.chain(cards).collect()
+    }
+}
+
 /// What to boot.
 pub struct Guest<'g> {
     /// Names its files below `target/qemu`.
@@ -19,6 +48,8 @@ pub struct Guest<'g> {
     pub card: &'g str,
     /// Devices that the card is plugged into, if it is not plugged into the machine.
     pub buses: &'g [&'g str],
+    /// Its cable.
+    pub cable: Cable,
     /// QEMU's model of a processor.
     pub processor: &'g str,
     /// Number of processors.
@@ -108,9 +139,7 @@ impl Guest<'_> {
             .args(["-display", "none", "-monitor", "none"])
             .args(["-cpu", self.processor])
             .args(["-smp", &self.processors.to_string()])
-            .args(["-netdev", "user,id=network"])
-            .args(self.buses.iter().flat_map(|bus| ["-device", bus]))
-            .args(["-device", &format!("{},netdev=network", self.card)])
+            .args(self.cable.arguments(self.card, self.buses))
             .args(["-append", &command_line])
             .arg("-serial")
             .arg(file(console))

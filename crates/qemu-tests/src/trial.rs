@@ -8,7 +8,7 @@ use svm_rewrite::Scheme;
 
 use super::Error;
 use super::distribution::{Distribution, normal};
-use super::machine::Guest;
+use super::machine::{Cable, Guest};
 use super::modules;
 use super::ramdisk::Ramdisk;
 use super::report::GuestReport;
@@ -177,6 +177,7 @@ impl<'t> Trial<'t> {
             name: &self.name,
             card: self.card.map_or("e1000", |card| card.device),
             buses: self.card.map_or(&[], |card| card.buses),
+            cable: Cable::Host,
             processor: "qemu64",
             processors: 2,
             ramdisk: disk.finish(),

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use qemu_tests::machine::Guest;
+use qemu_tests::machine::{Cable, Guest};
 use qemu_tests::modules;
 use qemu_tests::ramdisk::Ramdisk;
 use qemu_tests::report::GuestReport;
@@ -104,6 +104,7 @@ impl Place {
             name,
             card: "e1000",
             buses: &[],
+            cable: Cable::Host,
             processor: "qemu64",
             processors: 1,
             ramdisk,

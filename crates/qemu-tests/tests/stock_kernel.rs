@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use elf_loader::compression::Compression;
-use qemu_tests::machine::Guest;
+use qemu_tests::machine::{Cable, Guest};
 use qemu_tests::modules::{self, Module};
 use qemu_tests::ramdisk::Ramdisk;
 use qemu_tests::report::{self, GuestReport};
@@ -110,6 +110,7 @@ impl Driver {
             name: self.name,
             card: self.card,
             buses: &[],
+            cable: Cable::Host,
             processor: self.processor,
             processors: self.processors,
             ramdisk: disk.finish(),
@@ -305,6 +306,7 @@ fn a_wild_pointer_stops_its_driver_and_an_expected_fault_does_not() {
         name: "wild",
         card: "e1000",
         buses: &[],
+        cable: Cable::Host,
         processor: "qemu64",
         processors: 1,
         ramdisk: disk.finish(),
@@ -382,6 +384,7 @@ fn a_stray_store_is_stopped_and_a_stray_load_is_not_where_stores_alone_are_trans
         name: "stores",
         card: "e1000",
         buses: &[],
+        cable: Cable::Host,
         // Without SMAP: the processor lets the kernel reach user memory.
         processor: "qemu64",
         processors: 1,
