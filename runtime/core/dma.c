@@ -336,6 +336,19 @@ bool twin_dma_follow(struct twin_dma *dma)
 	       show_received(dma, &dma->ring[TWIN_DMA_RECEIVE]);
 }
 
+/* The slot has the address; the copy has the length of what is sent, which the card leaves as it
+ * is (3.3.3.2). A buffer that is received into is counted whole. */
+struct twin_piece twin_dma_piece(const struct twin_dma *dma, const struct twin_dma_ring *ring,
+				 uint32_t index)
+{
+	uint32_t length = ring->is.buffer;
+
+	if (twin_dma_kind_of(dma, ring) == TWIN_DMA_TRANSMIT &&
+	    transmit_length(written_back(ring, index), &length) != TWIN_DMA_FINE)
+		length = TWIN_DMA_BUFFER;
+	return twin_piece_of(ring->is.slots[index].address, length);
+}
+
 void twin_dma_forget(struct twin_dma *dma, struct twin_dma_ring *ring)
 {
 	unpin_between(dma, ring, ring->shown, ring->tail);

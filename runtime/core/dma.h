@@ -57,6 +57,10 @@ bool twin_dma_admit(struct twin_dma *dma, struct twin_dma_ring *ring, uint32_t t
 /* Show what the card has written back to both rings. False and a report: a violation. */
 bool twin_dma_follow(struct twin_dma *dma);
 
+/* The bytes that a descriptor which the card has names, as it was checked; it does not wrap. */
+struct twin_piece twin_dma_piece(const struct twin_dma *dma, const struct twin_dma_ring *ring,
+				 uint32_t index);
+
 /* The card will not use its descriptors any more: unpin what they have. */
 void twin_dma_forget(struct twin_dma *dma, struct twin_dma_ring *ring);
 

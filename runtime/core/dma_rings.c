@@ -141,6 +141,57 @@ void twin_dma_give_back(struct twin_dma *dma)
 	unlock(&dma->lock);
 }
 
+/* ---- Giving a frame up ------------------------------------------------------- */
+
+/* Whether a piece, which does not wrap, lies in that frame with a byte of it. */
+static bool is_in(const struct twin_piece *piece, uint64_t frame)
+{
+	return piece->length && twin_first_frame(piece) <= frame && frame <= twin_last_frame(piece);
+}
+
+/* Whether the card has a descriptor that names the frame, or the ring itself is there: what
+ * the card wrote back is shown in it. */
+static bool ring_uses(const struct twin_dma *dma, const struct twin_dma_ring *ring, uint64_t frame)
+{
+	const struct twin_piece all = descriptors_of(ring);
+	uint32_t index = ring->shown;
+
+	if (is_in(&all, frame))
+		return true;
+	for (; index != ring->tail; index = index + 1 == ring->is.count ? 0 : index + 1) {
+		const struct twin_piece piece = twin_dma_piece(dma, ring, index);
+
+		if (is_in(&piece, frame))
+			return true;
+	}
+	return false;
+}
+
+static int release(struct twin_dma *dma, uint64_t frame)
+{
+	const struct twin_piece piece = frame_at(frame);
+	uint32_t kind;
+
+	if (!dma->taken || frame >= dma->frames->count || !twin_has_frame(dma->held, frame))
+		return TWIN_OK;
+	for (kind = 0; kind < TWIN_DMA_RINGS; kind++)
+		if (ring_uses(dma, &dma->ring[kind], frame))
+			return TWIN_BUSY;
+	dma->held[frame / 64] &= ~(1ull << (frame % 64));
+	twin_frames_unpin(dma->frames, &piece, TWIN_PIN_CARD);
+	return TWIN_OK;
+}
+
+int twin_dma_release(struct twin_dma *dma, uint64_t frame)
+{
+	int status;
+
+	lock(&dma->lock);
+	status = release(dma, frame);
+	unlock(&dma->lock);
+	return status;
+}
+
 /* ---- For hosts --------------------------------------------------------------- */
 
 void twin_instance_set_dma(struct twin_instance *instance, struct twin_dma *dma)

@@ -523,6 +523,66 @@ static void what_is_dom0s_since_is_pinned_by_itself(void)
 
 /* ---- After the check ------------------------------------------------------------ */
 
+static int give_away(uint64_t frame)
+{
+	const int status = twin_dma_release(&dma, frame);
+
+	if (status != TWIN_OK) {
+		CHECK_EQUAL(twin_frame_move(&frames, frame, TWIN_OWNER_DOM0, TWIN_OWNER_NOBODY),
+			    TWIN_BUSY);
+		return status;
+	}
+	return twin_frame_move(&frames, frame, TWIN_OWNER_DOM0, TWIN_OWNER_NOBODY);
+}
+
+/* Sent: three descriptors, of which the first is in two frames and the second in none; received:
+ * one, whose buffer ends in the next frame. */
+static void a_frame_of_the_pool_is_given_away_unless_the_card_has_it(void)
+{
+	const uint64_t sent = POOL, received = POOL + 4;
+
+	take();
+	put(TX, 0, (sent + 1) * PAGE - 10, PART(20));
+	put(TX, 1, (sent + 2) * PAGE, CONTEXT);
+	put(TX, 2, (sent + 3) * PAGE, DATA(1));
+	put(RX, 0, (received + 1) * PAGE - 1, 0);
+	CHECK(ring(TX, 3));
+	CHECK(ring(RX, 1));
+	CHECK_EQUAL(give_away(sent), TWIN_BUSY);
+	CHECK_EQUAL(give_away(sent + 1), TWIN_BUSY);
+	CHECK_EQUAL(give_away(sent + 2), TWIN_OK);
+	CHECK_EQUAL(give_away(sent + 3), TWIN_BUSY);
+	CHECK_EQUAL(give_away(received), TWIN_BUSY);
+	CHECK_EQUAL(give_away(received + 1), TWIN_BUSY);
+	CHECK_EQUAL(give_away(received + 2), TWIN_OK);
+	/* Write-backs are shown there. */
+	CHECK_EQUAL(give_away(TX_RING), TWIN_BUSY);
+	CHECK_EQUAL(give_away(RX_RING), TWIN_BUSY);
+	/* The card is done, but the driver was not told: still its. */
+	card_sends(0, 3);
+	card_receives(0, 60);
+	CHECK_EQUAL(give_away(sent), TWIN_BUSY);
+	CHECK(twin_dma_show(&dma, &report));
+	CHECK_EQUAL(give_away(sent), TWIN_OK);
+	CHECK_EQUAL(give_away(received), TWIN_OK);
+
+	/* What is gone is foreign; what came back is pinned by itself, and for as long. */
+	put(TX, 3, sent * PAGE, LEGACY(60));
+	CHECK(!ring(TX, 4));
+	CHECK_EQUAL(report.fault, TWIN_DMA_FOREIGN);
+	CHECK_EQUAL(twin_frame_move(&frames, sent, TWIN_OWNER_NOBODY, TWIN_OWNER_DOM0), TWIN_OK);
+	CHECK(ring(TX, 4));
+	CHECK_EQUAL(twin_frame_pins(&frames, sent), 1);
+	card_sends(3, 4);
+	CHECK(twin_dma_show(&dma, &report));
+	CHECK_EQUAL(twin_frame_pins(&frames, sent), 0);
+	twin_dma_give_back(&dma);
+	CHECK_EQUAL(pins_of_all(), 0);
+	/* Nothing is held: no matter which frame. */
+	CHECK_EQUAL(twin_dma_release(&dma, POOL), TWIN_OK);
+	CHECK_EQUAL(twin_dma_release(&dma, UINT64_MAX), TWIN_OK);
+}
+
 static void a_change_after_the_check_reaches_no_card_and_is_noticed(void)
 {
 	uint32_t kind;
@@ -666,6 +726,7 @@ int main(void)
 	RUN(a_bad_ring_is_not_taken);
 	RUN(the_pools_frames_stay_dom0s);
 	RUN(what_is_dom0s_since_is_pinned_by_itself);
+	RUN(a_frame_of_the_pool_is_given_away_unless_the_card_has_it);
 	RUN(a_change_after_the_check_reaches_no_card_and_is_noticed);
 	RUN(a_race_with_the_check_is_lost);
 	RUN(a_driver_may_refill_as_soon_as_it_sees_that_all_is_received);

@@ -22,7 +22,8 @@
  *   - Every buffer that the card reads or writes lies in frames that were permitted, and
  *     that stay so until the card is done, because they are pinned (<twin/frames.h>):
  *     dom0's frames of the pool (those that it has when the rings are taken: until they are
- *     given back); for transmission also frames of a guest that a packet being sent pins.
+ *     given back, or one by one by
+ *     twin_dma_release); for transmission also frames of a guest that a packet being sent pins.
  *   - A tail that is out of the ring, or that would have the card use a descriptor
  *     while it is replaced, is not passed on.
  *
@@ -162,6 +163,16 @@ int twin_dma_take(struct twin_dma *dma, const struct twin_dma_ring_config rings[
  * and does not use the copies any more. Does nothing if they are not taken. [any]
  */
 void twin_dma_give_back(struct twin_dma *dma);
+
+/*
+ * The owner wants to give a frame of the pool away: it is not held any more, so that
+ * twin_frame_move can. A descriptor that names it later is as one of a frame that is dom0's
+ * since: pinned by itself if it is dom0's still, else refused. TWIN_BUSY: the card has a
+ * descriptor that names it and that was not shown yet, or a ring is in it; try again later.
+ * TWIN_OK too if it was not held. Looks at each descriptor that the card has: at most
+ * 2 * TWIN_DMA_DESCRIPTORS, once for a frame. [any]; spins on the lock.
+ */
+int twin_dma_release(struct twin_dma *dma, uint64_t frame);
 
 /*
  * What twin_enter does before and after the driver runs. show: write-backs of the card go

@@ -3,12 +3,14 @@
 //! ```text
 //!           tail written                              card has news
 //! off       nothing: the card reads the guest's ring  nothing
-//! copies    checked, pinned, copied, stamped          shown to the guest's ring, unpinned
+//! copies    checked, copied, stamped                  shown to the guest's ring
 //! table     checked, mapped                           unmapped
 //! ```
 //!
 //! `copies` is the check of `runtime/include/twin/dma.h` with the stock driver's guest in the place
-//! of dom0: the frames of a guest's own table that are its, are dom0's there. All of this is
+//! of dom0: the frames of a guest's own table that are its, are dom0's there. They are pinned
+//! while the guest has its context, not for each descriptor. A frame that it wants to give away
+//! is released first, which is refused while the card has a descriptor that names it. All of this is
 //! in memory that every process maps, because the hypervisor runs where it is called.
 
 use process_lab::runtime::DmaReport;
@@ -94,7 +96,7 @@ impl<'m> Hypervisor<'m> {
             Protection::Off => Ok(()),
             Protection::Copies => {
                 self.stamper.begin(places);
-                self.guard.take_by_descriptor(nic)?;
+                self.guard.take(nic)?;
                 self.stamp();
                 Ok(())
             }
@@ -169,7 +171,7 @@ impl<'m> Hypervisor<'m> {
     /// [`NotGiven`]: the card has it, or it is not this guest's.
     pub fn withdraw(&self, frame: u64) -> Result<(), NotGiven> {
         let bytes = frame..frame + crate::memory::PAGE;
-        if self.table.allows(frame, 1) {
+        if self.table.allows(frame, 1) || !self.guard.release(frame / crate::memory::PAGE) {
             return Err(NotGiven::Pinned);
         }
         self.machine

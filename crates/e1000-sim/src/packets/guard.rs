@@ -20,7 +20,7 @@ use process_lab::shared::Shared;
 use super::card::registers;
 use super::packet_loop::Stop;
 use crate::error::LiveError;
-use crate::memory::{Machine, Owner, PAGE, RING};
+use crate::memory::{Machine, PAGE, RING};
 use crate::nic::{Nic, Register, Ring};
 
 const RINGS: [Ring; 2] = [Ring::Transmit, Ring::Receive];
@@ -33,7 +33,6 @@ pub struct Guard<'m> {
     state: *mut Dma,
     slots: [*mut DmaSlot; 2],
     tails: *const [AtomicU32; 2],
-    pool: Range<u64>,
     off: Cell<bool>,
     /// Kept because the pointers lead there.
     _memory: Shared,
@@ -80,7 +79,6 @@ impl<'m> Guard<'m> {
             state,
             slots: [transmit.cast(), receive.cast()],
             tails: tails.cast_const().cast(),
-            pool,
             off: Cell::new(false),
             _memory: memory,
         })
@@ -106,49 +104,6 @@ impl<'m> Guard<'m> {
             return Ok(());
         }
         self.take_rings(device, RINGS.map(|ring| self.ring(device, ring)))
-    }
-
-    /// The same, but of the pool only the rings' own frames are held: each descriptor pins the
-    /// frames that it names, until the card is done with it.
-    ///
-    /// # Errors
-    /// As of [`Guard::take`].
-    pub fn take_by_descriptor(&self, device: &mut Nic) -> Result<(), Stop> {
-        let rings = RINGS.map(|ring| self.ring(device, ring));
-        let own = |frame: u64| {
-            let of = |ring: &DmaRing| {
-                let end = ring.base + u64::from(ring.count) * size_of::<DmaDescriptor>() as u64;
-                ring.base / PAGE..end.div_ceil(PAGE)
-            };
-            rings.iter().any(|ring| of(ring).contains(&(frame / PAGE)))
-        };
-        // What is nobody's for the moment is not held.
-        let mut lent: Vec<Range<u64>> = Vec::new();
-        for frame in self.pool.clone().step_by(PAGE as usize) {
-            let range = frame..frame + PAGE;
-            let frames = self.machine.frames();
-            if !own(frame) && frames.give(&range, Owner::Dom0, Owner::Nobody).is_ok() {
-                lent.push(range);
-            }
-        }
-        // What the card has already is checked below, as with any doorbell.
-        let empty = rings.map(|ring| DmaRing {
-            tail: ring.head,
-            ..ring
-        });
-        let taken = self.take_rings(device, empty);
-        for range in &lent {
-            let back = self
-                .machine
-                .frames()
-                .give(range, Owner::Nobody, Owner::Dom0);
-            back.expect("nobody had it meanwhile");
-        }
-        taken?;
-        self.ring_doorbells().map_err(|report| {
-            self.give_back(device);
-            Stop::Card(describe(&report))
-        })
     }
 
     fn take_rings(&self, device: &mut Nic, rings: [DmaRing; 2]) -> Result<(), Stop> {
@@ -195,6 +150,12 @@ impl<'m> Guard<'m> {
         // SAFETY: the state is alive; the device is idle, because its lock is held.
         unsafe { runtime::twin_dma_give_back(self.state) };
         device.unguard();
+    }
+
+    /// Holds a frame no more, so that its owner can give it away; false while the card has it.
+    pub fn release(&self, frame: u64) -> bool {
+        // SAFETY: the state is alive.
+        unsafe { runtime::twin_dma_release(self.state, frame) == runtime::OK }
     }
 
     /// The tails that the card may use: transmit and receive.
