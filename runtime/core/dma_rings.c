@@ -192,6 +192,21 @@ int twin_dma_release(struct twin_dma *dma, uint64_t frame)
 	return status;
 }
 
+bool twin_dma_has_half(struct twin_dma *dma, uint32_t kind)
+{
+	const struct twin_dma_ring *ring = &dma->ring[kind];
+	bool has = false;
+	uint32_t left;
+
+	lock(&dma->lock);
+	if (dma->taken) {
+		left = ring->tail + (ring->tail < ring->shown ? ring->is.count : 0) - ring->shown;
+		has = left >= ring->is.count / 2;
+	}
+	unlock(&dma->lock);
+	return has;
+}
+
 /* ---- For hosts --------------------------------------------------------------- */
 
 void twin_instance_set_dma(struct twin_instance *instance, struct twin_dma *dma)

@@ -523,6 +523,32 @@ static void what_is_dom0s_since_is_pinned_by_itself(void)
 
 /* ---- After the check ------------------------------------------------------------ */
 
+/* Round the ring's end, too. */
+static void half_of_a_ring_is_known(void)
+{
+	uint32_t tail = 0, i;
+
+	set_up();
+	CHECK(!twin_dma_has_half(&dma, RX));
+	CHECK_EQUAL(twin_dma_take(&dma, config), TWIN_OK);
+	for (i = 0; i < COUNT; i++)
+		put(RX, i, POOL * PAGE, 0);
+	for (i = 0; i < 2 * COUNT; i++) {
+		tail = (i + COUNT / 2 - 1) % COUNT;
+		CHECK(ring(RX, tail));
+		CHECK(!twin_dma_has_half(&dma, RX));
+		CHECK(ring(RX, (tail + 1) % COUNT));
+		CHECK(twin_dma_has_half(&dma, RX));
+		CHECK(!twin_dma_has_half(&dma, TX));
+		card_receives(i % COUNT, 60);
+		CHECK(twin_dma_has_half(&dma, RX));
+		CHECK(twin_dma_show(&dma, &report));
+		CHECK(!twin_dma_has_half(&dma, RX));
+	}
+	twin_dma_give_back(&dma);
+	CHECK(!twin_dma_has_half(&dma, RX));
+}
+
 static int give_away(uint64_t frame)
 {
 	const int status = twin_dma_release(&dma, frame);
@@ -726,6 +752,7 @@ int main(void)
 	RUN(a_bad_ring_is_not_taken);
 	RUN(the_pools_frames_stay_dom0s);
 	RUN(what_is_dom0s_since_is_pinned_by_itself);
+	RUN(half_of_a_ring_is_known);
 	RUN(a_frame_of_the_pool_is_given_away_unless_the_card_has_it);
 	RUN(a_change_after_the_check_reaches_no_card_and_is_noticed);
 	RUN(a_race_with_the_check_is_lost);

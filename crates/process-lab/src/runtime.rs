@@ -494,6 +494,7 @@ unsafe extern "C" {
     pub fn twin_dma_take(dma: *mut Dma, rings: *const [DmaRing; 2]) -> c_int;
     pub fn twin_dma_give_back(dma: *mut Dma);
     pub fn twin_dma_release(dma: *mut Dma, frame: u64) -> c_int;
+    pub fn twin_dma_has_half(dma: *mut Dma, kind: u32) -> bool;
     pub fn twin_dma_show(dma: *mut Dma, report: *mut DmaReport) -> bool;
     pub fn twin_dma_ring(dma: *mut Dma, report: *mut DmaReport) -> bool;
     pub fn twin_dma_events(dma: *mut Dma, copy: *mut DmaStatistics, last: *mut DmaReport);

@@ -174,6 +174,10 @@ void twin_dma_give_back(struct twin_dma *dma);
  */
 int twin_dma_release(struct twin_dma *dma, uint64_t frame);
 
+/* Whether the card has at least half of a ring's descriptors, those not shown among them; false
+ * if none is taken. [any]; spins on the lock. */
+bool twin_dma_has_half(struct twin_dma *dma, uint32_t kind);
+
 /*
  * What twin_enter does before and after the driver runs. show: write-backs of the card go
  * to the driver's rings. ring: tails that the driver wrote are checked and passed on.

@@ -14,7 +14,7 @@ use std::cell::{RefCell, UnsafeCell};
 
 use process_lab::runtime::DmaReport;
 
-use super::protection::{Hypervisor, Protection};
+use super::protection::{Hypervisor, Protection, ReceiveTail};
 use crate::dom0::enter::EnterError;
 use crate::dom0::job::{self, Look};
 use crate::dom0::work::{Local, Work};
@@ -81,7 +81,10 @@ pub struct Report {
     pub refusal: DmaReport,
     /// The driver stopped.
     pub broken: u32,
-    zero: u32,
+    /// Writing the receive tail was no trap in the last ask: 1.
+    pub tail_is_memory: u32,
+    /// Times that the page of the receive tail was protected again.
+    pub rearmed: u64,
 }
 
 /// Memory for a report, in all processes.
@@ -113,6 +116,7 @@ struct Guest {
     source: TrafficSource<'static>,
     meter: CycleMeter,
     request: Request,
+    receive_tail: ReceiveTail,
 }
 
 thread_local! {
@@ -152,6 +156,7 @@ fn begin(
         source: TrafficSource::new(local.machine, flow, memory, shape, post.guests),
         meter: CycleMeter::default(),
         request: Request::default(),
+        receive_tail: ReceiveTail::Traps,
     };
     GUEST.set(Some(guest));
     Ok(1)
@@ -222,7 +227,7 @@ impl Guest {
         self.meter.switch(Component::Card);
         self.absorb(false)?;
         self.meter.switch(Component::Hypervisor);
-        if let Err(report) = self.post.hypervisor.show(protection) {
+        if let Err(report) = self.show(protection) {
             self.refuse(report);
             return Ok(());
         }
@@ -230,7 +235,7 @@ impl Guest {
         if !self.engine.handle()? {
             return Err(Stop::Stuck("the guest has its interrupts off"));
         }
-        self.doorbell(protection, true)?;
+        self.polled(protection)?;
         self.meter.switch(Component::Guest);
         for _ in 0..TX_DONE {
             let Some(done) = self.engine.completion() else {
@@ -243,6 +248,28 @@ impl Guest {
         self.meter.switch(Component::Card);
         self.source.check();
         Ok(())
+    }
+
+    fn show(&mut self, protection: Protection) -> Result<(), DmaReport> {
+        let before = self.receive_tail;
+        self.receive_tail = self.post.hypervisor.show(protection, before)?;
+        let rearmed = before == ReceiveTail::Memory && self.receive_tail == ReceiveTail::Traps;
+        let memory = self.receive_tail == ReceiveTail::Memory;
+        self.post.report.change(|report| {
+            report.rearmed += u64::from(rearmed);
+            report.tail_is_memory = memory.into();
+        });
+        Ok(())
+    }
+
+    /// Handler and poll are over. A receive tail that is memory was no trap: the hypervisor has not
+    /// run, and the card has what was checked before.
+    fn polled(&mut self, protection: Protection) -> Result<(), Stop> {
+        self.meter.switch(Component::Card);
+        match self.receive_tail {
+            ReceiveTail::Memory if !self.post.hypervisor.transmits() => self.absorb(true),
+            ReceiveTail::Memory | ReceiveTail::Traps => self.doorbell(protection, true),
+        }
     }
 
     /// The driver has run and may have written tails: a trap, if there is protection.

@@ -26,6 +26,17 @@ use crate::packets::card::registers;
 use crate::packets::guard::Guard;
 use crate::packets::packet_loop::Stop;
 
+/// What writing the receive tail is to a guest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReceiveTail {
+    /// A trap: the card is short of descriptors, or the tail is the card's own register.
+    #[default]
+    Traps,
+    /// Memory, which the hypervisor reads when it runs for the guest next. It does before the card
+    /// runs out: each frame brings an interrupt, and half of the ring is left.
+    Memory,
+}
+
 const RINGS: [Ring; 2] = [Ring::Transmit, Ring::Receive];
 
 twin_abi::listed! {
@@ -150,19 +161,44 @@ impl<'m> Hypervisor<'m> {
         })
     }
 
-    /// The card has written back, before the guest looks.
+    /// The card has written back, before the guest looks. The receive tail was `tail` until now: what
+    /// it is from now on.
     ///
     /// # Errors
-    /// A violation: a descriptor was changed while the card had it.
-    pub fn show(&self, protection: Protection) -> Result<(), DmaReport> {
+    /// A violation: a descriptor was changed while the card had it, or one that was handed over
+    /// by memory is refused.
+    pub fn show(
+        &self,
+        protection: Protection,
+        tail: ReceiveTail,
+    ) -> Result<ReceiveTail, DmaReport> {
         match protection {
-            Protection::Off => Ok(()),
-            Protection::Copies => self.guard.show(),
+            Protection::Off => Ok(ReceiveTail::Traps),
+            Protection::Copies => {
+                if tail == ReceiveTail::Memory {
+                    self.doorbell(protection)?;
+                }
+                self.guard.show()?;
+                if self.guard.has_half(Ring::Receive) {
+                    return Ok(ReceiveTail::Memory);
+                }
+                // The page is protected from here on: what the guest wrote since the look
+                // above did not trap.
+                if tail == ReceiveTail::Memory {
+                    self.doorbell(protection)?;
+                }
+                Ok(ReceiveTail::Traps)
+            }
             Protection::Table => {
                 self.table.take_back();
-                Ok(())
+                Ok(ReceiveTail::Traps)
             }
         }
+    }
+
+    /// Whether the guest has written a transmit tail that was not looked at.
+    pub fn transmits(&self) -> bool {
+        self.written_tails()[0] != self.guard.tails()[0]
     }
 
     /// Takes a frame from the guest, for another one or nobody.

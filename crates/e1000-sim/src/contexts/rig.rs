@@ -108,7 +108,7 @@ pub struct Tally {
     pub interrupts: u64,
     /// Interrupts for guests.
     pub virtual_interrupts: u64,
-    /// Tails that drivers have written.
+    /// Tails that drivers have written and that are no memory then, and pages protected.
     pub tails: u64,
     /// Instructions, if they were counted: hypervisor, guest (with its driver).
     pub instructions: [u64; 2],
@@ -135,6 +135,7 @@ struct Running<'w> {
     dom0: Dom0<'w, 'w>,
     info: Info,
     refused: u64,
+    rearmed: u64,
 }
 
 /// All of it.
@@ -215,6 +216,7 @@ impl<'w> Rig<'w> {
             dom0,
             info,
             refused: 0,
+            rearmed: 0,
         });
         let id = ContextId(number);
         self.take_rings(id)?;
@@ -303,7 +305,7 @@ impl<'w> Rig<'w> {
         if report.broken != 0 {
             return Err(Stop::Driver(answer.console).into());
         }
-        self.tally.tails += self.written_since(id, before);
+        self.tally.tails += self.trapped_since(id, before, &report);
         let hypervisor = report.steps.of(Component::Hypervisor);
         self.tally.instructions[0] += hypervisor;
         self.tally.instructions[1] += report.steps.costs() - hypervisor;
@@ -320,16 +322,23 @@ impl<'w> Rig<'w> {
         [Ring::Transmit, Ring::Receive].map(|ring| self.tail(id, ring).load(Ordering::Acquire))
     }
 
-    /// Tails that the driver has written in one ask: one for a batch of packets that are sent
-    /// (`xmit_more`), one for every [`REFILL`] buffers.
-    fn written_since(&self, id: ContextId, before: [u32; 2]) -> u64 {
+    /// Tails that the driver has written in one ask, as far as they are no memory then: one for a
+    /// batch of packets that are sent (`xmit_more`), one for every [`REFILL`] buffers. A page that
+    /// was protected counts as one more.
+    fn trapped_since(&mut self, id: ContextId, before: [u32; 2], report: &Report) -> u64 {
         let device = self.mailbox(id).device();
         let [sent, refilled] = [Ring::Transmit, Ring::Receive].map(|ring| {
             let count = device.driver_ring(ring).count.max(1);
             let now = self.tail(id, ring).load(Ordering::Acquire);
             (now + count - before[ring as usize] % count) % count
         });
-        u64::from(sent != 0) + u64::from(refilled.div_ceil(REFILL))
+        let refills = match report.tail_is_memory {
+            0 => u64::from(refilled.div_ceil(REFILL)),
+            _ => 0,
+        };
+        let seen = &mut self.guests[id.0].rearmed;
+        let rearmed = report.rearmed - std::mem::replace(seen, report.rearmed);
+        u64::from(sent != 0) + refills + rearmed
     }
 
     /// Takes the context away (thesis, 5.1.1): nothing of it is sent or received any more, and

@@ -158,6 +158,12 @@ impl<'m> Guard<'m> {
         unsafe { runtime::twin_dma_release(self.state, frame) == runtime::OK }
     }
 
+    /// Whether the card has half of a ring's descriptors at least.
+    pub fn has_half(&self, ring: Ring) -> bool {
+        // SAFETY: the state is alive.
+        unsafe { runtime::twin_dma_has_half(self.state, ring as u32) }
+    }
+
     /// The tails that the card may use: transmit and receive.
     pub fn tails(&self) -> [u32; 2] {
         self.shared_tails()
