@@ -95,7 +95,7 @@ test-rust:
 
 # Not in --all-targets, nor in a plain `cargo test` (crates/qemu-tests/Cargo.toml). Of the whole workspace,
 # so that its crates are built with the same features as for the others.
-QEMU_TESTS := --test cards --test signatures --test stock_kernel
+QEMU_TESTS := --test cards --test moderation --test signatures --test stock_kernel
 test-qemu:
 	KERNEL=$(KERNEL) $(CARGO) test --workspace $(QEMU_TESTS) -- --test-threads=1
 
