@@ -5,6 +5,7 @@
 //! arguments ──> run ──> e1000_sim::experiment ──> results ──> table, figures or JSON
 //! ```
 
+mod ack_rows;
 mod code_size;
 mod context_rows;
 mod dom0_rows;

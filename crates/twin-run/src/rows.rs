@@ -9,6 +9,7 @@ use command_line::output::{self, Destination, Pending};
 use command_line::text::number;
 use e1000_sim::contexts::row as contexts;
 use e1000_sim::image::files::Files;
+use e1000_sim::live::acknowledgements;
 use e1000_sim::live::by_dom0::{self, ByDom0};
 use e1000_sim::live::channel;
 use e1000_sim::live::clock::HZ;
@@ -25,6 +26,7 @@ use e1000_sim::system::SystemError;
 use process_lab::program::Variant;
 use serde::Serialize;
 
+use crate::ack_rows::AckRow;
 use crate::context_rows::Cdna;
 use crate::dom0_rows::Dom0Rows;
 use crate::early_rows::{self, Early};
@@ -39,7 +41,7 @@ use crate::vrss::{self, Vrss};
 const ADDED_AT_MOST: u64 = 100;
 
 /// The least R^2 of `x + y / k` that the design sets for aggregation.
-const FIT: f64 = 0.98;
+pub(crate) const FIT: f64 = 0.98;
 
 /// What a row came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -104,14 +106,14 @@ pub struct Split {
 /// Instructions of a segment as `each + packet / k`, for a limit of k (thesis, 3.6.2).
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Fit {
-    each: f64,
-    packet: f64,
-    r2: f64,
+    pub(crate) each: f64,
+    pub(crate) packet: f64,
+    pub(crate) r2: f64,
 }
 
 impl Fit {
     /// The line of least squares in `1 / k`, of the limits with which segments are merged.
-    fn of(by_limit: &[ByLimit]) -> Option<Fit> {
+    pub(crate) fn of(by_limit: &[ByLimit]) -> Option<Fit> {
         let merged = by_limit.iter().filter(|by| by.limit > 1);
         let points: Vec<(f64, f64)> = merged
             .map(|by| (1.0 / f64::from(by.limit), by.instructions))
@@ -155,6 +157,7 @@ pub struct Rows {
     pub(crate) cdna: Cdna,
     pub(crate) by_dom0: Dom0Rows,
     early_ack: Vec<Early>,
+    acknowledgements: AckRow,
 }
 
 /// Packets by way of dom0 and of the hypervisor, with the paper's figure.
@@ -244,6 +247,7 @@ struct Measured {
     cdna: Cdna,
     by_dom0: Dom0Rows,
     early_ack: Vec<Early>,
+    acknowledgements: AckRow,
     seen: Seen,
 }
 
@@ -266,6 +270,7 @@ fn measure(
             .into_iter()
             .map(Early::new)
             .collect(),
+        acknowledgements: AckRow::new(acknowledgements::measure(files, variant)?),
         // Last, because it keeps to one processor.
         seen: rows::measure(files, variant, tell)?,
     })
@@ -345,6 +350,7 @@ impl Rows {
             cdna,
             by_dom0,
             early_ack,
+            acknowledgements,
         } = all;
         let of = |point: &Point| (point.guests, point.timer);
         let mut kinds: Vec<_> = seen.points.iter().map(of).collect();
@@ -376,6 +382,7 @@ impl Rows {
             cdna,
             by_dom0,
             early_ack,
+            acknowledgements,
         }
     }
 
@@ -398,6 +405,7 @@ impl Rows {
                 self.by_dom0.damage(),
             ])
             .chain(self.early_ack.iter().map(Early::damage))
+            .chain([self.acknowledgements.damage()])
             .sum();
         pairs
             .chain(points)
@@ -423,6 +431,7 @@ impl Rows {
         out += &self.levels();
         out += &self.ways();
         out += &early_rows::text(&self.early_ack);
+        out += &self.acknowledgements.text();
         out + &self.vrss.text() + &self.emulated.text() + &self.cdna.text() + &self.by_dom0.text()
     }
 

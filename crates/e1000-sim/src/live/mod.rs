@@ -10,12 +10,14 @@
 //! rows      stages off and on, with the figures of the papers
 //! high_level  guests that send large packets, or frames: by the packet loop
 //! emulated  a guest's stock driver on a card whose registers trap
+//! acknowledgements  a TCP stream, with what its guest sends back
 //! early_ack  the card's interrupt acknowledged before its handler runs
 //! by_dom0   guests by way of dom0, or of the hypervisor: the same
 //! channel   how the bytes of a guest's packet get to dom0
 //! merged_by_dom0  segments that dom0 merges before its bridge
 //! ```
 
+pub mod acknowledgements;
 pub mod by_dom0;
 pub mod channel;
 pub mod clock;
