@@ -11,6 +11,7 @@ pub fn of(rows: &Rows) -> Vec<(&'static str, Chart)> {
         ("rows", pairs(&rows.rows)),
         ("rows-hlvi", levels(&rows.hlvi)),
         ("rows-vrss", rows.vrss.chart()),
+        ("rows-cdna", rows.cdna.chart()),
     ];
     for (name, timer) in [("rows-told", false), ("rows-timers", true)] {
         let splits = rows.two_layer.iter().filter(|split| split.timer == timer);
@@ -37,7 +38,7 @@ pub(crate) fn chart(title: &str, unit: &str, axis: &str, categories: Vec<String>
 }
 
 /// What turns by turns came to: its median, with the tenths.
-fn measured<'m>(all: impl Iterator<Item = &'m [f64; 3]> + Clone) -> Series {
+pub(crate) fn measured<'m>(all: impl Iterator<Item = &'m [f64; 3]> + Clone) -> Series {
     Series {
         name: "measured here".to_owned(),
         values: all.clone().map(|[_, median, _]| *median).collect(),
