@@ -8,8 +8,8 @@
 //! table          the same, and the I/O table               ─┘
 //! ```
 //!
-//! Crossings are counted, and priced as quoted ([`QUOTED`]): a trapped tail and a hypercall of dom0's cost what a trap
-//! does.
+//! Crossings are counted, and priced as quoted ([`QUOTED`]): a trapped tail costs what a trap does. A hypercall of dom0's
+//! is priced as counted in Xen ([`HYPERCALL`]).
 
 use std::collections::HashSet;
 
@@ -24,7 +24,7 @@ use crate::dom0::job::Look;
 use crate::experiment::Spread;
 use crate::experiment::apart::apart;
 use crate::image::files::Files;
-use crate::live::price::QUOTED;
+use crate::live::price::{HYPERCALL, QUOTED};
 use crate::memory::{Machine, Sizes};
 use crate::packets::packet_loop::Stop;
 use crate::packets::round::{BATCH, PacketDirection, incoming};
@@ -68,8 +68,11 @@ pub struct Cost {
     pub interrupts: f64,
     /// Interrupts for guests, and dom0, a thousand packets.
     pub virtual_interrupts: f64,
-    /// Tails that trap, and dom0's hypercalls, a thousand packets.
+    /// Tails that trap, a thousand packets.
     pub traps: f64,
+    /// dom0's hypercalls, a thousand packets.
+    #[serde(default)]
+    pub hypercalls: f64,
 }
 
 impl Cost {
@@ -77,7 +80,8 @@ impl Cost {
     pub fn cycles(&self) -> f64 {
         let traps = (self.interrupts + self.traps) * QUOTED.interrupt as f64;
         let virtual_interrupts = self.virtual_interrupts * QUOTED.virtual_interrupt as f64;
-        self.instructions + (traps + virtual_interrupts) / 1000.0
+        let hypercalls = self.hypercalls * HYPERCALL as f64;
+        self.instructions + (traps + virtual_interrupts + hypercalls) / 1000.0
     }
 
     fn of(tally: &Tally, protection: Protection) -> Cost {
@@ -93,6 +97,7 @@ impl Cost {
                 Protection::Off => 0.0,
                 Protection::Copies | Protection::Table => rate(tally.tails),
             },
+            hypercalls: 0.0,
         }
     }
 
@@ -109,7 +114,8 @@ impl Cost {
             hypervisor: 0.0,
             interrupts: rate,
             virtual_interrupts: told * rate,
-            traps: hypercalls,
+            traps: 0.0,
+            hypercalls,
         }
     }
 }

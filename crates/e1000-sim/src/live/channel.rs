@@ -19,7 +19,7 @@ use crate::engines::guest::Channel;
 use crate::experiment::Spread;
 use crate::experiment::apart::apart;
 use crate::image::files::Files;
-use crate::live::price::QUOTED;
+use crate::live::price::HYPERCALL;
 use crate::memory::{Machine, Sizes};
 use crate::packets::round::PacketDirection;
 use crate::paths::{PacketPath, Paths, Work};
@@ -54,9 +54,9 @@ pub struct ChannelCost {
 }
 
 impl ChannelCost {
-    /// Instructions, one a cycle, and hypercalls as quoted for a trap.
+    /// Instructions, one a cycle, and hypercalls as counted in Xen.
     pub fn cycles(&self) -> f64 {
-        self.instructions + self.hypercalls * QUOTED.interrupt as f64 / 1000.0
+        self.instructions + self.hypercalls * HYPERCALL as f64 / 1000.0
     }
 }
 

@@ -33,6 +33,11 @@ pub const QUOTED: Crossings = Crossings {
     virtual_interrupt: 10_000,
 };
 
+/// What Xen 4.17 executes for a paravirtual domain's hypercall besides what that asks for, in
+/// instructions: `lstar_enter` 140, `pv_hypercall` 50, `restore_all_guest` 48, looks for events 17
+/// (`scripts/xen.sh count`, `table-by-function`, 29 November 2026).
+pub const HYPERCALL: u64 = 255;
+
 /// Where [`QUOTED`] is from, for people.
 pub const QUOTED_FROM: &str = "quoted from Dong et al., 3.1 (3,000 to 5,000 cycles a trap, \
                                10,000 a virtual interrupt), not measured in Xen";
