@@ -76,8 +76,7 @@ impl<'s> Bridge<'s> {
     /// The ports that a guest's frame goes to.
     fn route(&mut self, guest: u32, source: Mac, destination: Mac) -> u32 {
         let mut request = Request::default();
-        request.guest = guest;
-        request.header_length = 60;
+        (request.guest, request.header_length) = (guest, 60);
         request.header[..6].copy_from_slice(&destination);
         request.header[6..12].copy_from_slice(&source);
         let mut rings = self.system.rings(0).expect("rings");
