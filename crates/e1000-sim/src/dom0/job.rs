@@ -385,6 +385,9 @@ pub fn observe(
     look: Look,
     work: impl FnOnce() -> Result<Round, Stop>,
 ) -> Result<(Round, Steps), Stop> {
+    // What comes before a component begins is nobody's: frames that are made, for one. The
+    // round before may have ended in another component.
+    profile::enter_phase(Component::Idle);
     match look {
         Look::Cycles => Ok((work()?, Steps::default())),
         Look::Steps | Look::Record => {

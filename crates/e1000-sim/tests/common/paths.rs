@@ -18,6 +18,8 @@ use system::with_scheme;
 
 /// Packets whose instructions are counted: a signal each.
 const STEPPED: u64 = 8;
+/// Instructions of the hypervisor for a packet, where few come at once.
+const MOST_OF_HYPERVISOR: u64 = 4000;
 /// Packets of a recording: more than a batch.
 const RECORDED: u64 = 48;
 
@@ -58,6 +60,12 @@ pub fn run(scheme: Scheme) {
                 path == PacketPath::Twin && has_table,
                 steps.lookups > STEPPED * 10,
                 "{steps:?}"
+            );
+            // The making of frames is nobody's, whichever path was counted before: it alone
+            // takes more.
+            assert!(
+                steps.of(Component::Hypervisor) < STEPPED * MOST_OF_HYPERVISOR,
+                "{path:?} {direction:?} {steps:?}"
             );
         }
     });
