@@ -22,7 +22,7 @@ use super::protection::Protection;
 use super::rig::{Grounds, Rig, Tally};
 use crate::dom0::job::Look;
 use crate::experiment::Spread;
-use crate::experiment::apart::apart;
+use crate::experiment::apart::{apart, apart_on_one};
 use crate::image::files::Files;
 use crate::live::price::{HYPERCALL, QUOTED};
 use crate::memory::{Machine, Sizes};
@@ -204,7 +204,7 @@ pub struct Seen {
 /// [`SystemError`] of one of the processes.
 pub fn measure(files: &Files, variant: Variant, extent: Extent) -> Result<Seen, SystemError> {
     Ok(Seen {
-        ways: apart(|| ways(files, variant, extent))?,
+        ways: apart_on_one(|| ways(files, variant, extent))?,
         fairness: apart(|| with_guests(files, GUESTS, Protection::Copies, fairness))?,
     })
 }

@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::LiveError;
 use crate::packets::packet_loop::Stop;
+use crate::paths;
 use crate::system::{Stopped, SystemError};
 
 /// A child at work.
@@ -53,6 +54,20 @@ pub fn apart<T: Serialize + DeserializeOwned>(
     work: impl FnOnce() -> Result<T, SystemError>,
 ) -> Result<T, SystemError> {
     end(begin(work)?)
+}
+
+/// The same by a child that keeps to one processor, as do its own: where two processes take turns,
+/// what each takes then adds up, and none waits for a processor to wake.
+///
+/// # Errors
+/// The child's, or that there is none.
+pub fn apart_on_one<T: Serialize + DeserializeOwned>(
+    work: impl FnOnce() -> Result<T, SystemError>,
+) -> Result<T, SystemError> {
+    apart(|| {
+        paths::pin().map_err(|_| LiveError::last("keeping to one processor"))?;
+        work()
+    })
 }
 
 /// What `work` gives for 0 to `count` - 1, each done by a child, all at once.

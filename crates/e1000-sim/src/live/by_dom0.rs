@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::dom0::job::Look;
 use crate::experiment::Spread;
-use crate::experiment::apart::apart;
+use crate::experiment::apart::apart_on_one;
 use crate::image::files::Files;
 use crate::memory::{Machine, Sizes};
 use crate::packets::round::PacketDirection;
@@ -50,7 +50,7 @@ pub struct ByDom0 {
 /// # Errors
 /// [`SystemError`] of the process.
 pub fn measure(files: &Files, variant: Variant) -> Result<Vec<ByDom0>, SystemError> {
-    apart(|| {
+    apart_on_one(|| {
         let blueprint = Blueprint::new(files, variant, &HashSet::new())?;
         let machine = Machine::new(Sizes::default())?;
         let mailbox = Mailbox::new()?;

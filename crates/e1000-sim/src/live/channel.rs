@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::dom0::job::Look;
 use crate::engines::guest::Channel;
 use crate::experiment::Spread;
-use crate::experiment::apart::apart;
+use crate::experiment::apart::apart_on_one;
 use crate::image::files::Files;
 use crate::live::price::HYPERCALL;
 use crate::memory::{Machine, Sizes};
@@ -91,7 +91,7 @@ const CHANNELS: [Channel; 3] = [Channel::Mapped, Channel::Copied, Channel::InRin
 /// # Errors
 /// [`SystemError`] of the process.
 pub fn measure(files: &Files, variant: Variant) -> Result<Vec<ByChannel>, SystemError> {
-    apart(|| {
+    apart_on_one(|| {
         let blueprint = Blueprint::new(files, variant, &HashSet::new())?;
         let machine = Machine::new(Sizes::default())?;
         let mailbox = Mailbox::new()?;

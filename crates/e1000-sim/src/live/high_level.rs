@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::dom0::interface::Feature;
 use crate::dom0::job::Look;
 use crate::experiment::Spread;
-use crate::experiment::apart::apart;
+use crate::experiment::apart::apart_on_one;
 use crate::image::files::Files;
 use crate::memory::{Machine, Sizes};
 use crate::packets::round::PacketDirection;
@@ -81,7 +81,7 @@ const CARDS: [&[Feature]; 2] = [
 pub fn measure(files: &Files, variant: Variant) -> Result<Vec<HighLevel>, SystemError> {
     let mut all = Vec::new();
     for lacking in CARDS {
-        all.extend(apart(|| with_card(files, variant, lacking))?);
+        all.extend(apart_on_one(|| with_card(files, variant, lacking))?);
     }
     Ok(all)
 }

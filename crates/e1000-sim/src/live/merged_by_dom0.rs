@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::dom0::job::Look;
 use crate::experiment::Spread;
-use crate::experiment::apart::apart;
+use crate::experiment::apart::apart_on_one;
 use crate::image::files::Files;
 use crate::measure::steps::Steps;
 use crate::memory::{Machine, Sizes};
@@ -54,7 +54,7 @@ pub struct MergedByDom0 {
 /// # Errors
 /// [`SystemError`] of the process.
 pub fn measure(files: &Files, variant: Variant) -> Result<MergedByDom0, SystemError> {
-    apart(|| {
+    apart_on_one(|| {
         let blueprint = Blueprint::new(files, variant, &HashSet::new())?;
         let machine = Machine::new(Sizes::default())?;
         let mailbox = Mailbox::new()?;
