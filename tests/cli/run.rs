@@ -135,9 +135,14 @@ fn two_paths_as_json() {
     }
     let ratio = &json["ratios"]["tx"];
     assert!(ratio["driver_instructions"].as_f64() > Some(1.0), "{ratio}");
-    for measured in ["cycles_p10", "driver_cycles_p10", "driver_cycles_p90"] {
-        assert!(ratio[measured].is_f64(), "{ratio}");
-    }
+    assert!(ratio["cycles_p10"].is_f64(), "{ratio}");
+    // On a busy machine something may have disturbed each of the two recordings.
+    let [low, high] = ["driver_cycles_p10", "driver_cycles_p90"].map(|end| {
+        assert!(names(ratio).contains(&end), "{ratio}");
+        &ratio[end]
+    });
+    assert!(low.is_f64() || low.is_null(), "{ratio}");
+    assert_eq!(low.is_f64(), high.is_f64(), "{ratio}");
     // So few packets are no figure.
     for figure in [
         "cycles",

@@ -127,6 +127,12 @@ mod tests {
         let same = native.against(&native).expect("five ratios");
         assert_eq!((same.all.median, same.figure()), (1.0, None));
         assert_eq!(native.against(&Alone::default()), None);
+        // In each recording one of the two was disturbed.
+        let [first, second] = [(40.0, 40.0), (45.0, 50.0)];
+        assert_eq!(
+            alone(&[first, second]).against(&alone(&[second, first])),
+            None
+        );
         assert_eq!(Alone::default().cycles().figure(), None);
     }
 }
