@@ -5,10 +5,9 @@
 
 use std::collections::HashSet;
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use e1000_sim::engines::staged::{self, Staged};
-use e1000_sim::engines::twin;
 use e1000_sim::image::files::Files;
 use e1000_sim::inject::recovery::{Quiet, Recovery};
 use e1000_sim::inject::service::Service;
@@ -32,15 +31,18 @@ use e1000_sim::traffic::{Flow, fill_stream};
 use e1000_sim::transport::mailbox::Mailbox;
 use e1000_sim::transport::rendezvous::Limits;
 use process_lab::packet_path::NotifyLimits;
-use process_lab::process;
 use process_lab::program::{Scheme, Variant};
-use process_lab::runtime::{self, Aggregate, Cpu, Frame};
+use process_lab::runtime::{self, Aggregate, Frame};
 
+#[path = "common/abort.rs"]
+mod abort;
 #[path = "common/system.rs"]
 mod system;
 #[path = "common/turn.rs"]
 mod turn;
 
+use abort::{Abort, host_receive};
+use system::child::in_child;
 use system::{each_alone, with_system};
 
 const GUESTS: u32 = 3;
@@ -414,32 +416,12 @@ fn storm(system: &System<'_>) {
 
 /* ---- A driver that is stopped while it merges --------------------------------- */
 
-static STOP: AtomicBool = AtomicBool::new(false);
-
-extern "C" fn host_receive(cpu: *mut Cpu, frame: *mut Frame) -> c_int {
-    if STOP.swap(false, Ordering::SeqCst) {
-        return runtime::ABORTED;
-    }
-    twin::HOST_RECEIVE(cpu, frame)
-}
-
 /// More segments than the pools have buffers, all of them in open aggregates when the driver
 /// is stopped: none stays away.
 #[test]
 fn a_driver_that_is_stopped_while_it_merges() {
     let _turn = turn::turn();
-    alone(stopped_while_it_merges);
-}
-
-/// In a process of its own, which has one hypervisor instance.
-fn alone(test: fn()) {
-    let mut child = process::fork(|| {
-        test();
-        0
-    })
-    .expect("fork");
-    child.wait();
-    assert_eq!(child.fate().as_deref(), Some("ended with status 0"));
+    in_child("stopped", stopped_while_it_merges);
 }
 
 fn stopped_while_it_merges() {
@@ -460,7 +442,7 @@ fn stopped_while_it_merges() {
             other[23] = 17;
             make_right(&mut other);
             frames.push(other);
-            STOP.store(true, Ordering::SeqCst);
+            Abort::Once.set();
             let frames = frames.iter().map(Vec::as_slice);
             let stopped = service
                 .packet_loop
@@ -511,7 +493,7 @@ const PRICE: Price = Price {
 #[test]
 fn pools_that_run_dry() {
     let _turn = turn::turn();
-    alone(dry_pools);
+    in_child("dry pools", dry_pools);
 }
 
 fn dry_pools() {

@@ -21,6 +21,7 @@ mod system;
 #[path = "common/turn.rs"]
 mod turn;
 
+use system::child::in_child;
 use system::with_system;
 
 const GUESTS: u32 = 3;
@@ -214,17 +215,12 @@ fn guests_by_way_of_dom0() {
 fn with_tests(tests: &[(&str, Test)]) {
     // A process has one hypervisor instance.
     for (name, test) in tests {
-        let mut child = process_lab::process::fork(|| {
+        in_child(name, || {
             with_system(&HashSet::new(), limits(), |system| {
                 let paths = Paths::new(system, GUESTS, Shape::Frames(FRAME));
                 test(&mut paths.unwrap_or_else(|error| panic!("{error}")));
             });
-            0
-        })
-        .expect("fork");
-        child.wait();
-        let fate = child.fate();
-        assert_eq!(fate.as_deref(), Some("ended with status 0"), "{name}");
+        });
     }
 }
 

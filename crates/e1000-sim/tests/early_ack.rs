@@ -3,10 +3,9 @@
 //! between, and no handler runs for nothing.
 
 use std::collections::HashSet;
-use std::ffi::c_int;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use e1000_sim::engines::twin::{self, TwinEngine, VirtualInterrupts};
+use e1000_sim::engines::twin::{TwinEngine, VirtualInterrupts};
 use e1000_sim::image::files::Files;
 use e1000_sim::inject::recovery::{Mended, Quiet, Recovery};
 use e1000_sim::inject::service::{Exchanged, Service};
@@ -24,15 +23,17 @@ use e1000_sim::system::{Blueprint, System};
 use e1000_sim::traffic::{Datagrams, Flow};
 use e1000_sim::transport::mailbox::Mailbox;
 use e1000_sim::transport::rendezvous::Limits;
-use process_lab::process;
 use process_lab::program::{Scheme, Variant};
-use process_lab::runtime::{self, Cpu, Frame};
 
+#[path = "common/abort.rs"]
+mod abort;
 #[path = "common/system.rs"]
 mod system;
 #[path = "common/turn.rs"]
 mod turn;
 
+use abort::{Abort, host_receive};
+use system::child::in_child;
 use system::{each_alone, with_system};
 
 const ITR: usize = 0xc4;
@@ -257,31 +258,10 @@ fn link_during_the_handler(system: &System<'_>) {
 
 /* ---- A driver that is stopped between acknowledgement and poll ----------------- */
 
-static STOP: AtomicBool = AtomicBool::new(false);
-
-/// In place of the service of that name: the driver is stopped in its poll.
-extern "C" fn host_receive(cpu: *mut Cpu, frame: *mut Frame) -> c_int {
-    if STOP.swap(false, Ordering::SeqCst) {
-        return runtime::ABORTED;
-    }
-    twin::HOST_RECEIVE(cpu, frame)
-}
-
 #[test]
 fn a_driver_that_is_stopped_between_acknowledgement_and_poll() {
     let _turn = turn::turn();
-    alone(stopped_in_between);
-}
-
-/// In a process of its own, which has one hypervisor instance.
-fn alone(test: fn()) {
-    let mut child = process::fork(|| {
-        test();
-        0
-    })
-    .expect("fork");
-    child.wait();
-    assert_eq!(child.fate().as_deref(), Some("ended with status 0"));
+    in_child("stopped", stopped_in_between);
 }
 
 fn stopped_in_between() {
@@ -300,7 +280,7 @@ fn stopped_in_between() {
             // Either the poll that would have served the causes is aborted, or they never get so
             // far, because dom0 resets the driver while they wait.
             if round % 2 == 0 {
-                STOP.store(true, Ordering::SeqCst);
+                Abort::Once.set();
                 let stopped = engine.interrupt(&mut packet_loop.card);
                 assert!(stopped.is_err(), "round {round}");
                 assert!(engine.engine.twin.take_stopped().is_some());
@@ -325,7 +305,7 @@ fn stopped_in_between() {
 #[test]
 fn with_a_clock() {
     let _turn = turn::turn();
-    alone(clocked);
+    in_child("clocked", clocked);
 }
 
 fn clocked() {

@@ -17,11 +17,14 @@ use e1000_sim::system::{Blueprint, System, SystemError};
 use e1000_sim::traffic::source::{HEADER_COPY, Shape};
 use e1000_sim::transport::mailbox::Mailbox;
 use e1000_sim::transport::rendezvous::Limits;
-use process_lab::process;
 use process_lab::program::{Scheme, Variant};
 
+#[path = "common/child.rs"]
+mod child;
 #[path = "common/turn.rs"]
 mod turn;
+
+use child::in_child;
 
 const GUESTS: u32 = 4;
 /// Bytes of a large packet's payload: 44 segments.
@@ -42,7 +45,7 @@ fn alone(
     (parameters, lacking): (&str, &[Feature]),
     test: impl FnOnce(System<'_>),
 ) {
-    let mut child = process::fork(|| {
+    in_child(name, || {
         let files = Files::find().unwrap_or_else(|error| panic!("{error}"));
         let blueprint = Blueprint::new(&files, Variant::here(scheme), &HashSet::new());
         let blueprint = blueprint.unwrap_or_else(|error| panic!("{error}"));
@@ -52,12 +55,7 @@ fn alone(
         let limits = Limits::of_seconds(60);
         let system = System::start(&blueprint, &machine, mailbox.get(), limits);
         test(system.unwrap_or_else(|error| panic!("{error}")));
-        0
-    })
-    .expect("fork");
-    child.wait();
-    let fate = child.fate();
-    assert_eq!(fate.as_deref(), Some("ended with status 0"), "{name}");
+    });
 }
 
 fn paths(system: System<'_>, stages: Stages) -> Paths<'_> {

@@ -6,10 +6,7 @@
 //! processor's: neither can end before the other has worked. So they overlap on any machine.
 
 use std::collections::HashSet;
-use std::ffi::c_int;
-use std::sync::atomic::{AtomicU32, Ordering};
 
-use e1000_sim::engines::twin;
 use e1000_sim::experiment::apart::{apart, together};
 use e1000_sim::image::files::Files;
 use e1000_sim::inject::recovery::{Mended, Quiet, Recovery};
@@ -25,13 +22,15 @@ use e1000_sim::system::{Blueprint, SystemError};
 use e1000_sim::transport::mailbox::SharedPages;
 use e1000_sim::transport::rendezvous::Limits;
 use process_lab::program::{Scheme, Variant};
-use process_lab::runtime::{self, Cpu, Frame};
 
+#[path = "common/abort.rs"]
+mod abort;
 #[path = "common/pools.rs"]
 mod pools;
 #[path = "common/turn.rs"]
 mod turn;
 
+use abort::{Abort, host_receive};
 use pools::pools;
 
 const PROCESSORS: u32 = 2;
@@ -92,25 +91,6 @@ fn all(done: &[Done]) -> Done {
     all
 }
 
-/// Aborts the driver while the host takes a packet, before or after it is the host's. Each
-/// process has its own.
-static ABORT: AtomicU32 = AtomicU32::new(NEVER);
-const NEVER: u32 = 0;
-const BEFORE: u32 = 1;
-const AFTER: u32 = 2;
-
-/// In place of the service of that name.
-extern "C" fn host_receive(cpu: *mut Cpu, frame: *mut Frame) -> c_int {
-    match ABORT.load(Ordering::SeqCst) {
-        BEFORE => runtime::ABORTED,
-        AFTER => {
-            twin::HOST_RECEIVE(cpu, frame);
-            runtime::ABORTED
-        }
-        _ => twin::HOST_RECEIVE(cpu, frame),
-    }
-}
-
 #[test]
 fn two_processors_share_the_guests_queues() {
     let (done, pages) = at_once(FLOWS, |processor, _| Ok(processor.receive(FRAMES)?));
@@ -131,7 +111,7 @@ fn two_processors_share_the_guests_queues() {
 /// has reset its driver.
 #[test]
 fn an_abort_leaves_the_other_processor_running() {
-    for abort in [BEFORE, AFTER] {
+    for abort in [Abort::Before, Abort::After] {
         let (done, pages) = at_once(FLOWS, |processor, number| match number {
             0 => other(processor),
             _ => aborted(processor, abort),
@@ -157,14 +137,14 @@ fn other(processor: &mut Processor<'_, '_>) -> Result<(), SystemError> {
     Ok(processor.receive(FRAMES)?)
 }
 
-fn aborted(processor: &mut Processor<'_, '_>, abort: u32) -> Result<(), SystemError> {
+fn aborted(processor: &mut Processor<'_, '_>, abort: Abort) -> Result<(), SystemError> {
     let quiet = Quiet::note(&processor.system);
     mend(processor, &quiet);
     let usual = pools(&processor.system);
     processor.receive(FRAMES)?;
-    ABORT.store(abort, Ordering::SeqCst);
+    abort.set();
     assert!(processor.receive(FRAMES).is_err(), "it is aborted");
-    ABORT.store(NEVER, Ordering::SeqCst);
+    Abort::Never.set();
     // Between these two the other one moves packets, of which half are in queues that this
     // processor serves, without its driver.
     processor.port.meet()?;

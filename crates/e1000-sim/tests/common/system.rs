@@ -8,8 +8,12 @@ use e1000_sim::memory::{Machine, Sizes};
 use e1000_sim::system::{Blueprint, System};
 use e1000_sim::transport::mailbox::Mailbox;
 use e1000_sim::transport::rendezvous::Limits;
-use process_lab::process;
 use process_lab::program::{Scheme, Variant};
+
+#[path = "child.rs"]
+pub mod child;
+
+use child::in_child;
 
 /// Runs `test` with a system in which the hot routines named in `upcalls` are
 /// upcalls.
@@ -40,14 +44,9 @@ pub fn each_alone<T: Copy>(
 ) {
     with_blueprint(scheme, &HashSet::new(), |blueprint| {
         for (name, test) in tests {
-            let mut child = process::fork(|| {
-                boot(blueprint, limits(), |system| run(&system, *test));
-                0
-            })
-            .expect("fork");
-            child.wait();
-            let fate = child.fate();
-            assert_eq!(fate.as_deref(), Some("ended with status 0"), "{name}");
+            in_child(name, || {
+                boot(blueprint, limits(), |system| run(&system, *test))
+            });
         }
     });
 }
