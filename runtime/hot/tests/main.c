@@ -50,14 +50,19 @@ static void enter_cpu(unsigned int cpu)
 {
 	size_t size = __stop_percpu_area - __start_percpu_area;
 	char *area = aligned_alloc(4096, (size + 4095) & ~4095ul);
+	/*
+	 * A difference of pointers would tell the compiler that nobody reads the copy: gcc 16
+	 * then leaves it out.
+	 */
+	unsigned long base = (unsigned long)area - (unsigned long)__start_percpu_area;
 
 	memcpy(area, __start_percpu_area, size);
-	if (syscall(SYS_arch_prctl, ARCH_SET_GS, area - __start_percpu_area)) {
+	if (syscall(SYS_arch_prctl, ARCH_SET_GS, base)) {
 		perror("arch_prctl");
 		exit(2);
 	}
 	if (test_thread_start)
-		test_thread_start((unsigned long)(area - __start_percpu_area));
+		test_thread_start(base);
 	seed = 0x9e3779b97f4a7c15ul * (cpu + 1);
 	test_cpu_init(cpu);
 }
