@@ -22,6 +22,8 @@ setup:
 ifeq ($(origin KERNEL),undefined)
 KERNEL := $(shell . scripts/release.sh && echo $$release_kernel)
 endif
+# The other compiler of C, if it is installed.
+CLANG := $(shell . scripts/release.sh && command -v $$release_clang)
 STOCK_OF := $(or $(addprefix target/stock-,$(KERNEL)),target/stock)
 ifneq ($(and $(word 2,$(KERNEL)),$(filter-out corpus kernel help,$(MAKECMDGOALS))),)
 $(error KERNEL='$(KERNEL)': several kernels are for `make corpus` alone)
@@ -101,6 +103,7 @@ test-qemu:
 
 test-runtime:
 	$(MAKE) -C runtime test
+	$(if $(CLANG),$(MAKE) -C runtime check CC=$(CLANG) O=build/clang)
 	$(MAKE) -C runtime/hot test HEADERS=$(HEADERS)
 	$(MAKE) -C runtime/hot test-twin HEADERS=$(HEADERS) TWIN=$(CURDIR)/target/debug/twin
 	sh scripts/xen-packages.sh

@@ -21,7 +21,7 @@ static void kill_instance(struct twin_instance *instance, const struct twin_abor
 	if (!__atomic_compare_exchange_n(&instance->dead, &alive, DYING, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_RELAXED))
 		return;
-	instance->report = *report;
+	copy(&instance->report, report, sizeof(*report));
 	__atomic_store_n(&instance->dead, DEAD, __ATOMIC_RELEASE);
 }
 

@@ -102,12 +102,6 @@ uint32_t twin_switch_detach(struct twin_switch *sw, uint32_t guest, uint64_t *re
 
 /* ---- Reading and writing dom0 ------------------------------------------------ */
 
-/* The core calls no library; memcpy would be rep movsb too. */
-static void copy(void *to, const void *from, uint64_t size)
-{
-	__asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(size) : : "memory");
-}
-
 /* Bytes from an address to the end of its page. */
 static uint32_t rest_of_page(uint64_t address)
 {
