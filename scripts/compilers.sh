@@ -4,7 +4,7 @@
 # kernel objects are linked with the runtime and verified.
 #
 #   scripts/compilers.sh sample    this release's gcc and clang, the ends of the levels
-#   scripts/compilers.sh all       gcc 11 to 14, clang 13 to 22, those installed
+#   scripts/compilers.sh all       gcc 11 to 16, clang 13 to 22, those installed
 #
 # Installs nothing; reports a compiler that is not installed as skipped. Ends with the
 # number of builds that were the same or verified; fails at the first that is not.
@@ -36,7 +36,7 @@ sample)
     levels='-O0 -O2'
     ;;
 all)
-    compilers='gcc-11 gcc-12 gcc-13 gcc-14 clang-13 clang-14 clang-15 clang-16 clang-17 clang-18 clang-19
+    compilers='gcc-11 gcc-12 gcc-13 gcc-14 gcc-15 gcc-16 clang-13 clang-14 clang-15 clang-16 clang-17 clang-18 clang-19
         clang-20 clang-21 clang-22'
     levels='-O0 -O1 -O2 -O3 -Os'
     ;;
