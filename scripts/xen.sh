@@ -51,6 +51,9 @@
 #   TWIN_XEN_LIMIT  seconds that a scenario may take (default 1800)
 #   TWIN_XEN_FRAMES frames that `count` sends and receives of each size (default 2000)
 #   TWIN_XEN_GUESTS guests that are connected while `count` counts one's frames (default 1, at most 8)
+#   TWIN_XEN_STAGES parameters of twin_dom0.ko, separated by commas, and last `offload`, with which the card
+#                   neither segments nor gathers nor computes checksums: bridge=1,notify=16,offload
+#                   (not in count and command)
 #   TWIN_XEN_PATIENCE  how many times longer every wait inside may take (default 1)
 set -eu
 
@@ -251,7 +254,8 @@ boot() (
     cd "$1"
     mkfifo monitor.in monitor.out
     sum=$(sha256sum <data | cut -d ' ' -f 1)
-    words="twin.sum=$sum twin.rounds=$rounds twin.faults=${TWIN_XEN_FAULTS:-500} twin.patience=$patience twin.guest_memory=$((guests > 3 ? 224 : 256)) twin.guest_cpus=${TWIN_XEN_GUEST_CPUS:-$(($2 - 1))} twin.frames=$frames twin.guests=$guests"
+    # QEMU takes commas for itself.
+    words="twin.sum=$sum twin.rounds=$rounds twin.faults=${TWIN_XEN_FAULTS:-500} twin.patience=$patience twin.guest_memory=$((guests > 3 ? 224 : 256)) twin.guest_cpus=${TWIN_XEN_GUEST_CPUS:-$(($2 - 1))} twin.frames=$frames twin.guests=$guests twin.stages=$(echo "${TWIN_XEN_STAGES:-}" | tr , +)"
     # shellcheck disable=SC2046
     timeout -k 5 "$limit" qemu-system-x86_64 -accel tcg -cpu "$processor_model" -smp "$2" \
         -m $((guests > 3 ? 3072 : 2048)) -nodefaults -no-reboot -display none \

@@ -201,6 +201,46 @@ enum twin_way twin_bridge_send(struct twin_bridge *bridge, uint32_t number,
 	return way;
 }
 
+/* Whoever has been let send no more since is in the same place as before (is_allowed). */
+static void give_back(struct twin_bridge *bridge, uint32_t number)
+{
+	if (bridge->allowed[number] >= bridge->limit.interval)
+		bridge->allowed[number] -= bridge->limit.interval;
+}
+
+static uint64_t *counter_of(struct twin_bridge *bridge, enum twin_way way, bool group)
+{
+	switch (way) {
+	case TWIN_WAY_WIRE:
+		return group ? &bridge->statistics.group : &bridge->statistics.wire;
+	case TWIN_WAY_BOTH:
+		return &bridge->statistics.group;
+	case TWIN_WAY_GUESTS:
+		return &bridge->statistics.local;
+	case TWIN_WAY_SPOOFED:
+		return &bridge->statistics.spoofed;
+	case TWIN_WAY_STORM:
+		return &bridge->statistics.storm;
+	case TWIN_WAY_NOWHERE:
+		break;
+	}
+	return &bridge->statistics.unknown;
+}
+
+void twin_bridge_put_off(struct twin_bridge *bridge, uint32_t number,
+			 const uint8_t header[TWIN_BRIDGE_HEADER], enum twin_way way)
+{
+	const bool group = address_at(header) & GROUP;
+
+	if (number >= TWIN_SWITCH_GUESTS)
+		return;
+	lock(&bridge->lock);
+	--*counter_of(bridge, way, group);
+	if (group && (way == TWIN_WAY_WIRE || way == TWIN_WAY_BOTH))
+		give_back(bridge, number);
+	unlock(&bridge->lock);
+}
+
 INLINE enum twin_way way_of_received(struct twin_bridge *bridge, const uint8_t *header,
 				     uint64_t now, uint64_t *guests)
 {
@@ -234,6 +274,7 @@ enum twin_way twin_bridge_receive(struct twin_bridge *bridge,
 	return way;
 }
 
+#ifndef TWIN_NO_SWITCH
 enum twin_switch_verdict twin_bridge_hold(struct twin_bridge *bridge, struct twin_switch *sw,
 					  struct twin_instance *instance,
 					  const struct twin_arrival *arrival, uint64_t now,
@@ -252,6 +293,7 @@ enum twin_switch_verdict twin_bridge_hold(struct twin_bridge *bridge, struct twi
 		return TWIN_SWITCH_UNWANTED;
 	return twin_switch_hold(sw, *guests, arrival);
 }
+#endif
 
 void twin_bridge_events(struct twin_bridge *bridge, struct twin_bridge_statistics *copy)
 {

@@ -31,10 +31,18 @@
 #define TWIN_CLOSED_TRIES	4000
 #define TWIN_WATCHDOG		(24 * 3600 * HZ)
 
-/* The thesis's limit (chapter 3). Taken when a driver is attached. */
-static uint aggregate = 20;
-module_param(aggregate, uint, 0644);
+/* What Xen does with packets. Taken when a driver is attached; 20 is the thesis's limit (chapter 3). */
+static struct twin_xen_stages stages = { .aggregate = 20, .storm = 1000, .pace = 1 };
+module_param_named(aggregate, stages.aggregate, uint, 0644);
 MODULE_PARM_DESC(aggregate, "most TCP segments that guests get as one packet, up to 32; 0 or 1: each is one");
+module_param_named(bridge, stages.bridge, uint, 0644);
+MODULE_PARM_DESC(bridge, "1: guests by a hash of their addresses, their sources checked, broadcasts limited");
+module_param_named(storm, stages.storm, uint, 0644);
+MODULE_PARM_DESC(storm, "with bridge: broadcasts and multicasts that a guest, or the wire, may send in a second; 0: any");
+module_param_named(notify, stages.notify, uint, 0644);
+MODULE_PARM_DESC(notify, "received frames of which a guest is told at once, up to 64, or after 250 us; 0 or 1: of each at once");
+module_param_named(pace, stages.pace, uint, 0644);
+MODULE_PARM_DESC(pace, "1: guests that send much are looked at each 250 us; 0: at each notification");
 
 static const struct twin_hot *hot;
 static struct twin_card card;
@@ -146,7 +154,7 @@ static int tell_xen(void)
 		attach->gs_base[cpu] = twin_percpu_base(cpu);
 	attach->irq = card.pci->irq;
 	attach->pirq = card.pirq;
-	attach->aggregate = READ_ONCE(aggregate);
+	attach->stages = stages;
 	error = twin_xen_call(TWIN_XEN_ATTACH, attach, sizeof(*attach));
 	if (error)
 		log_refusal(error);

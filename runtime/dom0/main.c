@@ -139,9 +139,16 @@ static const char *or_dash(const char *words)
 	return *words ? words : "-";
 }
 
+static int stages_line(char *text, int at, const struct twin_xen_stages *stages)
+{
+	return at + sysfs_emit_at(text, at, "stages aggregate %u bridge %u storm %u notify %u pace %u\n",
+				  stages->aggregate, stages->bridge, stages->storm, stages->notify, stages->pace);
+}
+
 static int xen_lines(char *text, int at, const struct twin_xen_status *status)
 {
 	at += sysfs_emit_at(text, at, "state %u\n", status->state);
+	at = stages_line(text, at, &status->stages);
 	at += sysfs_emit_at(text, at, "interrupts %llu\nentries %llu\nimports %llu\naborts %llu\n",
 			    status->interrupts, status->entries, status->imports, status->aborts);
 	at = entries_line(text, at, status);
@@ -151,6 +158,8 @@ static int xen_lines(char *text, int at, const struct twin_xen_status *status)
 			    status->received, status->unwanted, status->overrun, status->busy,
 			    status->upcalls);
 	at += sysfs_emit_at(text, at, "aggregates %llu\nmerged %llu\n", status->aggregates, status->merged);
+	at += sysfs_emit_at(text, at, "local %llu\nspoofed %llu\nstorm %llu\n", status->local, status->spoofed,
+			    status->storm);
 	at += sysfs_emit_at(text, at, "dirty %llu\nlate-aliases %llu\n", status->dirty, status->late_aliases);
 	at += sysfs_emit_at(text, at, "abort-kind %u\nabort-reason %u\nabort-address %llx\n",
 			    status->abort_kind, status->abort_reason, status->abort_address);
@@ -163,6 +172,14 @@ static int xen_lines(char *text, int at, const struct twin_xen_status *status)
 	return vif_lines(text, at, status);
 }
 
+/* Whether there is something of a large packet that the card does not do. Under RTNL. */
+static bool offloads(const struct twin_card *card)
+{
+	const netdev_features_t all = NETIF_F_TSO | NETIF_F_SG | NETIF_F_HW_CSUM;
+
+	return card && (card->netdev->features & all) != all;
+}
+
 static ssize_t status_show(struct kobject *object, struct kobj_attribute *attribute, char *text)
 {
 	struct twin_xen_status *status = kzalloc(sizeof(*status), GFP_KERNEL);
@@ -173,8 +190,8 @@ static ssize_t status_show(struct kobject *object, struct kobj_attribute *attrib
 	rtnl_lock();
 	/* "No payload" is an answer; "another command is in Xen" is none. */
 	error = twin_xen_call_patiently(TWIN_XEN_STATUS, status, sizeof(*status));
-	at += sysfs_emit_at(text, at, "interface %s\n",
-			    twin_attached() ? twin_attached()->netdev->name : "-");
+	at += sysfs_emit_at(text, at, "interface %s\noffload %u\n",
+			    twin_attached() ? twin_attached()->netdev->name : "-", offloads(twin_attached()));
 	rtnl_unlock();
 	at += sysfs_emit_at(text, at, "dropped-egress %llu\nkicks-in-dom0 %llu\nupcalls-answered %llu\npayload %d\n",
 			    twin_egress_dropped(), twin_vif_kicks(), twin_upcalls_answered(), error);

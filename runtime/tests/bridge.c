@@ -146,6 +146,53 @@ static void a_storm_is_limited_by_source(void)
 	CHECK_EQUAL(passed_on, 16);
 }
 
+/* A packet that waits is asked for each time that it is looked at: it has one place of its source's. */
+static void what_is_put_off_counts_for_nothing(void)
+{
+	const struct twin_bridge_statistics none = { 0 };
+	struct twin_bridge_statistics after;
+	uint32_t i;
+
+	set_up(2, (struct twin_storm_limit){ .interval = 1000, .burst = 4 });
+	for (i = 0; i < 100; i++) {
+		check_send(0, everybody, mac(0), WAY(TWIN_WAY_BOTH, 2));
+		twin_bridge_put_off(&bridge, 0, header(everybody, mac(0)), TWIN_WAY_BOTH);
+		check_send(0, peer, mac(0), WAY(TWIN_WAY_WIRE, 0));
+		twin_bridge_put_off(&bridge, 0, header(peer, mac(0)), TWIN_WAY_WIRE);
+		check_send(0, mac(1), mac(0), WAY(TWIN_WAY_GUESTS, 2));
+		twin_bridge_put_off(&bridge, 0, header(mac(1), mac(0)), TWIN_WAY_GUESTS);
+		check_send(0, mac(0), mac(0), WAY(TWIN_WAY_NOWHERE, 0));
+		twin_bridge_put_off(&bridge, 0, header(mac(0), mac(0)), TWIN_WAY_NOWHERE);
+		check_send(0, peer, mac(1), WAY(TWIN_WAY_SPOOFED, 0));
+		twin_bridge_put_off(&bridge, 0, header(peer, mac(1)), TWIN_WAY_SPOOFED);
+	}
+	after = counts();
+	CHECK(!memcmp(&after, &none, sizeof(none)));
+	for (i = 0; i < 4; i++)
+		check_send(0, everybody, mac(0), WAY(TWIN_WAY_BOTH, 2));
+	/* A storm has used no place, so none is given back. */
+	for (i = 0; i < 4; i++) {
+		check_send(0, everybody, mac(0), WAY(TWIN_WAY_STORM, 0));
+		twin_bridge_put_off(&bridge, 0, header(everybody, mac(0)), TWIN_WAY_STORM);
+	}
+	/* One of those sent, later: time has done its part as well. */
+	now += 1000;
+	twin_bridge_put_off(&bridge, 0, header(everybody, mac(0)), TWIN_WAY_BOTH);
+	check_send(0, everybody, mac(0), WAY(TWIN_WAY_BOTH, 2));
+	check_send(0, everybody, mac(0), WAY(TWIN_WAY_BOTH, 2));
+	check_send(0, everybody, mac(0), WAY(TWIN_WAY_STORM, 0));
+	twin_bridge_put_off(&bridge, TWIN_SWITCH_GUESTS, header(everybody, mac(0)), TWIN_WAY_BOTH);
+
+	/* The only guest: a group is the wire. */
+	set_up(1, (struct twin_storm_limit){ .interval = 1000, .burst = 1 });
+	for (i = 0; i < 3; i++) {
+		check_send(0, everybody, mac(0), WAY(TWIN_WAY_WIRE, 0));
+		twin_bridge_put_off(&bridge, 0, header(everybody, mac(0)), TWIN_WAY_WIRE);
+	}
+	after = counts();
+	CHECK(!memcmp(&after, &none, sizeof(none)));
+}
+
 /* As another CPU reads it. */
 static void a_clock_a_little_behind_neither_blocks_nor_gives(void)
 {
@@ -205,6 +252,7 @@ int main(void)
 	RUN(a_group_is_everybody_but_the_sender);
 	RUN(nobody_sends_in_anothers_name);
 	RUN(a_storm_is_limited_by_source);
+	RUN(what_is_put_off_counts_for_nothing);
 	RUN(a_clock_a_little_behind_neither_blocks_nor_gives);
 	RUN(every_guest_is_found_whoever_has_left);
 	RUN(addresses_are_checked);

@@ -133,6 +133,11 @@ void xen_vif_status(struct twin_xen_status *counts)
 	(void)counts;
 }
 
+void xen_bridge_status(struct twin_xen_status *counts)
+{
+	(void)counts;
+}
+
 long xen_upcall_fetch(struct twin_xen_upcall *call)
 {
 	(void)call;

@@ -207,7 +207,7 @@ static void segments_are_merged_while_all_guests_take_it(void)
 	CHECK_EQUAL(hot[0].aggregate, 20);
 	xen_vif_disconnect_all();
 	CHECK_EQUAL(hot[0].aggregate, 0);
-	xen_device.given.aggregate = 0;
+	xen_stages.aggregate = 0;
 	CHECK_EQUAL(connect_guest(0), 0);
 	CHECK_EQUAL(hot[0].aggregate, 0);
 }

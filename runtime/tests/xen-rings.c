@@ -565,7 +565,9 @@ static void no_wake_up_is_lost(void)
 {
 	uint32_t round, i;
 
-	for (round = 0; round < 3000 && holds; round++) {
+	for (round = 0; round < 6000 && holds; round++) {
+		stages.notify = round % 4 < 2 ? 0 : chance(80);
+		stages.pace = round % 3 != 0;
 		start();
 		fill_frame(60);
 		memcpy(&rings[2][1][3000], (uint8_t[]){ 0, 0x16, 0x3e, 0, 0, 0 }, 6);

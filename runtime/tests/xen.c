@@ -696,11 +696,17 @@ static uint32_t chance(uint32_t below)
  * neither lost nor given back twice. */
 static void random_rings(void)
 {
+	const struct twin_xen_stages usual = stages;
 	uint32_t round, i, taken;
 
 	for (round = 0; round < 20000; round++) {
-		if (round % 50 == 0)
+		if (round % 50 == 0) {
+			stages.bridge = round / 50 % 2;
+			stages.storm = chance(2) ? 1000 : 0;
+			stages.notify = chance(2) ? chance(100) : 0;
+			stages.pace = chance(2);
 			start();
+		}
 		for (i = chance(24); i; i--)
 			put_tx(chance(GUESTS), (struct netif_tx_request){
 				.reference = chance(GRANTS + 2),
@@ -721,6 +727,8 @@ static void random_rings(void)
 		if (!chance(100))
 			rings[chance(GUESTS)][chance(2)][chance(4096)] = chance(256);
 		memset(grants[chance(GRANTS)], chance(2) ? 0xff : 0x16, 64);
+		memcpy(grants[chance(GRANTS)], (uint8_t[]){ 0, 0x16, 0x3e, 0, 0, chance(4) }, 6);
+		memcpy(grants[chance(GRANTS)] + 6, (uint8_t[]){ 0, 0x16, 0x3e, 0, 0, chance(4) }, 6);
 		for (answered = i = 0; i < 64; i++)
 			answers[i] = chance(4) ? HOT_SENT : chance(5);
 		answer_count = 64;
@@ -733,6 +741,7 @@ static void random_rings(void)
 			taken += buffer_state[i] != 0;
 		CHECK_EQUAL(taken, 0);
 	}
+	stages = usual;
 }
 
 /* ---- Parsing ------------------------------------------------------------------------------- */

@@ -458,6 +458,9 @@ static struct twin_xen_vif_status vif_status(uint32_t guest)
 	return (struct twin_xen_vif_status){ 0 };
 }
 
+/* What start() attaches with. */
+static struct twin_xen_stages stages = { .aggregate = 20, .pace = 1 };
+
 /* New rings, new guests, all of them connected. */
 static void start(void)
 {
@@ -467,7 +470,8 @@ static void start(void)
 	xen_vif_disconnect_all();
 	xen_device.attached = 1;
 	xen_device.given.hot_shared = HOT_SHARED;
-	xen_device.given.aggregate = 20;
+	xen_device.given.stages = stages;
+	xen_bridge_start();
 	xen_pace_stop();
 	xen_pace_start(0);
 	memset(rings, 0, sizeof(rings));

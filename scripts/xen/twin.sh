@@ -26,8 +26,15 @@ native() {
     ip addr flush dev eth0
 }
 
+# With the stages that TWIN_XEN_STAGES of scripts/xen.sh names: parameters of the module, and `offload`, which
+# is that the card does nothing of it.
 load_modules() {
-    must 60 twin_dom0 insmod /twin_dom0.ko
+    stages=$(option stages | tr + ' ')
+    # shellcheck disable=SC2086
+    must 60 twin_dom0 insmod /twin_dom0.ko ${stages%offload}
+    case $stages in
+    *offload) try 60 card/off ethtool -K eth0 tso off sg off tx off ;;
+    esac
     must 60 twin_hot insmod /twin_hot.ko
 }
 

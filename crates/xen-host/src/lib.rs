@@ -35,5 +35,5 @@ pub use driver::{DRIVER, HOT, loaded_from};
 pub use facts::{Facts, Interface};
 pub use kit::Kit;
 pub use refusal::Refusal;
-pub use status::{Abort, Instance, State, Status, Vif};
+pub use status::{Abort, Instance, Stages, State, Status, Vif};
 pub use system::{Exclusive, System};

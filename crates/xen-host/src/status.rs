@@ -24,6 +24,8 @@ pub struct Status {
     pub dropped_in_dom0: u64,
     /// Notifications of guests that dom0 had, and not Xen.
     pub notifications_in_dom0: u64,
+    /// Whether the hot routines do something of large packets that the card does not.
+    pub offload: bool,
     /// The platform's part; absent while no payload is in Xen.
     pub xen: Option<Instance>,
 }
@@ -33,6 +35,8 @@ pub struct Status {
 pub struct Instance {
     /// What it does.
     pub state: State,
+    /// What it does with packets.
+    pub stages: Stages,
     /// Packets that the driver sent for guests. This and all below is counted since the driver
     /// was attached, or restarted.
     pub transmitted: u64,
@@ -44,6 +48,12 @@ pub struct Instance {
     pub merged: u64,
     /// The segments in them.
     pub merged_segments: u64,
+    /// By the stage `bridge`: packets from one guest to one other.
+    pub local: u64,
+    /// The same: packets whose source was another's.
+    pub spoofed: u64,
+    /// The same: packets for groups beyond the limit.
+    pub storm: u64,
     /// Interrupts of the card.
     pub interrupts: u64,
     /// Entries into driver code.
@@ -60,6 +70,22 @@ pub struct Instance {
     pub last_abort: Option<Abort>,
     /// Guests' interfaces.
     pub interfaces: Vec<Vif>,
+}
+
+/// What is done with packets between driver and guests (`runtime/include/twin/xen.h`): parameters of
+/// `twin_dom0.ko`, as the attachment has taken them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Stages {
+    /// Most segments of TCP that guests get as one packet; below 2 none are merged.
+    pub aggregate: u64,
+    /// Guests are found by a hash, their sources checked, groups limited.
+    pub bridge: bool,
+    /// Packets for groups that a source may send in a second then; 0: any.
+    pub storm: u64,
+    /// Received frames of which a guest is told at once; below 2 it is told of each.
+    pub notify: u64,
+    /// Guests that send much are looked at by time.
+    pub pace: bool,
 }
 
 /// The state of the hypervisor instance.
@@ -140,6 +166,7 @@ impl Status {
                 name => Some(name.to_owned()),
             },
             dropped_in_dom0: lines.number("dropped-egress")?,
+            offload: lines.number("offload")? != 0,
             notifications_in_dom0: lines.number("kicks-in-dom0")?,
             xen: match lines.word("payload")? {
                 "0" => Some(Instance::parse(&lines)?),
@@ -165,11 +192,15 @@ impl Instance {
                 "2" => State::Aborted,
                 other => return Err(foreign(&format!("state {other}"))),
             },
+            stages: Stages::parse(lines.word("stages")?)?,
             transmitted: lines.number("transmitted")?,
             received: lines.number("received")?,
             unwanted: lines.number("unwanted")?,
             merged: lines.number("aggregates")?,
             merged_segments: lines.number("merged")?,
+            local: lines.number("local")?,
+            spoofed: lines.number("spoofed")?,
+            storm: lines.number("storm")?,
             interrupts: lines.number("interrupts")?,
             entries: lines.number("entries")?,
             entries_by_processor: lines.numbers("entries-by-processor")?,
@@ -182,6 +213,35 @@ impl Instance {
             },
             interfaces: lines.vifs()?,
         })
+    }
+}
+
+impl Stages {
+    /// `NAME VALUE` for each, in any order; names that are not known are another release's.
+    fn parse(values: &str) -> Result<Stages, Refusal> {
+        let strange = || foreign(&format!("stages {values}"));
+        let mut words = values.split_whitespace();
+        let mut stages = Stages::default();
+        let mut missing: Vec<&str> = Vec::from(["aggregate", "bridge", "storm", "notify", "pace"]);
+        while let Some(name) = words.next() {
+            let value: u64 = words
+                .next()
+                .and_then(|word| word.parse().ok())
+                .ok_or_else(strange)?;
+            match name {
+                "aggregate" => stages.aggregate = value,
+                "bridge" => stages.bridge = value != 0,
+                "storm" => stages.storm = value,
+                "notify" => stages.notify = value,
+                "pace" => stages.pace = value != 0,
+                _ => return Err(strange()),
+            }
+            missing.retain(|one| *one != name);
+        }
+        match missing.is_empty() {
+            true => Ok(stages),
+            false => Err(strange()),
+        }
     }
 }
 
@@ -265,7 +325,8 @@ fn foreign(what: &str) -> Refusal {
 mod tests {
     use super::*;
 
-    const ATTACHED: &str = "interface eth0\ndropped-egress 3\nkicks-in-dom0 1\npayload 0\nstate 2\n\
+    const ATTACHED: &str = "interface eth0\ndropped-egress 3\nkicks-in-dom0 1\noffload 1\npayload 0\nstate 2\n\
+        stages aggregate 20 bridge 1 storm 1000 notify 16 pace 0\nlocal 8\nspoofed 9\nstorm 10\n\
         interrupts 12\nentries 40\nentries-by-processor 30 10 0 0\nimports 5\naborts 1\npolls 9\n\
         transmitted 100\nreceived 200\nunwanted 7\naggregates 5\nmerged 60\nupcalls 3\nabort-what a fault\nabort-kind 6\n\
         abort-reason 14\nabort-address 10\nabort-at e1000:e1000_intr+0x20/0x1c0 [twin]\n\
@@ -280,6 +341,15 @@ mod tests {
         assert_eq!((xen.state, xen.transmitted), (State::Aborted, 100));
         assert_eq!(xen.entries_by_processor, [30, 10, 0, 0]);
         assert_eq!((xen.calls_out, xen.upcalls), (5, 3));
+        assert_eq!((xen.local, xen.spoofed, xen.storm), (8, 9, 10));
+        let stages = Stages {
+            aggregate: 20,
+            bridge: true,
+            storm: 1000,
+            notify: 16,
+            pace: false,
+        };
+        assert_eq!((xen.stages, status.offload), (stages, true));
         let abort = xen.last_abort.expect("an abort");
         assert_eq!(abort.at, "e1000:e1000_intr+0x20/0x1c0 [twin]");
         assert_eq!(
@@ -296,7 +366,7 @@ mod tests {
 
     #[test]
     fn without_a_payload_there_is_no_instance() {
-        let text = "interface -\ndropped-egress 0\nkicks-in-dom0 0\npayload -38\n";
+        let text = "interface -\ndropped-egress 0\nkicks-in-dom0 0\noffload 0\npayload -38\n";
         let status = Status::parse(text).expect("a status");
         assert_eq!((status.interface, status.xen), (None, None));
     }
@@ -311,6 +381,14 @@ mod tests {
         );
         for broken in ["state 7", "state x"] {
             let text = ATTACHED.replace("state 2", broken);
+            assert!(Status::parse(&text).is_err(), "{broken}");
+        }
+        for broken in [
+            "storm 1000 notify",
+            "storm 1000 other 1 notify 16",
+            "notify 16",
+        ] {
+            let text = ATTACHED.replace("storm 1000 notify 16", broken);
             assert!(Status::parse(&text).is_err(), "{broken}");
         }
         let cut = ATTACHED.replace("full 2", "full");

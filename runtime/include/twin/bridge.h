@@ -87,7 +87,12 @@ enum twin_way twin_bridge_send(struct twin_bridge *bridge, uint32_t number,
 			       const uint8_t header[TWIN_BRIDGE_HEADER], uint64_t now,
 			       uint64_t *guests);
 
-/* The same for a packet from the wire. A source that is one of our guests' is refused: the
+/* The packet was not sent yet, and its way will be asked for again: this one counts for nothing, and its
+ * source may send as many for groups as before. `way` is what twin_bridge_send() said of the same header. [any] */
+void twin_bridge_put_off(struct twin_bridge *bridge, uint32_t number,
+			 const uint8_t header[TWIN_BRIDGE_HEADER], enum twin_way way);
+
+/* twin_bridge_send() for a packet from the wire. A source that is one of our guests' is refused: the
  * wire does not say who our guests are. [any] */
 enum twin_way twin_bridge_receive(struct twin_bridge *bridge,
 				  const uint8_t header[TWIN_BRIDGE_HEADER], uint64_t now,
@@ -95,7 +100,7 @@ enum twin_way twin_bridge_receive(struct twin_bridge *bridge,
 
 /*
  * twin_bridge_receive and twin_switch_hold of a packet that the driver gives, in one: each packet has
- * both. TWIN_SWITCH_REFUSED if it has no header, or that is not dom0's. *guests: who it is for. [inside],
+ * both. Not with TWIN_NO_SWITCH, for a host that has other queues. TWIN_SWITCH_REFUSED if it has no header, or that is not dom0's. *guests: who it is for. [inside],
  * or with instance held.
  */
 enum twin_switch_verdict twin_bridge_hold(struct twin_bridge *bridge, struct twin_switch *sw,

@@ -24,7 +24,7 @@
 #include <stdint.h>
 #endif
 
-#define TWIN_XEN_VERSION	7
+#define TWIN_XEN_VERSION	8
 /* hypfs_op, which no kernel calls: the payload takes its place. */
 #define TWIN_XEN_HYPERCALL	42
 /* Physical processors that may run the driver: HOT_CPUS of the hot routines. */
@@ -67,6 +67,19 @@ struct twin_xen_info {
 };
 
 /*
+ * What may be done with packets between driver and guests beyond the simplest, each for itself: 0 is
+ * that it is not done. Taken by an attachment, and the same until the next one.
+ */
+struct twin_xen_stages {
+	uint32_t aggregate;	/* most segments of TCP that guests get as one packet, 32 at most; below 2: none */
+	uint32_t bridge;	/* guests by a hash of their addresses, sources checked, groups limited */
+	uint32_t storm;		/* packets for groups that a source may send in a second then; 0: any */
+	uint32_t notify;	/* received packets of which a guest is told by one event, 64 at most */
+	uint32_t pace;		/* guests that send much are looked at by time */
+	uint32_t reserved;
+};
+
+/*
  * The driver's device, to be run by the hypervisor from now on. dom0 has made sure that
  * its own instance is quiet: nobody in dom0 transmits, NAPI is not scheduled, the pools
  * of the hot routines are set up. It gives up the interrupt `pirq`: the hypervisor
@@ -99,9 +112,7 @@ struct twin_xen_attach {
 	uint64_t gs_base[TWIN_XEN_CPUS];
 	uint32_t irq;			/* Linux's number: the handler's first argument */
 	uint32_t pirq;			/* Xen's */
-	/* Most segments of TCP that guests get as one packet, 32 at most; below 2: each is one. */
-	uint32_t aggregate;
-	uint32_t reserved;
+	struct twin_xen_stages stages;
 };
 
 struct twin_xen_detach {
@@ -167,6 +178,7 @@ struct twin_xen_status {
 	struct twin_xen_header header;
 	uint32_t state;			/* enum twin_xen_state */
 	uint32_t vifs;			/* connected */
+	struct twin_xen_stages stages;	/* in force */
 	uint64_t interrupts;		/* of the card, taken here */
 	uint64_t entries;		/* into driver code */
 	uint64_t imports;		/* calls out of it */
@@ -180,6 +192,9 @@ struct twin_xen_status {
 	uint64_t overrun;		/* ... that it gave faster than guests could be served */
 	uint64_t aggregates;		/* ... that are several segments of TCP */
 	uint64_t merged;		/* segments in those */
+	/* By the stage `bridge`: packets from one guest to one other, those whose source is another's, and
+	 * those for groups beyond the limit. */
+	uint64_t local, spoofed, storm;
 	uint64_t busy;			/* transmissions put off */
 	uint64_t upcalls;		/* calls of dom0's kernel by driver code */
 	uint64_t dirty;			/* times a processor was added to dom0's dirty mask */
@@ -205,11 +220,12 @@ TWIN_XEN_ASSERT(sizeof(struct twin_xen_header) == 8);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_upcall) == 72);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_answer) == 24);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_info) == 144);
-TWIN_XEN_ASSERT(sizeof(struct twin_xen_attach) == 136);
+TWIN_XEN_ASSERT(sizeof(struct twin_xen_stages) == 24);
+TWIN_XEN_ASSERT(sizeof(struct twin_xen_attach) == 152);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_detach) == 16);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_vif) == 48);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_vif_status) == 80);
-TWIN_XEN_ASSERT(sizeof(struct twin_xen_status) == 16 + 17 * 8 + 32 + 4 * TWIN_XEN_PLACE +
+TWIN_XEN_ASSERT(sizeof(struct twin_xen_status) == 16 + 24 + 20 * 8 + 32 + 4 * TWIN_XEN_PLACE +
 		TWIN_XEN_CPUS * 8 + TWIN_XEN_VIFS * 80);
 
 #endif /* TWIN_XEN_H */

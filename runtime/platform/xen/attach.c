@@ -178,6 +178,7 @@ long xen_attach_finish(void)
 	if (undone)
 		return undone;
 	xen_interrupt_start(xen_processor());
+	xen_bridge_start();
 	xen_pace_start(xen_processor());
 	xen_upcall_start(xen_processor());
 	xen_clock_start();

@@ -11,7 +11,7 @@
 #include "vif.h"
 
 /* Whether so many receive requests are there. What was there once is not looked for again. */
-static bool has_requests(struct vif *vif, uint32_t count)
+bool xen_vif_has_requests(struct vif *vif, uint32_t count)
 {
 	struct vif_ring *ring = &vif->receive;
 	uint32_t produced;
@@ -128,7 +128,7 @@ static bool count_delivery(struct vif *vif, uint32_t length, bool copied)
 static bool deliver_page(struct vif *vif, const struct xen_bytes *bytes, uint32_t length,
 			 uint16_t flags)
 {
-	if (vif->broken || !has_requests(vif, 1)) {
+	if (vif->broken || !xen_vif_has_requests(vif, 1)) {
 		vif->status.full++;
 		return false;
 	}
@@ -143,7 +143,7 @@ static bool deliver_pages(struct vif *vif, const struct xen_bytes *bytes, uint32
 	uint32_t at, count;
 	bool copied = true;
 
-	if (vif->broken || !slots || !has_requests(vif, slots)) {
+	if (vif->broken || !slots || !xen_vif_has_requests(vif, slots)) {
 		vif->status.full++;
 		return false;
 	}
@@ -209,6 +209,25 @@ bool xen_vif_switch(const struct vif *from, const uint8_t *destination,
 	return known;
 }
 
+void xen_vif_give(uint64_t guests, const struct xen_bytes *bytes, const struct vif_marks *marks)
+{
+	for (; guests; guests &= guests - 1)
+		deliver(&xen_vifs[__builtin_ctzll(guests)], bytes, marks);
+}
+
+/* From the card, to whom it is for. */
+static bool switch_in(const struct xen_bytes *bytes, const struct vif_marks *marks, uint32_t segments)
+{
+	const uint8_t *header = bytes->first;
+	uint64_t guests;
+
+	if (!xen_stages.bridge)
+		return xen_vif_switch(NULL, header, bytes, marks);
+	guests = xen_bridge_receive(header, segments);
+	xen_vif_give(guests, bytes, marks);
+	return guests;
+}
+
 bool xen_vif_receive(const uint8_t *frame, uint32_t length, uint32_t flags)
 {
 	const struct xen_bytes bytes = { .first = frame, .first_length = length };
@@ -216,7 +235,7 @@ bool xen_vif_receive(const uint8_t *frame, uint32_t length, uint32_t flags)
 		.flags = flags & HOT_RX_CHECKSUM_OK ? NETRXF_DATA_VALIDATED : 0,
 	};
 
-	return xen_vif_switch(NULL, frame, &bytes, &marks);
+	return switch_in(&bytes, &marks, 1);
 }
 
 bool xen_vif_receive_merged(const uint8_t *packet, uint32_t length, uint32_t size)
@@ -229,5 +248,5 @@ bool xen_vif_receive_merged(const uint8_t *packet, uint32_t length, uint32_t siz
 		.gso_type = NETIF_GSO_TCPV4,
 	};
 
-	return xen_vif_switch(NULL, packet, &bytes, &marks);
+	return switch_in(&bytes, &marks, (length + size - 1) / size);
 }

@@ -165,10 +165,12 @@ static long do_status(void *argument)
 		status.processor_entries[i] = xen_seen[i].entries;
 	status.header = header;
 	status.state = state();
+	status.stages = xen_stages;
 	twin_instance_statistics(&xen_instance, &statistics);
 	status.entries = statistics.entries;
 	status.imports = statistics.imports;
 	status.aborts = statistics.aborts;
+	xen_bridge_status(&status);
 	xen_vif_status(&status);
 	return store(argument, &status, sizeof(status));
 }

@@ -38,6 +38,9 @@ struct taken {
 	struct netif_packet packet;
 	uint8_t header[HOT_HEADER];
 	uint32_t buffer;
+	/* What the bridge says, if there is that stage. */
+	enum twin_way way;
+	uint64_t guests;
 };
 /* One processor at a time is served. */
 static struct taken batch[XEN_TRANSMIT_BATCH];
@@ -255,6 +258,42 @@ static bool is_for_card(const struct vif *vif, const struct taken *taken)
 	return xen_is_group(taken->header) || !xen_vif_knows(vif, taken->header);
 }
 
+/* What becomes of a packet. */
+enum fate {
+	FATE_SEND,
+	FATE_LOCAL,
+	FATE_DROPPED,		/* by the bridge */
+	FATE_SPOOFED,		/* the same */
+	FATE_REFUSED,		/* for what it is */
+};
+
+static enum fate fate_of(const struct vif *vif, struct taken *taken)
+{
+	if (!xen_stages.bridge)
+		return is_for_card(vif, taken) ? FATE_SEND : FATE_LOCAL;
+	taken->way = xen_bridge_send(vif, taken->header, &taken->guests);
+	switch (taken->way) {
+	case TWIN_WAY_WIRE:
+	case TWIN_WAY_BOTH:
+		return FATE_SEND;
+	case TWIN_WAY_GUESTS:
+		return FATE_LOCAL;
+	case TWIN_WAY_SPOOFED:
+		return FATE_SPOOFED;
+	case TWIN_WAY_NOWHERE:
+	case TWIN_WAY_STORM:
+		break;
+	}
+	return FATE_DROPPED;
+}
+
+/* It stays in the ring, and the bridge will be asked again. */
+static void put_off(const struct vif *vif, const struct taken *taken)
+{
+	if (xen_stages.bridge)
+		xen_bridge_put_off(vif, taken->header, taken->way);
+}
+
 /* To other guests. Only when the ring will have its answer: a packet that has to wait for the
  * driver comes here again. */
 static void switch_out(struct vif *vif, const struct taken *taken, const struct xen_packet *packet)
@@ -274,22 +313,38 @@ static void switch_out(struct vif *vif, const struct taken *taken, const struct 
 		marks.flags |= NETRXF_DATA_VALIDATED;
 	if (flags & NETTXF_CSUM_BLANK)
 		marks.flags |= NETRXF_CSUM_BLANK;
-	xen_vif_switch(vif, taken->header, &bytes, &marks);
+	if (xen_stages.bridge)
+		xen_vif_give(taken->guests, &bytes, &marks);
+	else
+		xen_vif_switch(vif, taken->header, &bytes, &marks);
 }
 
-/* What becomes of a packet. */
-enum fate { FATE_SEND, FATE_LOCAL, FATE_REFUSED };
-
-static void finish(struct vif *vif, const struct taken *taken, bool accepted)
+/* With an answer, NETIF_RSP_*. The bridge counts what it drops. */
+static void finish(struct vif *vif, const struct taken *taken, int16_t answer)
 {
-	respond(vif, taken, accepted ? NETIF_RSP_OKAY : NETIF_RSP_ERROR);
+	respond(vif, taken, answer);
 	vif->window++;
-	if (!accepted) {
+	if (answer == NETIF_RSP_OKAY) {
+		vif->status.sent++;
+		vif->status.sent_bytes += taken->packet.size;
+	} else if (answer == NETIF_RSP_ERROR) {
 		vif->status.refused++;
-		return;
 	}
-	vif->status.sent++;
-	vif->status.sent_bytes += taken->packet.size;
+}
+
+static int16_t answer_to(enum fate fate)
+{
+	switch (fate) {
+	case FATE_SEND:
+	case FATE_LOCAL:
+		return NETIF_RSP_OKAY;
+	case FATE_DROPPED:
+		return NETIF_RSP_DROPPED;
+	case FATE_SPOOFED:
+	case FATE_REFUSED:
+		break;
+	}
+	return NETIF_RSP_ERROR;
 }
 
 static void release(const struct taken *taken)
@@ -322,8 +377,11 @@ static bool send(struct vif *vif, uint32_t count)
 			switch_out(vif, &batch[i], &packets[i]);
 		if (alive && result != HOT_SENT)
 			release(&batch[i]);
-		if (!waits)
-			finish(vif, &batch[i], alive && result == HOT_SENT);
+		if (waits)
+			put_off(vif, &batch[i]);
+		else
+			finish(vif, &batch[i], alive && result == HOT_SENT ? NETIF_RSP_OKAY :
+							  NETIF_RSP_ERROR);
 	}
 	return alive && !waits;
 }
@@ -353,21 +411,22 @@ static enum served serve_batch(struct vif *vif, uint32_t produced)
 		at += batch[count].packet.entries;
 		if (!describe(vif, &batch[count], &packets[count]))
 			fate = FATE_REFUSED;
-		else if (!is_for_card(vif, &batch[count]))
-			fate = FATE_LOCAL;
 		else
-			count++;
+			fate = fate_of(vif, &batch[count]);
+		count += fate == FATE_SEND;
 	}
 	if (!send(vif, count)) {
 		if (fate != FATE_SEND)
 			release(&batch[count]);
+		if (fate != FATE_SEND && fate != FATE_REFUSED)
+			put_off(vif, &batch[count]);
 		return SERVED_WAITS;
 	}
 	if (fate == FATE_LOCAL)
 		switch_out(vif, &batch[count], &packets[count]);
 	if (fate != FATE_SEND) {
 		release(&batch[count]);
-		finish(vif, &batch[count], fate == FATE_LOCAL);
+		finish(vif, &batch[count], answer_to(fate));
 	}
 	if (count || fate != FATE_SEND)
 		return SERVED_SOME;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * How often guests that send are listened to.
+ * How often guests that send are listened to: the stage `pace`. Without it a guest notifies for each packet,
+ * and the event of its answer follows at once.
  *
  * A guest's first packets are served at its notification, each at once. One that has sent
  * BUSY packets within a window of time is asked to notify only when AHEAD requests are
@@ -89,6 +90,8 @@ bool xen_pace_over(void)
 
 uint32_t xen_pace_ahead(struct vif *vif, bool over)
 {
+	if (!xen_stages.pace)
+		return 1;
 	if (vif->window >= BUSY)
 		vif->paced = true;
 	else if (over)

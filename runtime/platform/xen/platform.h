@@ -80,6 +80,10 @@ static inline bool xen_attached(void)
 	return __atomic_load_n(&xen_device.attached, __ATOMIC_ACQUIRE);
 }
 
+/* What is done with packets: the same from attach to detach, since all of it is read while the device is
+ * attached, and written while it is not. */
+#define xen_stages (xen_device.given.stages)
+
 /* Counts for dom0; written [served] unless they say otherwise. */
 extern struct twin_xen_status xen_counts;
 
@@ -368,6 +372,9 @@ bool xen_vif_receive(const uint8_t *frame, uint32_t length, uint32_t flags);
 bool xen_vif_receive_merged(const uint8_t *packet, uint32_t length, uint32_t size);
 /* The same without serving anybody. Served, interrupts on */
 void xen_vif_publish(void);
+/* The bridge without guests, as the stages say. [idle] */
+void xen_bridge_start(void);
+void xen_bridge_status(struct twin_xen_status *status);		/* [any] */
 /* The timer of guests that are looked at from time to time (pace.c), on that processor. */
 void xen_pace_start(uint32_t home);	/* [idle] */
 void xen_pace_stop(void);		/* [dom0], not served, and not attached any more */

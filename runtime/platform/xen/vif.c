@@ -29,14 +29,30 @@ static void publish(struct vif *vif)
 		xen_vif_break(vif, "its ring is gone");
 }
 
-/* Of frames at once. Of packets sent when the window is over, for all in it, or when there are
+/*
+ * Of frames at once; with the stage `notify` when there are so many, when the window is over, or when there
+ * is no room for so many: a guest that waits takes none.
+ */
+static bool is_time_of_frames(struct vif *vif, bool over)
+{
+	const uint32_t most = xen_stages.notify < UNSEEN ? xen_stages.notify : UNSEEN;
+	const uint32_t waiting = vif->receive.published - vif->receive.told;
+
+	return waiting >= most || over || vif->broken || !xen_vif_has_requests(vif, most - waiting);
+}
+
+/* Of packets sent at once; with the stage `pace` when the window is over, for all in it, or when there are
  * many. */
+static bool is_time_of_answers(const struct vif *vif, bool over)
+{
+	return over || !xen_stages.pace || vif->transmit.published - vif->transmit.told >= UNSEEN;
+}
+
 static bool is_event_due(struct vif *vif, bool over)
 {
 	publish(vif);
-	return xen_ring_owes(&vif->receive) ||
-	       (xen_ring_owes(&vif->transmit) &&
-		(over || vif->transmit.published - vif->transmit.told >= UNSEEN));
+	return (xen_ring_owes(&vif->receive) && is_time_of_frames(vif, over)) ||
+	       (xen_ring_owes(&vif->transmit) && is_time_of_answers(vif, over));
 }
 
 /* One channel is for both rings, and the guest looks at both when it has the event. */
@@ -51,7 +67,8 @@ static void send_event(struct vif *vif)
 static bool waits_for_window(const struct vif *vif)
 {
 	return vif->transmit.told != vif->transmit.published ||
-	       (!vif->broken && (vif->paced || vif->window));
+	       vif->receive.told != vif->receive.published ||
+	       (!vif->broken && xen_stages.pace && (vif->paced || vif->window));
 }
 
 void xen_vif_answer(bool over)
@@ -73,9 +90,10 @@ void xen_vif_answer(bool over)
 		xen_pace_set();
 }
 
+/* Nobody is told of anything while the driver waits for dom0: what there is, now. */
 void xen_vif_publish(void)
 {
-	xen_vif_answer(false);
+	xen_vif_answer(true);
 }
 
 /* ---- Merging ---- */
@@ -97,7 +115,7 @@ static bool all_take_merged(void)
 /* Who is a segment's guest is known when it is one packet with others already. */
 static void set_merging(void)
 {
-	xen_receive_merge(all_take_merged() ? xen_device.given.aggregate : 0);
+	xen_receive_merge(all_take_merged() ? xen_stages.aggregate : 0);
 }
 
 /* ---- Connecting ----------------------------------------------------------------------- */
@@ -130,6 +148,8 @@ static void disconnect(struct vif *vif)
 
 	if (is_event_due(vif, true))
 		send_event(vif);
+	if (xen_stages.bridge)
+		xen_bridge_remove(vif);
 	__atomic_store_n(&vif->domain, NULL, __ATOMIC_RELEASE);
 	while (xen_vif_count && !xen_vifs[xen_vif_count - 1].domain)
 		xen_vif_count--;
@@ -161,6 +181,10 @@ long xen_vif_connect(const struct twin_xen_vif *given)
 	    !xen_ring_open(&vif->receive, given->receive_ring, sizeof(struct netif_rx_request))) {
 		xen_put_domain(domain);
 		return -XEN_EFAULT;
+	}
+	if (xen_stages.bridge && !xen_bridge_add(vif)) {
+		xen_put_domain(domain);
+		return -XEN_EINVAL;
 	}
 	__atomic_store_n(&vif->domain, domain, __ATOMIC_RELEASE);
 	if (xen_vif_count <= (uint32_t)(vif - xen_vifs))

@@ -9,6 +9,8 @@
 #ifndef TWIN_XEN_VIF_H
 #define TWIN_XEN_VIF_H
 
+#include <twin/bridge.h>
+
 #include "netif.h"
 #include "platform.h"
 
@@ -110,6 +112,18 @@ bool xen_pace_holds(void);
  * ended, and what the guest had was served. */
 uint32_t xen_pace_ahead(struct vif *vif, bool over);
 
+/* ---- bridge.c: only with that stage ---- */
+
+/* A guest has an address from now on, which no other has; whether. And has none any more. */
+bool xen_bridge_add(const struct vif *vif);
+void xen_bridge_remove(const struct vif *vif);
+/* The way of its packet with that header, and the guests that it goes to, as bits of xen_vifs. */
+enum twin_way xen_bridge_send(const struct vif *vif, const uint8_t *header, uint64_t *guests);
+/* The packet stays where it is, and is asked for again. */
+void xen_bridge_put_off(const struct vif *vif, const uint8_t *header, enum twin_way way);
+/* Those who have a packet from the card, of one segment or more; 0: nobody. */
+uint64_t xen_bridge_receive(const uint8_t *header, uint32_t segments);
+
 /* ---- vif.c, netback.c ---- */
 
 /* Deliver frames, show all answers to all guests, and send the events that are due. `over`: a window has ended. */
@@ -132,6 +146,11 @@ bool xen_vif_knows(const struct vif *from, const uint8_t *address);
  */
 bool xen_vif_switch(const struct vif *from, const uint8_t *destination,
 		    const struct xen_bytes *bytes, const struct vif_marks *marks);
+
+/* The same to the guests that the bridge has found: those of a way that it has just given have domains. */
+void xen_vif_give(uint64_t guests, const struct xen_bytes *bytes, const struct vif_marks *marks);
+/* Whether so many requests for frames are there. */
+bool xen_vif_has_requests(struct vif *vif, uint32_t count);
 
 static inline bool xen_is_group(const uint8_t *address)
 {

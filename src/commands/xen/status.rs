@@ -5,7 +5,7 @@ use command_line::options::Format;
 use command_line::output;
 use command_line::text::{count, number};
 use serde::Serialize;
-use xen_host::{Abort, Instance, State, Status, System, Vif};
+use xen_host::{Abort, Instance, Stages, State, Status, System, Vif};
 
 use super::refused;
 
@@ -64,6 +64,42 @@ fn merged(xen: &Instance) -> String {
     )
 }
 
+/// Those that are on, in the order of a received packet's way.
+fn stages(status: &Status, stages: &Stages) -> String {
+    let limit = match stages.storm {
+        0 => String::new(),
+        most => format!(" ({} for groups a second)", count(most, "packet")),
+    };
+    let on = [
+        (status.offload, "offload".to_owned()),
+        (
+            stages.aggregate > 1,
+            format!("aggregate {}", stages.aggregate),
+        ),
+        (stages.bridge, format!("bridge{limit}")),
+        (stages.notify > 1, format!("notify {}", stages.notify)),
+        (stages.pace, "pace".to_owned()),
+    ];
+    let names: Vec<String> = on
+        .into_iter()
+        .filter(|(on, _)| *on)
+        .map(|(_, name)| name)
+        .collect();
+    match names.is_empty() {
+        true => "none".to_owned(),
+        false => names.join(", "),
+    }
+}
+
+fn bridge(xen: &Instance) -> String {
+    format!(
+        "{} from guest to guest, {} with another's source, {} for groups beyond the limit",
+        count(xen.local, "packet"),
+        number(xen.spoofed),
+        number(xen.storm)
+    )
+}
+
 fn attached(name: &str, status: &Status, xen: &Instance) -> String {
     let mut out = match (xen.state, &xen.last_abort) {
         (State::Aborted, Some(abort)) => format!(
@@ -75,6 +111,7 @@ fn attached(name: &str, status: &Status, xen: &Instance) -> String {
         (State::Detached, _) => format!("{name}: being detached\n"),
     };
     let mut line = |what: &str, text: String| out.push_str(&format!("  {what:<11} {text}\n"));
+    line("stages", stages(status, &xen.stages));
     line(
         "packets",
         format!(
@@ -86,6 +123,9 @@ fn attached(name: &str, status: &Status, xen: &Instance) -> String {
     );
     if xen.merged != 0 {
         line("merged", merged(xen));
+    }
+    if xen.stages.bridge {
+        line("bridge", bridge(xen));
     }
     line(
         "interrupts",
@@ -170,4 +210,44 @@ fn guest(vif: &Vif) -> String {
         number(vif.refused),
         number(vif.no_room)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(offload: bool) -> Status {
+        Status {
+            interface: None,
+            dropped_in_dom0: 0,
+            notifications_in_dom0: 0,
+            offload,
+            xen: None,
+        }
+    }
+
+    #[test]
+    fn the_stages_that_are_on_are_named() {
+        assert_eq!(stages(&status(false), &Stages::default()), "none");
+        let off = Stages {
+            aggregate: 1,
+            notify: 1,
+            storm: 1000,
+            ..Stages::default()
+        };
+        assert_eq!(stages(&status(false), &off), "none");
+        let on = Stages {
+            aggregate: 20,
+            bridge: true,
+            storm: 1000,
+            notify: 16,
+            pace: true,
+        };
+        assert_eq!(
+            stages(&status(true), &on),
+            "offload, aggregate 20, bridge (1,000 packets for groups a second), notify 16, pace"
+        );
+        let any = Stages { storm: 0, ..on };
+        assert!(stages(&status(false), &any).contains(" bridge, "));
+    }
 }

@@ -84,9 +84,10 @@ const XL_INFO: &str = "nr_cpus                : 16\nmax_cpu_id             : 15\
     xen_commandline        : dom0_mem=1024M,max:1024M\n\
     build_id               : 151b373fd64b321593bf987fd923cd10dabadac4\n";
 const XL_DMESG: &str = "(XEN) Xen version 4.17.7 (Debian 4.17.7)\n(XEN) System RAM: 2047MB\n";
-const IDLE: &str = "interface -\ndropped-egress 0\nkicks-in-dom0 0\npayload -38\n";
+const IDLE: &str = "interface -\ndropped-egress 0\nkicks-in-dom0 0\noffload 0\npayload -38\n";
 /// As `runtime/dom0/main.c` writes it.
-pub const ATTACHED: &str = "interface eth0\ndropped-egress 3\nkicks-in-dom0 1\npayload 0\nstate 1\n\
+pub const ATTACHED: &str = "interface eth0\ndropped-egress 3\nkicks-in-dom0 1\noffload 0\npayload 0\nstate 1\n\
+    stages aggregate 20 bridge 0 storm 1000 notify 0 pace 1\nlocal 0\nspoofed 0\nstorm 0\n\
     interrupts 1990\nentries 4321\nimports 17\naborts 0\nentries-by-processor 4000 321 0 0\n\
     polls 9\nrescheduled 0\ntransmitted 2006\ncompleted 2006\nreceived 3308\nunwanted 12\naggregates 20\nmerged 300\nbusy 0\n\
     upcalls 2\ndirty 1\nlate-aliases 0\nabort-kind 0\nabort-reason 0\nabort-address 0\n\
