@@ -10,8 +10,11 @@
 
 #include "vif.h"
 
+/* For each frame: part of both switches. */
+#define INLINE static inline __attribute__((always_inline))
+
 /* Whether so many receive requests are there. What was there once is not looked for again. */
-bool xen_vif_has_requests(struct vif *vif, uint32_t count)
+INLINE bool has_requests(struct vif *vif, uint32_t count)
 {
 	struct vif_ring *ring = &vif->receive;
 	uint32_t produced;
@@ -25,6 +28,11 @@ bool xen_vif_has_requests(struct vif *vif, uint32_t count)
 	}
 	ring->seen = produced;
 	return produced - ring->taken >= count;
+}
+
+bool xen_vif_has_requests(struct vif *vif, uint32_t count)
+{
+	return has_requests(vif, count);
 }
 
 /* Copy requests from the first on that has no answer: up to those that were seen, or the ring's
@@ -113,7 +121,7 @@ static uint32_t slots_of(const struct vif *vif, uint32_t length, const struct vi
 	return pages + !!marks->gso_size;
 }
 
-static bool count_delivery(struct vif *vif, uint32_t length, bool copied)
+INLINE bool count_delivery(struct vif *vif, uint32_t length, bool copied)
 {
 	if (!copied) {
 		vif->status.refused++;
@@ -125,10 +133,10 @@ static bool count_delivery(struct vif *vif, uint32_t length, bool copied)
 }
 
 /* In one page, as most are. */
-static bool deliver_page(struct vif *vif, const struct xen_bytes *bytes, uint32_t length,
+INLINE bool deliver_page(struct vif *vif, const struct xen_bytes *bytes, uint32_t length,
 			 uint16_t flags)
 {
-	if (vif->broken || !xen_vif_has_requests(vif, 1)) {
+	if (vif->broken || !has_requests(vif, 1)) {
 		vif->status.full++;
 		return false;
 	}
@@ -143,7 +151,7 @@ static bool deliver_pages(struct vif *vif, const struct xen_bytes *bytes, uint32
 	uint32_t at, count;
 	bool copied = true;
 
-	if (vif->broken || !slots || !xen_vif_has_requests(vif, slots)) {
+	if (vif->broken || !slots || !has_requests(vif, slots)) {
 		vif->status.full++;
 		return false;
 	}
@@ -158,7 +166,7 @@ static bool deliver_pages(struct vif *vif, const struct xen_bytes *bytes, uint32
 	return count_delivery(vif, length, copied);
 }
 
-static bool deliver(struct vif *vif, const struct xen_bytes *bytes, const struct vif_marks *marks)
+INLINE bool deliver(struct vif *vif, const struct xen_bytes *bytes, const struct vif_marks *marks)
 {
 	const uint32_t length = bytes->first_length + bytes->buffer_length;
 
@@ -215,17 +223,19 @@ void xen_vif_give(uint64_t guests, const struct xen_bytes *bytes, const struct v
 		deliver(&xen_vifs[__builtin_ctzll(guests)], bytes, marks);
 }
 
-/* From the card, to whom it is for. */
-static bool switch_in(const struct xen_bytes *bytes, const struct vif_marks *marks, uint32_t segments)
+static bool give_by_bridge(const struct xen_bytes *bytes, const struct vif_marks *marks, uint32_t segments)
 {
-	const uint8_t *header = bytes->first;
-	uint64_t guests;
+	const uint64_t guests = xen_bridge_receive(bytes->first, segments);
 
-	if (!xen_stages.bridge)
-		return xen_vif_switch(NULL, header, bytes, marks);
-	guests = xen_bridge_receive(header, segments);
 	xen_vif_give(guests, bytes, marks);
 	return guests;
+}
+
+/* From the card, to whom it is for. */
+INLINE bool switch_in(const struct xen_bytes *bytes, const struct vif_marks *marks, uint32_t segments)
+{
+	return xen_stages.bridge ? give_by_bridge(bytes, marks, segments) :
+				   xen_vif_switch(NULL, bytes->first, bytes, marks);
 }
 
 bool xen_vif_receive(const uint8_t *frame, uint32_t length, uint32_t flags)

@@ -21,23 +21,17 @@ static struct twin_range ranges[RANGES];
 
 /* ---- Operations ----------------------------------------------------------- */
 
-/* For calls out of the driver. */
+/*
+ * Around calls out of the driver the base stays the window's: they lead to this platform and to functions of
+ * Xen's, with interrupts off, and neither uses GS. A driver that is frozen in one leaves through twin_enter. So
+ * the host's base, which the core notes anew after each, is what was noted before the entry: in this processor's
+ * context, also when upcall.c has taken its block from those that can be entered.
+ */
 static uint64_t set_gs_base(struct twin_instance *instance, uint64_t base)
 {
-	uint32_t low, high;
-	uint64_t old;
-
 	(void)instance;
-	if (xen_cr4() & XEN_CR4_FSGSBASE) {
-		__asm__ volatile("rdgsbase %0" : "=r"(old));
-		/* No later access is made ahead with the base before. */
-		__asm__ volatile("wrgsbase %0; lfence" ::"r"(base) : "memory");
-		return old;
-	}
-	__asm__ volatile("rdmsr" : "=a"(low), "=d"(high) : "c"(MSR_GS_BASE));
-	__asm__ volatile("wrmsr" ::"c"(MSR_GS_BASE), "a"((uint32_t)base),
-			 "d"((uint32_t)(base >> 32)) : "memory");
-	return low | (uint64_t)high << 32;
+	(void)base;
+	return xen_block_context(xen_processor() % TWIN_XEN_CPUS)->host_gs;
 }
 
 /* For twin_unmap, of which this platform has no use: dom0's own page tables say what is

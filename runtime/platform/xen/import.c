@@ -5,7 +5,7 @@
  * The hot routines are rewritten and inside, so packets need two imports: the frame that they
  * received, and bytes of one to send, if the card cannot gather or add up. Every other routine of dom0's kernel is an upcall (upcall.c).
  *
- * Called with interrupts off, on Xen's stack, with Xen's GS base.
+ * Called with interrupts off, on Xen's stack; the GS base is the driver's (gate.c).
  */
 #include <twin/gather.h>
 #include <twin/guest.h>

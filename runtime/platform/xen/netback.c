@@ -267,10 +267,8 @@ enum fate {
 	FATE_REFUSED,		/* for what it is */
 };
 
-static enum fate fate_of(const struct vif *vif, struct taken *taken)
+static __attribute__((noinline)) enum fate fate_by_bridge(const struct vif *vif, struct taken *taken)
 {
-	if (!xen_stages.bridge)
-		return is_for_card(vif, taken) ? FATE_SEND : FATE_LOCAL;
 	taken->way = xen_bridge_send(vif, taken->header, &taken->guests);
 	switch (taken->way) {
 	case TWIN_WAY_WIRE:
@@ -285,6 +283,13 @@ static enum fate fate_of(const struct vif *vif, struct taken *taken)
 		break;
 	}
 	return FATE_DROPPED;
+}
+
+static enum fate fate_of(const struct vif *vif, struct taken *taken)
+{
+	if (xen_stages.bridge)
+		return fate_by_bridge(vif, taken);
+	return is_for_card(vif, taken) ? FATE_SEND : FATE_LOCAL;
 }
 
 /* It stays in the ring, and the bridge will be asked again. */
@@ -403,17 +408,16 @@ static enum served serve_batch(struct vif *vif, uint32_t produced)
 	uint32_t count = 0, at = vif->transmit.taken;
 
 	copied_count = 0;	/* another guest's, or another time's */
-	while (fate == FATE_SEND && count < XEN_TRANSMIT_BATCH && at != produced &&
-	       at - vif->transmit.taken < TURN) {
+	while (count < XEN_TRANSMIT_BATCH && at != produced && at - vif->transmit.taken < TURN) {
 		taking = take_packet(vif, at, produced, &batch[count]);
 		if (taking != TAKING_DONE)
 			break;
 		at += batch[count].packet.entries;
-		if (!describe(vif, &batch[count], &packets[count]))
-			fate = FATE_REFUSED;
-		else
-			fate = fate_of(vif, &batch[count]);
-		count += fate == FATE_SEND;
+		fate = describe(vif, &batch[count], &packets[count]) ? fate_of(vif, &batch[count]) :
+								       FATE_REFUSED;
+		if (fate != FATE_SEND)
+			break;
+		count++;
 	}
 	if (!send(vif, count)) {
 		if (fate != FATE_SEND)
