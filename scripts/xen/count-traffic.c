@@ -4,6 +4,7 @@
  * program, of a type that no protocol answers (0x88b5, IEEE 802 local experiments).
  *
  *   traffic mark N
+ *   traffic plain INTERFACE                  the kernel gives it no large packets any more
  *   traffic send INTERFACE SIZE COUNT N      marks N before the first, N + 1 after the last
  *   traffic receive INTERFACE COUNT N        the same, of frames that come: N when the first
  *                                            is there
@@ -14,6 +15,7 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/ethtool.h>
 #include <linux/if_packet.h>
 #include <linux/sockios.h>
 #include <net/if.h>
@@ -35,13 +37,14 @@
 
 /* An instruction that does nothing, with the number in it. */
 #define MARK(n) case n: __asm__ volatile("nopl 0x74770000 + %c0(%%rax)" ::"i"(n) : "memory"); return
+#define MARKS(n) \
+	MARK((n)); MARK((n) + 1); MARK((n) + 2); MARK((n) + 3); \
+	MARK((n) + 4); MARK((n) + 5); MARK((n) + 6); MARK((n) + 7)
 static void mark(int number)
 {
 	switch (number) {
-	MARK(0); MARK(1); MARK(2); MARK(3); MARK(4); MARK(5); MARK(6); MARK(7);
-	MARK(8); MARK(9); MARK(10); MARK(11); MARK(12); MARK(13); MARK(14); MARK(15);
-	MARK(16); MARK(17); MARK(18); MARK(19); MARK(20); MARK(21); MARK(22); MARK(23);
-	MARK(24); MARK(25); MARK(26); MARK(27); MARK(28); MARK(29); MARK(30); MARK(31);
+	MARKS(0); MARKS(8); MARKS(16); MARKS(24); MARKS(32); MARKS(40); MARKS(48);
+	MARKS(56); MARKS(64); MARKS(72); MARKS(80); MARKS(88); MARKS(96);
 	}
 }
 
@@ -74,6 +77,38 @@ static int open_socket(int protocol)
 	return to < 0 ? die("socket") : to;
 }
 
+/* A bridge lets nobody send with another's source. */
+static void put_source(uint8_t *to, int socket, const char *interface)
+{
+	struct ifreq request = { 0 };
+
+	strncpy(request.ifr_name, interface, sizeof(request.ifr_name) - 1);
+	if (ioctl(socket, SIOCGIFHWADDR, &request))
+		die("SIOCGIFHWADDR");
+	memcpy(to, request.ifr_hwaddr.sa_data, 6);
+}
+
+static void set_feature(int socket, const char *interface, uint32_t command)
+{
+	struct ethtool_value off = { .cmd = command };
+	struct ifreq request = { .ifr_data = (char *)&off };
+
+	strncpy(request.ifr_name, interface, sizeof(request.ifr_name) - 1);
+	if (ioctl(socket, SIOCETHTOOL, &request))
+		die("SIOCETHTOOL");
+}
+
+/* The kernel cuts what TCP sends itself, and each segment is in one piece. */
+static int make_plain(const char *interface)
+{
+	const int any = socket(AF_INET, SOCK_DGRAM, 0);
+
+	set_feature(any, interface, ETHTOOL_STSO);
+	set_feature(any, interface, ETHTOOL_SGSO);
+	set_feature(any, interface, ETHTOOL_SSG);
+	return 0;
+}
+
 static int send_frames(const char *interface, size_t size, long count, int number)
 {
 	const struct sockaddr_ll address = address_of(interface);
@@ -82,7 +117,7 @@ static int send_frames(const char *interface, size_t size, long count, int numbe
 	long sent;
 
 	memcpy(frame, address.sll_addr, 6);
-	memcpy(frame + 6, "\x02\0\0\0\0\x01", 6);
+	put_source(frame + 6, to, interface);
 	frame[12] = PROTOCOL >> 8;
 	frame[13] = PROTOCOL & 0xff;
 	mark(number);
@@ -180,6 +215,8 @@ int main(int argc, char **argv)
 		mark(atoi(argv[2]));
 		return 0;
 	}
+	if (argc == 3 && !strcmp(argv[1], "plain"))
+		return make_plain(argv[2]);
 	if (argc == 6 && !strcmp(argv[1], "send") && atol(argv[3]) >= HEADER &&
 	    atol(argv[3]) <= LARGEST)
 		return send_frames(argv[2], (size_t)atol(argv[3]), atol(argv[4]), atoi(argv[5]));
@@ -189,6 +226,6 @@ int main(int argc, char **argv)
 		return fetch(argv[2], atoi(argv[3]), atol(argv[4]), atoi(argv[5]));
 	if (argc == 6 && !strcmp(argv[1], "store"))
 		return store(argv[2], atoi(argv[3]), atol(argv[4]), atoi(argv[5]));
-	fprintf(stderr, "usage: traffic mark N | send INTERFACE SIZE COUNT N | receive INTERFACE COUNT N | fetch|store ADDRESS PORT BYTES N\n");
+	fprintf(stderr, "usage: traffic mark N | plain INTERFACE | send INTERFACE SIZE COUNT N | receive INTERFACE COUNT N | fetch|store ADDRESS PORT BYTES N\n");
 	return 2;
 }

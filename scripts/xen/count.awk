@@ -7,6 +7,8 @@
 # functions; what a hypercall, a copy or a guest's system call takes is not among them.
 BEGIN {
     kinds = split("sent 1514,received 1514,sent 60,received 60,stored 1460,fetched 1460", kind, ",")
+    # Rounds of dom0-count.sh, each with all kinds, from the first mark on.
+    rounds = split("dom0,twin,off,aggregate,bridge,notify,pace,all", round, ",")
     split("xen payload dom0-kernel dom0-other guest-kernel guest-other", class, " ")
 }
 FILENAME ~ /functions$/ {
@@ -86,20 +88,13 @@ function figures(path, w) {
     column("hypercalls", 0 + events[w, "hypercalls"])
     column("events", 0 + events[w, "events"])
     if (!titled++)
-        printf "%-20s%s\n", "a packet", heads >table
-    printf "%-20s%s\n", prefix, row >table
+        printf "%-24s%s\n", "a packet", heads >table
+    printf "%-24s%s\n", prefix, row >table
 }
 # What kind k cost a guest by dom0, and another one by the driver inside Xen, in window w.
-function compare(k, path, w,    words, ours, theirs) {
-    split(kind[k + 1], words, " ")
-    direction = words[1]
-    size = words[2]
-    if (!seen[k] || !seen[w]) {
-        print "@fail counted/" path "/" size "-" direction " no window"
+function compare(k, path, w,    ours, theirs) {
+    if (!is_counted(path, w))
         return
-    }
-    if (path == "twin")
-        figures("dom0", k)
     figures(path, w)
     theirs = whole(k)
     ours = whole(w)
@@ -109,6 +104,22 @@ function compare(k, path, w,    words, ours, theirs) {
     printf "@value ratio-without-guest/%s/%s-%s %.2f\n", path, size, direction, theirs / ours
     printf "@ok counted/%s/%s-%s %d instructions a packet by dom0, %d by the driver inside Xen\n",
         path, size, direction, whole(k) / frames, whole(w) / frames
+}
+function is_counted(path, w) {
+    if (!seen[w])
+        print "@fail counted/" path "/" size "-" direction " no window"
+    return seen[w]
+}
+# All paths of kind k.
+function compare_all(k,    words, i) {
+    split(kind[k + 1], words, " ")
+    direction = words[1]
+    size = words[2]
+    if (!is_counted("dom0", k))
+        return
+    figures("dom0", k)
+    for (i = 2; i <= rounds; i++)
+        compare(k, round[i], (i - 1) * kinds + k)
 }
 function by_function(path, k, w,    f, sorted) {
     sorted = "sort -k 4,4nr >>" table "-by-function"
@@ -122,11 +133,12 @@ END {
     printf "" >(table "-by-function")
     close(table "-by-function")
     for (k = 0; k < kinds; k++) {
-        compare(k, "twin", kinds + k)
-        by_function("dom0", k, k)
-        by_function("twin", k, kinds + k)
+        compare_all(k)
+        for (i = 1; i <= rounds; i++)
+            by_function(round[i], k, (i - 1) * kinds + k)
+        if (kind[k + 1] ~ /stored/) {
+            compare(k, "cut", rounds * kinds)
+            compare(k, "plain", rounds * kinds + 1)
+        }
     }
-    k = kinds - 1
-    compare(k, "unmerged", 2 * kinds)
-    by_function("unmerged", k, 2 * kinds)
 }

@@ -75,11 +75,11 @@ count_frames() {
         wait $!
         mark=$((mark + 4))
     done
-    try 600 store-1460 /traffic store $peer 7002 $(($2 * 1460)) "$mark"
-    count_fetched "$((mark + 2))" "$2"
+    count_stored "$mark" "$2"
+    try 600 fetch-1460 /traffic fetch $peer 7001 $(($2 * 1460)) "$((mark + 2))"
 }
 
-# count_fetched MARK SEGMENTS: the host's bytes by TCP, of so many segments of 1,460 bytes.
-count_fetched() {
-    try 600 fetch-1460 /traffic fetch $peer 7001 $(($2 * 1460)) "$1"
+# count_stored MARK SEGMENTS: bytes to the host by TCP, of so many segments of 1,460 bytes.
+count_stored() {
+    try 600 store-1460 /traffic store $peer 7002 $(($2 * 1460)) "$1"
 }
