@@ -75,9 +75,6 @@ mv /twin/tables /twin/kit/tables
 ip link set eth0 down
 says 1 attach/down 'eth0 is down' twin xen attach eth0
 ip link set eth0 up
-ethtool -K eth0 tso off
-says 1 attach/offload 'ethtool -K eth0 tso on' twin xen attach eth0
-ethtool -K eth0 tso on
 ip link set eth0 mtu 9000
 says 1 attach/mtu 'eth0 has an MTU of 9000' twin xen attach eth0
 ip link set eth0 mtu 1500
@@ -133,6 +130,7 @@ says 1 attach/again 'eth0 is driven inside Xen already' twin xen attach eth0
 says 1 check/attached 'xen-in-use' twin xen check eth0
 says 1 detach/other 'eth0 is; give that' twin xen detach eth1
 says 0 status/attached 'eth0: driven inside Xen' twin xen status
+says 0 status/stages 'aggregate 20, pace' twin xen status
 
 if start_guest 1; then
     connected 1
@@ -141,7 +139,11 @@ if start_guest 1; then
     says 0 status/aborted 'ABORTED, nothing moves: a fault (14) at e1000:e1000_' twin xen status
     # Longer than dom0's watchdog of transmitters waits, which would want the queue's lock.
     sleep 8
+    # A parameter is the next attachment's.
+    echo 1 >/sys/module/twin_dom0/parameters/bridge
+    says 0 status/old-stages 'aggregate 20, pace' twin xen status
     says 0 restart 'eth0: driven inside Xen' twin xen restart eth0
+    says 0 status/new-stages 'aggregate 20, bridge (1,000 packets for groups a second), pace' twin xen status
     mark_counts
     says 0 status/guest 'vif1.0' twin xen status
     finish_guest 1 300
