@@ -15,6 +15,7 @@
 //! contexts     a card with a context for each guest, and what it costs
 //! live         packets that arrive at their times, and the rows that need that
 //! processors   several of them, with guests' queues between them
+//! guests       guests that are processes of their own, and crossings to and from them
 //! grants       pages that guests let dom0 use, and the hypervisor's check of that
 //! engines      where the driver runs: dom0, dom0 for a guest, hypervisor
 //! system       all of it put together; paths runs the four side by side
@@ -34,6 +35,7 @@ pub mod engines;
 pub mod error;
 pub mod experiment;
 pub mod grants;
+pub mod guests;
 pub mod hypervisor;
 pub mod image;
 pub mod inject;

@@ -2,6 +2,7 @@
 //! dom0 for guests' packets ([`guest`]), or in the hypervisor ([`twin`]), there with stages
 //! of the packet path around it ([`staged`]).
 
+pub(crate) mod apart;
 pub(crate) mod early;
 pub(crate) mod gather;
 pub mod guest;

@@ -49,7 +49,7 @@ static AGGREGATES: AtomicU64 = AtomicU64::new(0);
 static MERGED: AtomicU64 = AtomicU64::new(0);
 static BRIDGE: AtomicPtr<packet_path::Bridge> = AtomicPtr::new(std::ptr::null_mut());
 /// The machine's time in nanoseconds when the last batch or interrupt began.
-static NOW: AtomicU64 = AtomicU64::new(0);
+pub(super) static NOW: AtomicU64 = AtomicU64::new(0);
 
 /// What became of a submitted request.
 #[derive(Clone, Copy, Debug)]
@@ -69,17 +69,17 @@ pub struct Staged<'a> {
     pub(super) ack: Ack,
     /// Most segments of an aggregate, if the stage is on.
     segments: u32,
-    bridge: Bridge,
-    local: Local<'a>,
+    pub(super) bridge: Bridge,
+    pub(super) local: Local<'a>,
     places: Vec<Place>,
     wire: usize,
     /// Packets for all of the batch: the wire's number, guests as bits, bytes.
     groups: Vec<(usize, u64, Vec<u8>)>,
     /// Completions of packets that did not go to the wire.
     done: VecDeque<Done>,
-    notify: Notify,
+    pub(super) notify: Notify,
     /// Guests that were told and have not come yet, as bits.
-    told: u64,
+    pub(super) told: u64,
     /// None if the time is played.
     start: Option<Instant>,
 }
@@ -253,7 +253,7 @@ impl<'a> Staged<'a> {
         NOW.store(now, Ordering::Relaxed);
     }
 
-    fn read_clock(&self) {
+    pub(super) fn read_clock(&self) {
         if let Some(start) = self.start {
             NOW.store(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
         }

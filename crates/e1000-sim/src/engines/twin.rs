@@ -95,13 +95,13 @@ pub struct TwinEngine<'a> {
     outgoing: Outgoing,
     driver: Driver,
     interrupts: VirtualInterrupts<'a>,
-    switch: *mut Switch,
+    pub(super) switch: *mut Switch,
     /// Switch number, flow number and Ethernet address.
-    guests: Vec<(u32, u32, [u8; 6])>,
+    pub(super) guests: Vec<(u32, u32, [u8; 6])>,
     entries: Entries,
     stopped: Option<Stopped>,
     /// Buffers that guests have taken and that are not yet back in the driver's pool.
-    owed: Vec<u64>,
+    pub(super) owed: Vec<u64>,
 }
 
 /// Hypervisor addresses of the routines that are called for every packet.

@@ -67,6 +67,21 @@ fn whole(frame: u64) -> Piece {
     }
 }
 
+/// Memory whose frames are pinned as long as this is there.
+#[derive(Debug)]
+pub struct Pinned<'f> {
+    frames: &'f Frames,
+    piece: Piece,
+}
+
+impl Drop for Pinned<'_> {
+    fn drop(&mut self) {
+        let piece = &raw const self.piece;
+        // SAFETY: the table is alive; `pin_piece` has pinned these frames.
+        unsafe { runtime::twin_frames_unpin(self.frames.raw(), piece, runtime::PIN_PACKET) };
+    }
+}
+
 /// The owner of each frame of the machine's memory, as the runtime asks for it.
 #[derive(Debug)]
 pub struct Frames {
@@ -155,6 +170,36 @@ impl Frames {
         // SAFETY: the table is alive; the caller has pinned the frame.
         unsafe {
             runtime::twin_frames_unpin(self.raw(), &raw const whole, runtime::PIN_PACKET);
+        }
+    }
+
+    /// Pins the frames of a piece of memory, if all of them are `owner`'s, for as long as the result is there.
+    ///
+    /// # Errors
+    /// Why not; nothing has changed.
+    pub fn pin_piece(
+        &self,
+        address: u64,
+        length: u32,
+        owner: Owner,
+    ) -> Result<Pinned<'_>, NotPinned> {
+        let zero = 0;
+        let piece = Piece {
+            address,
+            length,
+            zero,
+        };
+        let (raw, pin) = (self.raw(), runtime::PIN_PACKET);
+        // SAFETY: the table is alive; the piece is on this stack.
+        let pinned =
+            unsafe { runtime::twin_frames_pin(raw, owner.code(), &raw const piece, pin, false) };
+        match pinned {
+            runtime::ADMITTED => Ok(Pinned {
+                frames: self,
+                piece,
+            }),
+            runtime::FULL => Err(NotPinned::Full),
+            _ => Err(NotPinned::NotOwned),
         }
     }
 

@@ -27,7 +27,7 @@ mod machine;
 mod space;
 pub mod view;
 
-pub use frames::{Frames, NotGiven, NotPinned, Owner};
+pub use frames::{Frames, NotGiven, NotPinned, Owner, Pinned};
 pub use layout::*;
 pub use machine::Machine;
 pub use space::{BarMode, PageMode, Region, Space, set_bar, set_bar_page};

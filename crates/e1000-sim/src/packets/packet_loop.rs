@@ -428,7 +428,7 @@ impl<E: Engine, C: Card> PacketLoop<E, C> {
 
     /// Delivers interrupts until the card raises no more, now or after its timers have
     /// run.
-    fn serve_interrupts(&mut self) -> Result<(), Stop> {
+    pub(crate) fn serve_interrupts(&mut self) -> Result<(), Stop> {
         for _ in 0..PATIENCE {
             self.meter.switch(Component::Card);
             if !self.card.interrupt() && !self.engine.causes_wait() {

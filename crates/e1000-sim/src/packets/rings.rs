@@ -64,7 +64,7 @@ pub enum Sent {
 
 impl Sent {
     /// From the shared word; anything unknown counts as malformed.
-    fn from_word(word: u32) -> Sent {
+    pub(crate) fn from_word(word: u32) -> Sent {
         match word {
             0 => Sent::Sent,
             1 => Sent::Busy,

@@ -273,6 +273,13 @@ impl<'m> Local<'m> {
         }
     }
 
+    /// Guests for which frames wait, as bits.
+    pub fn waiting(&self) -> u64 {
+        let queues = self.queues.iter().enumerate();
+        let waits = queues.filter(|(_, queue)| queue.consumed != queue.produced);
+        waits.fold(0, |bits, (guest, _)| bits | 1 << guest)
+    }
+
     /// Drops what waits for a guest.
     pub fn forget(&mut self, guest: u32) {
         self.take_all(guest, |_| false);

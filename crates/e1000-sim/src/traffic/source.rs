@@ -166,6 +166,11 @@ impl<'m> TrafficSource<'m> {
         }
     }
 
+    /// The machine that it is on.
+    pub fn machine(&self) -> &'m Machine {
+        self.machine
+    }
+
     /// The flow and addresses.
     pub fn flow(&self) -> Flow {
         self.flow
