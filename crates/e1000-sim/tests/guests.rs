@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use e1000_sim::guests::back::{CrossingCounts, State};
 use e1000_sim::guests::channel::RING;
-use e1000_sim::guests::crossing::{EMPTY_KICKS, Guests, Kicks, Loop};
+use e1000_sim::guests::crossing::{EMPTY_KICKS, Guests, KICKS, Kicks, Loop};
 use e1000_sim::guests::front::{BUFFER, Entry, Front, Order, honest};
 use e1000_sim::image::files::Files;
 use e1000_sim::memory::{Machine, NotGiven, Owner, PAGE, Sizes};
@@ -261,6 +261,11 @@ fn guests_as_processes() {
             "kicks without end",
             kicks_without_end,
             who_floods_kicks_is_throttled,
+        ),
+        (
+            "sends without end",
+            sends_without_end,
+            who_sends_without_end_is_throttled,
         ),
         (
             "posts nothing",
@@ -784,6 +789,38 @@ fn who_floods_kicks_is_throttled(rig: &mut Rig<'_>) {
     assert_eq!(again.kicks, u64::from(EMPTY_KICKS) + 2);
     rig.guests.back(BAD).kill();
     rig.others_are_served();
+    rig.nothing_is_held(BAD);
+}
+
+/// A packet for each kick, and it does not end.
+fn sends_without_end(front: &mut Front<'_>, entry: Entry) {
+    if entry.order != Order::SendEach {
+        return;
+    }
+    let good = good_request(front, 0);
+    for index in (0..RING).cycle() {
+        put(front, index, good);
+        front.channel.requests.fetch_add(1, Ordering::AcqRel);
+        front.kick();
+    }
+}
+
+fn who_sends_without_end_is_throttled(rig: &mut Rig<'_>) {
+    rig.schedule(BAD, Order::SendEach);
+    let first = rig.counts(BAD);
+    assert_eq!(first.kicks, u64::from(KICKS) + 1);
+    assert_eq!((first.empty, first.throttled), (0, 1));
+    // Told of its answers it kicks as often again, each time that interrupts are served.
+    rig.serve();
+    let again = rig.counts(BAD).since(first);
+    assert_eq!(
+        (again.kicks, again.notifications),
+        (u64::from(KICKS) + 2, 1)
+    );
+    rig.others_are_served();
+    rig.guests.back(BAD).kill();
+    rig.others_are_served();
+    assert_eq!(rig.guests.in_flight(), 0);
     rig.nothing_is_held(BAD);
 }
 

@@ -33,7 +33,7 @@ pub struct CrossingCounts {
     pub notifications: u64,
     /// The guest was entered because it wants to send.
     pub scheduled: u64,
-    /// It was not entered again after a kick, because it had too many without work.
+    /// It was not entered again after a kick, because it had too many.
     pub throttled: u64,
     /// Indices that showed more than a ring has.
     pub wild: u64,

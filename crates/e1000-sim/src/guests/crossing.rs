@@ -7,9 +7,11 @@
 //! receive  frames ─> interrupt, poll ─> those guests that are due: packets into their buffers, told
 //! ```
 //!
-//! A guest has as many kicks without work as [`EMPTY_KICKS`] each time that it is entered. Then it stays where it is
+//! A guest has [`KICKS`] kicks each time that it is entered, and [`EMPTY_KICKS`] without work. Then it stays where it is
 //! until its turn comes again, so that one that floods costs the others no more than that. One that is
 //! late or dead is left out.
+//!
+//! Packets are frames: the stage `aggregate` makes longer ones, of which a buffer has the beginning only.
 
 use super::back::{Back, CrossingCounts, Making, State};
 use super::channel::{EVENT_ANSWERS, EVENT_ARRIVALS, RING};
@@ -28,6 +30,8 @@ use crate::packets::round::guest_mac;
 use crate::traffic::source::Shape;
 use crate::transport::rendezvous::Limits;
 
+/// Kicks that are served each time that a guest is entered: as many as its ring has requests.
+pub const KICKS: u32 = RING;
 /// Kicks without work that are served each time that a guest is entered.
 pub const EMPTY_KICKS: u32 = 8;
 /// Times in a row that guests are told and send more, before something else has its turn.
@@ -62,6 +66,8 @@ pub struct Guests<'m> {
     buried: u64,
     /// Guests whose packets the driver could not take, as bits.
     turned_away: u64,
+    /// Guests that had too many kicks since interrupts were last served, as bits.
+    throttled: u64,
     request: Request,
 }
 
@@ -105,6 +111,7 @@ impl<'m> Guests<'m> {
             hungry: 0,
             buried: 0,
             turned_away: 0,
+            throttled: 0,
             request: Request::default(),
         })
     }
@@ -233,22 +240,27 @@ impl<'m> Guests<'m> {
     }
 
     /// Interrupts of the card until there is none, and answers to guests. Those that the driver had turned away are told as well,
-    /// and send again. A guest that sends more whenever it is told has its turn again later.
+    /// and send again. A guest that had too many kicks is told the next time.
     ///
     /// # Errors
     /// The driver stopped.
     pub fn serve(&mut self, packets: &mut Loop<'_>) -> Result<(), Stop> {
+        self.throttled = 0;
+        let mut later = 0;
         for _ in 0..ROUNDS {
             packets.serve_interrupts()?;
             packets.meter.switch(packets.engine.host());
             let told = std::mem::take(&mut self.turned_away) | self.answer_all(packets);
-            if told == 0 {
+            later |= told & self.throttled;
+            let now = told & !self.throttled;
+            if now == 0 {
                 break;
             }
-            for guest in bits(told) {
+            for guest in bits(now) {
                 self.tell(packets, guest, EVENT_ANSWERS)?;
             }
         }
+        self.turned_away |= later;
         packets.meter.switch(Component::Idle);
         Ok(())
     }
@@ -344,7 +356,7 @@ impl<'m> Guests<'m> {
         }
         packets.meter.switch(component);
         self.backs[guest as usize].enter(events, order, argument);
-        let mut empty = 0;
+        let (mut kicks, mut empty) = (0, 0);
         loop {
             // A wait is nobody's work: how often it looks depends on how long the guest takes.
             enter_phase(Component::Idle);
@@ -360,9 +372,11 @@ impl<'m> Guests<'m> {
                 Exit::Kick => {
                     packets.meter.switch(packets.engine.host());
                     let served = self.serve_kick(packets, guest)?;
+                    kicks += 1;
                     empty += u32::from(!served);
-                    if empty > EMPTY_KICKS {
+                    if kicks > KICKS || empty > EMPTY_KICKS {
                         self.backs[guest as usize].counts.throttled += 1;
+                        self.throttled |= 1 << guest;
                         break;
                     }
                     packets.meter.switch(component);
