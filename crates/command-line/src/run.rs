@@ -19,6 +19,7 @@ Examples:
   twin run e1000.ko --path guest,twin --tso --without segmentation
   twin run e1000.ko --driver-args 'InterruptThrottleRate=4000 TxDescriptors=512'
   twin run e1000.ko --format json | jq '.ratios.tx.driver_cycles'
+  twin run e1000.ko --guests-apart
   twin run e1000.ko --experiment rows
   twin run e1000.ko --experiment all --output target/bench
 
@@ -97,6 +98,12 @@ pub struct Opts {
     /// and table look-ups are in.
     #[arg(long, conflicts_with = "experiment")]
     pub by_function: bool,
+    /// Only compare guests that are processes of their own with guests that are called, by turns: what
+    /// kicks and notifications between them and the hypervisor cost.
+    #[arg(long, conflicts_with_all = ["path", "packets", "size", "guests", "tso", "upcalls",
+                                      "stages", "without", "driver_args", "by_function",
+                                      "experiment"])]
+    pub guests_apart: bool,
     /// Figures and tables of the paper to make, as text, JSON and SVG.
     #[arg(long, value_enum, value_delimiter = ',',
           conflicts_with_all = ["path", "size", "tso", "scheme", "processor", "strict",

@@ -8,6 +8,7 @@
 mod ack_rows;
 mod code_size;
 mod context_rows;
+mod crossing_rows;
 mod dom0_rows;
 mod early_rows;
 mod emulated_rows;

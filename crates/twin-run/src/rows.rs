@@ -13,6 +13,7 @@ use e1000_sim::live::acknowledgements;
 use e1000_sim::live::by_dom0::{self, ByDom0};
 use e1000_sim::live::channel;
 use e1000_sim::live::clock::HZ;
+use e1000_sim::live::crossing;
 use e1000_sim::live::early_ack;
 use e1000_sim::live::emulated;
 use e1000_sim::live::high_level::{self, HighLevel};
@@ -28,6 +29,7 @@ use serde::Serialize;
 
 use crate::ack_rows::AckRow;
 use crate::context_rows::Cdna;
+use crate::crossing_rows::{self, Crossed};
 use crate::dom0_rows::Dom0Rows;
 use crate::early_rows::{self, Early};
 use crate::emulated_rows::EmulatedRows;
@@ -158,6 +160,8 @@ pub struct Rows {
     pub(crate) by_dom0: Dom0Rows,
     early_ack: Vec<Early>,
     acknowledgements: AckRow,
+    /// Guests as processes.
+    by_process: Vec<Crossed>,
 }
 
 /// Packets by way of dom0 and of the hypervisor, with the paper's figure.
@@ -248,6 +252,7 @@ struct Measured {
     by_dom0: Dom0Rows,
     early_ack: Vec<Early>,
     acknowledgements: AckRow,
+    by_process: Vec<Crossed>,
     seen: Seen,
 }
 
@@ -271,6 +276,10 @@ fn measure(
             .map(Early::new)
             .collect(),
         acknowledgements: AckRow::new(acknowledgements::measure(files, variant)?),
+        by_process: crossing::measure(files, variant, crossing::ROW)?
+            .into_iter()
+            .map(Crossed::new)
+            .collect(),
         // Last, because it keeps to one processor.
         seen: rows::measure(files, variant, tell)?,
     })
@@ -351,6 +360,7 @@ impl Rows {
             by_dom0,
             early_ack,
             acknowledgements,
+            by_process,
         } = all;
         let of = |point: &Point| (point.guests, point.timer);
         let mut kinds: Vec<_> = seen.points.iter().map(of).collect();
@@ -383,6 +393,7 @@ impl Rows {
             by_dom0,
             early_ack,
             acknowledgements,
+            by_process,
         }
     }
 
@@ -406,6 +417,7 @@ impl Rows {
             ])
             .chain(self.early_ack.iter().map(Early::damage))
             .chain([self.acknowledgements.damage()])
+            .chain(self.by_process.iter().map(Crossed::damage))
             .sum();
         pairs
             .chain(points)
@@ -432,6 +444,7 @@ impl Rows {
         out += &self.ways();
         out += &early_rows::text(&self.early_ack);
         out += &self.acknowledgements.text();
+        out += &crossing_rows::text(&self.by_process);
         out + &self.vrss.text() + &self.emulated.text() + &self.cdna.text() + &self.by_dom0.text()
     }
 

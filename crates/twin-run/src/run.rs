@@ -17,6 +17,7 @@ use command_line::run::{FeatureName, Figure, Opts, PathName, StageName};
 use e1000_sim::dom0::interface::Feature;
 use e1000_sim::experiment::{self, Load, Setup};
 use e1000_sim::image::files::Files;
+use e1000_sim::live::crossing;
 use e1000_sim::measure::profile::cycles;
 use e1000_sim::packets::round::PacketDirection;
 use e1000_sim::paths::PacketPath;
@@ -26,6 +27,7 @@ use e1000_sim::traffic::source::Shape;
 use elf_loader::modinfo;
 use process_lab::program::Variant;
 
+use crate::crossing_rows::{self, Crossed};
 use crate::figures;
 use crate::parameters;
 use crate::progress::Progress;
@@ -61,6 +63,9 @@ pub fn run(opts: &Opts) -> Result<(), Failure> {
         module: &module,
         setup: setup(opts, driver_args),
     };
+    if opts.guests_apart {
+        return guests_apart(opts, &job);
+    }
     if !opts.experiment.is_empty() {
         return experiments(opts, job, &support);
     }
@@ -99,6 +104,17 @@ fn experiments(opts: &Opts, job: Job<'_>, support: &Path) -> Result<(), Failure>
         Format::Json => output::json(&all)?,
     }
     verdict(&all.runs())
+}
+
+fn guests_apart(opts: &Opts, job: &Job<'_>) -> Result<(), Failure> {
+    let seen = crossing::measure(job.files, job.setup.variant, crossing::ROW);
+    let seen = seen.map_err(|error| failed(job.module, &error))?;
+    let rows: Vec<Crossed> = seen.into_iter().map(Crossed::new).collect();
+    match opts.format {
+        Format::Text => output::text(crossing_rows::text(&rows).trim_start().as_bytes())?,
+        Format::Json => output::json(&rows)?,
+    }
+    said((rows.iter().map(Crossed::damage).sum(), 0))
 }
 
 fn all_rows(opts: &Opts, job: &Job<'_>) -> Result<(), Failure> {

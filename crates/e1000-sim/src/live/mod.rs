@@ -13,6 +13,7 @@
 //! acknowledgements  a TCP stream, with what its guest sends back
 //! early_ack  the card's interrupt acknowledged before its handler runs
 //! by_dom0   guests by way of dom0, or of the hypervisor: the same
+//! crossing  guests called, or as processes of their own
 //! channel   how the bytes of a guest's packet get to dom0
 //! merged_by_dom0  segments that dom0 merges before its bridge
 //! ```
@@ -21,6 +22,7 @@ pub mod acknowledgements;
 pub mod by_dom0;
 pub mod channel;
 pub mod clock;
+pub mod crossing;
 pub mod early_ack;
 pub mod emulated;
 pub mod high_level;
