@@ -3,11 +3,14 @@
  * Boot and recovery, both natively in dom0 and both rare.
  */
 #include "internal.h"
+#include <linux/ethtool.h>
 #include <linux/mm.h>
 
 #define HOT_SKBS	2048u
 #define HOT_BUFFERS	2048u	/* 2 KiB each */
-#define HOT_LARGES	512u	/* 4 KiB each */
+/* 4 KiB each: at least so many, and no more than dom0's allocator gives in one piece (4 MiB) */
+#define HOT_LARGES_LEAST	512u
+#define HOT_LARGES_MOST		1024u
 
 struct hot_shared hot_shared[HOT_CPUS] __aligned(512);
 
@@ -40,6 +43,32 @@ static void hot_setup_skbs(void)
 		refcount_set(&((struct sk_buff *)hot_pool_object(pool, i))->users, 2);
 }
 
+/*
+ * Descriptors of the receive ring that the driver has now; 0 if it does not say. Called once.
+ * Static, because these on the stack would have it protected, as nothing else here is.
+ */
+static u32 hot_receive_ring(struct net_device *dev)
+{
+	static struct ethtool_ringparam ring = { .cmd = ETHTOOL_GRINGPARAM };
+	static struct kernel_ethtool_ringparam more;
+
+	if (!dev->ethtool_ops || !dev->ethtool_ops->get_ringparam)
+		return 0;
+	dev->ethtool_ops->get_ringparam(dev, &ring, &more, NULL);
+	return ring.rx_pending;
+}
+
+/*
+ * Receive buffers: as many as the ring takes, and a magazine for each CPU. What a poll has
+ * received is free again when the next one begins.
+ */
+static u32 hot_larges(struct net_device *dev)
+{
+	u32 ring = min_t(u32, hot_receive_ring(dev), HOT_LARGES_MOST);
+
+	return clamp_t(u32, ring + HOT_CPUS * HOT_MAGAZINE, HOT_LARGES_LEAST, HOT_LARGES_MOST);
+}
+
 int hot_setup(struct net_device *dev)
 {
 	u32 cpu;
@@ -53,7 +82,7 @@ int hot_setup(struct net_device *dev)
 			hot_napi_init(cpu);
 	}
 	if (hot_pool_setup(HOT_POOL_BUFFER, 11, HOT_BUFFERS) ||
-	    hot_pool_setup(HOT_POOL_LARGE, 12, HOT_LARGES) ||
+	    hot_pool_setup(HOT_POOL_LARGE, 12, hot_larges(dev)) ||
 	    hot_pool_setup(HOT_POOL_SKB, HOT_SKB_SHIFT, HOT_SKBS))
 		return -ENOMEM;
 	hot_setup_skbs();

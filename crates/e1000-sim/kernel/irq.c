@@ -172,6 +172,17 @@ long kernel_interrupt(u32 irq)
 	return result != IRQ_NONE;
 }
 
+/* As when it comes while bottom halves are off. */
+long kernel_handle(u32 irq)
+{
+	long result;
+
+	__preempt_count_add(SOFTIRQ_OFFSET);
+	result = kernel_interrupt(irq);
+	__preempt_count_sub(SOFTIRQ_OFFSET);
+	return result;
+}
+
 bool irq_poll(void)
 {
 	bool did = false;

@@ -147,6 +147,9 @@ long kernel_link_wait(__u64 ns);
  */
 long kernel_interrupt(__u32 irq);
 
+/* The handler alone: the caller runs hot_poll, a piece at a time. */
+long kernel_handle(__u32 irq);
+
 long kernel_set_mtu(__u32 mtu);
 long kernel_set_mac(const __u8 *mac);                   /* 6 bytes */
 #define KERNEL_RX_PROMISC 1

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use command_line::text::number;
-use e1000_sim::live::emulated::measure::{Emulated, Measure, Overload, Point, Prices};
+use e1000_sim::live::emulated::measure::{Emulated, Measure, Overload, Point, Prices, RINGS};
 use e1000_sim::live::emulated::order::Price;
 use serde::Serialize;
 
@@ -66,7 +66,7 @@ impl EmulatedRow {
     fn new(point: Point, all: &[Point]) -> EmulatedRow {
         let outcome = &point.outcome;
         let is_base = |other: &&Point| {
-            let of = |point: &Point| (point.sent, point.prices);
+            let of = |point: &Point| (point.sent, point.descriptors, point.prices);
             other.measure == Measure::Base && of(other) == of(&point)
         };
         let base = all.iter().find(is_base);
@@ -98,11 +98,20 @@ impl EmulatedRow {
         }
     }
 
+    /// The direction, and the receive ring if it is not the driver's own.
+    fn way(&self) -> String {
+        match (self.point.sent, self.point.descriptors) {
+            (true, _) => "sent".to_owned(),
+            (false, count) if count == RINGS[0] => "received".to_owned(),
+            (false, count) => format!("received, {count}"),
+        }
+    }
+
     fn line(&self) -> String {
         let outcome = &self.point.outcome;
         let mut line = format!(
-            "  {:<9}{:<17}{:>9.1}{:>10.4}{:>8.2}{:>9}{:>8.2}",
-            if self.point.sent { "sent" } else { "received" },
+            "  {:<14}{:<17}{:>9.1}{:>10.4}{:>8.2}{:>9}{:>8.2}",
+            self.way(),
             self.name(),
             self.kpps,
             self.traps_a_packet,
@@ -162,6 +171,11 @@ impl EmulatedRows {
                 price.transmit, price.interrupt, price.cleaned, price.received
             );
         }
+        let _ = writeln!(
+            out,
+            "  received, {}: the stock driver's parameter RxDescriptors, in each of its lines; else it has its own {}",
+            RINGS[1], RINGS[0]
+        );
         out + &self.livelock()
     }
 
@@ -176,11 +190,15 @@ impl EmulatedRows {
             Prices::Thesis => "costs that the thesis' own tables imply",
         };
         let mut out = format!(
-            "  {from}\n  {:<26}{:>9}{:>10}{:>8}{:>9}{:>8}\n",
+            "  {from}\n  {:<31}{:>9}{:>10}{:>8}{:>9}{:>8}\n",
             "", "kpps", "traps/p", "irq/ms", "re-arms", "ratio"
         );
-        for sent in [true, false] {
-            let of = rows.iter().filter(|row| row.point.sent == sent);
+        let lists = [(true, RINGS[0])].into_iter();
+        for (sent, descriptors) in lists.chain(RINGS.map(|ring| (false, ring))) {
+            let of = |row: &&&EmulatedRow| {
+                (row.point.sent, row.point.descriptors) == (sent, descriptors)
+            };
+            let of = rows.iter().filter(of);
             if let Some(row) = of.clone().next() {
                 let costs = &row.point.costs;
                 let _ = writeln!(
@@ -231,10 +249,7 @@ impl EmulatedRows {
                 move |row: &&EmulatedRow| row.point.prices == prices && row.wanted.is_some();
             self.rows.iter().filter(compared)
         };
-        let name = |row: &EmulatedRow| {
-            let way = if row.point.sent { "sent" } else { "received" };
-            format!("{way}, {}", row.name())
-        };
+        let name = |row: &EmulatedRow| format!("{}, {}", row.way(), row.name());
         let mut chart = row_charts::chart(
             "An emulated card",
             "packets a second, divided by those where everything traps",

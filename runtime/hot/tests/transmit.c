@@ -4,13 +4,26 @@
  */
 #include "common.h"
 #include <linux/etherdevice.h>
+#include <linux/ethtool.h>
 #include <linux/if_vlan.h>
 #include <linux/tcp.h>
 #include <linux/mm.h>
 
+/* A ring of more than the usual 256, so that the pool has more buffers than the usual 512. */
+#define TEST_RECEIVE_RING	300u
+
+static void get_ringparam(struct net_device *dev, struct ethtool_ringparam *ring,
+			  struct kernel_ethtool_ringparam *kernel, struct netlink_ext_ack *ack)
+{
+	ring->rx_pending = TEST_RECEIVE_RING;
+}
+
+static const struct ethtool_ops ethtool = { .get_ringparam = get_ringparam };
+
 void test_setup(void)
 {
 	begin();
+	driver->dev.ethtool_ops = &ethtool;
 	CHECK(hot_transmit(&driver->dev, 0, 1) == 0);	/* nothing is set up: nothing happens */
 	CHECK(hot_poll(64) == 0);
 	CHECK(hot_setup(&driver->dev) == 0);
@@ -19,6 +32,7 @@ void test_setup(void)
 	begin();
 	CHECK(hot_pools[HOT_POOL_SKB].count && hot_pools[HOT_POOL_BUFFER].count &&
 	      hot_pools[HOT_POOL_LARGE].count);
+	CHECK(hot_pools[HOT_POOL_LARGE].count == TEST_RECEIVE_RING + HOT_CPUS * HOT_MAGAZINE);
 	CHECK(hot_features(&driver->dev) == (HOT_CAN_FRAGMENTS | HOT_CAN_CHECKSUM | HOT_CAN_TSO4 |
 					     HOT_CAN_TSO6 | HOT_CAN_VLAN));
 	nothing_lost();

@@ -88,35 +88,6 @@ impl Delivered {
         let mode = if bridge { TO_BRIDGE } else { 0 };
         ring.mode.store(mode, Ordering::Relaxed);
     }
-
-    /// Whether none waits.
-    pub fn is_empty(&self) -> bool {
-        // SAFETY: `new` checked it; the fields used are atomics.
-        let ring = unsafe { &*self.ring };
-        ring.consume.load(Ordering::Relaxed) == ring.produce.load(Ordering::Acquire)
-    }
-
-    /// Gives the oldest packet's bytes to `take`; false if there is none.
-    pub fn take_one(&mut self, take: impl FnOnce(&[u8])) -> bool {
-        if self.is_empty() {
-            return false;
-        }
-        // SAFETY: `new` checked it; the fields used are atomics.
-        let ring = unsafe { &*self.ring };
-        let consume = ring.consume.load(Ordering::Relaxed);
-        // SAFETY: as in `for_each`.
-        let slot = unsafe {
-            &*self
-                .ring
-                .add(1)
-                .cast::<Slot>()
-                .add((consume % SLOTS) as usize)
-        };
-        take(&slot.data[..(slot.length as usize).min(SLOT_DATA)]);
-        ring.consume
-            .store(consume.wrapping_add(1), Ordering::Release);
-        true
-    }
 }
 
 /// The receiver of an interrupt before dom0.
@@ -148,7 +119,8 @@ pub struct NativeEngine<N> {
     interrupt: u64,
 }
 
-const EAGAIN: i64 = -11;
+/// Interrupts are off in dom0.
+pub(crate) const EAGAIN: i64 = -11;
 
 impl<N: Notify> NativeEngine<N> {
     /// An engine for CPU 0. `None` if kernel.o or hot.o lack an entry point, or the

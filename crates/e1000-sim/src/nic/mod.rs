@@ -43,6 +43,7 @@ mod network;
 pub(crate) mod open;
 mod pci;
 pub(crate) mod phy;
+mod rare;
 mod receive;
 pub(crate) mod registers;
 mod statistics;

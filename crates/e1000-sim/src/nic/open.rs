@@ -15,7 +15,7 @@
 //! | ICR | causes present at `publish`, bit 31 if one is unmasked | not allowed |
 //! | STATUS, TDH, RDH | as at `publish` | not allowed |
 //! | statistics | 0: a read adds nothing, the counts stay for a trapped read | not allowed |
-//! | any other | as at `open` | not allowed |
+//! | any other | as at `open` | not allowed, but see `rare.rs` |
 //!
 //! ICR's read clears (13.4.17). The interrupt handler's first access is that
 //! read, and nothing else on the path reads ICR, so `absorb(.., handler_ran =
@@ -272,7 +272,7 @@ impl Nic {
 
     /// The value that `open` writes at an offset, for registers that `publish` does not
     /// write.
-    fn open_value(&self, offset: u32) -> u32 {
+    pub(super) fn open_value(&self, offset: u32) -> u32 {
         match RegisterPlace::at(offset) {
             None => 0,
             Some(RegisterPlace::Table(table, index)) => self.table(table)[index],

@@ -7,6 +7,7 @@ mod interrupts;
 mod open;
 mod parts;
 mod random;
+mod rare;
 mod receive;
 mod registers;
 mod statistics;

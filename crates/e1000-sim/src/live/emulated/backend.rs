@@ -50,6 +50,15 @@ impl BackEnd {
         }
     }
 
+    /// The next frame waits now, before its time.
+    pub fn arrive_now(&mut self) {
+        if self.left > 0 {
+            self.waiting.push_back(self.made);
+            self.made += 1;
+            self.left -= 1;
+        }
+    }
+
     /// Whether frames wait.
     pub fn waits(&self) -> bool {
         !self.waiting.is_empty()

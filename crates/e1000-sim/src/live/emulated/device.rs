@@ -62,6 +62,9 @@ pub struct Device {
     /// The device side's.
     pub(super) own: Clock,
     pub(super) state: State,
+    /// The driver uses registers of pages that always trap, and no frame has moved since: the page of
+    /// the masks traps, too.
+    pub(super) slow: bool,
     /// Frames of its present turn.
     pub(super) turn: u64,
     /// When that began.
@@ -75,6 +78,8 @@ pub struct Device {
     first_interrupt: Option<u64>,
     /// The card's time at the clocks' 0.
     started: u64,
+    /// Frames that are in the guest's ring, or were.
+    pub stored: u64,
     /// Counts.
     pub seen: Outcome,
     failure: Option<Stop>,
@@ -132,12 +137,14 @@ impl Device {
             vcpu: Clock::default(),
             own: Clock::default(),
             state: State::Asleep,
+            slow: false,
             turn: 0,
             turn_began: 0,
             guests_until: 0,
             flush_at: None,
             injected: false,
             first_interrupt: None,
+            stored: 0,
             seen: Outcome::default(),
             failure: None,
         };
@@ -171,7 +178,10 @@ impl Device {
 
     fn read(&mut self, offset: u32) -> u32 {
         self.exit(Register::at(offset));
+        self.slow_path(offset);
         let bar = registers(self.place.machine);
+        // A handler that reads the causes with a trap has read them.
+        self.injected &= offset != Register::Icr.offset();
         let mut nic = self.place.mailbox.device();
         nic.beside(bar, |nic| nic.mmio_read(offset))
     }
@@ -181,6 +191,7 @@ impl Device {
         self.exit(register);
         // What was written to memory before is earlier.
         self.look_with(register == Some(Register::Imc));
+        self.slow_path(offset);
         let bar = registers(self.place.machine);
         let mut nic = self.place.mailbox.device();
         nic.beside(bar, |nic| nic.mmio_write(offset, value));
@@ -196,6 +207,19 @@ impl Device {
             Some(Register::Ims | Register::Imc | Register::Icr | Register::Itr) => {}
             _ => nic.show_constants(bar),
         }
+    }
+
+    /// The driver uses a page that always traps: it configures the card, and may write any register
+    /// next. Until frames move again the masks' page traps, too, so that each is seen.
+    fn slow_path(&mut self, offset: u32) {
+        let opens = self.order.scheme == Scheme::StatusBlock;
+        if !opens || self.slow || BarPage::of(offset).is_some() {
+            return;
+        }
+        self.look();
+        self.slow = true;
+        self.seen.closed += 1;
+        self.set(BarPage::Control, PageMode::Trapped);
     }
 
     // ---- Registers in memory ----------------------------------------------------
@@ -214,10 +238,14 @@ impl Device {
         let written = Register::Imc.offset() as usize / 4;
         let masked = masks || bar[written].load(Ordering::Acquire) != 0;
         let ran = self.injected && masked;
-        let absorbed = self.place.mailbox.device().absorb(bar, ran);
+        let mut nic = self.place.mailbox.device();
+        let rare = nic.absorb_rare(bar);
+        let absorbed = rare.and_then(|rare| Ok((rare, nic.absorb(bar, ran)?)));
+        drop(nic);
         match absorbed {
-            Ok(absorbed) => {
+            Ok((rare, absorbed)) => {
                 self.injected &= !ran;
+                self.seen.rare_writes += u64::from(rare);
                 self.seen.throttle_writes += u64::from(absorbed.throttle);
             }
             Err(untracked) => self.fail(Stop::Card(untracked.to_string())),
@@ -226,12 +254,16 @@ impl Device {
 
     /// The guest writes a register of the control page: a trap, or memory.
     pub fn guest_writes(&mut self, register: Register, value: u32) {
+        self.guest_pokes(register.offset(), value);
+    }
+
+    /// The guest writes any word of the control page.
+    pub fn guest_pokes(&mut self, offset: u32, value: u32) {
         match self.pages.is_open(BarPage::Control) {
             true => {
-                let word = register.offset() as usize / 4;
-                registers(self.place.machine)[word].store(value, Ordering::Release);
+                registers(self.place.machine)[offset as usize / 4].store(value, Ordering::Release);
             }
-            false => self.write(register.offset(), value),
+            false => self.write(offset, value),
         }
     }
 
@@ -321,6 +353,18 @@ impl Device {
         if self.state == State::Asleep {
             self.own.idle_until(at);
             self.state = State::Working;
+        }
+    }
+
+    /// A frame arrives now, whatever its time was, and the device side takes so many steps while
+    /// the guest does nothing: its processor has been taken away.
+    pub fn strike(&mut self, steps: u32) {
+        self.back_end.arrive_now();
+        self.seen.struck = true;
+        self.sync(self.vcpu.now());
+        self.wake(self.vcpu.now());
+        for _ in 0..steps {
+            self.step();
         }
     }
 

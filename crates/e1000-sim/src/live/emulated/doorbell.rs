@@ -26,7 +26,7 @@
 //! descriptors, the masks if a cause waits for them.
 
 use super::device::{Device, State};
-use super::order::{NoRoom, Recheck, Scheme};
+use super::order::{MaskDoorbell, NoRoom, Recheck, Scheme};
 use super::pages::BarPage;
 use crate::memory::PageMode;
 use crate::nic::Register;
@@ -147,6 +147,7 @@ impl Device {
         }
         self.own.work(frames * self.order.costs.frame);
         self.turn += frames;
+        self.slow &= frames == 0;
         // A burst with a limit lets others run after it, one without when nothing is left.
         if frames == 0 || self.order.burst.is_some() {
             self.end_turn();
@@ -186,7 +187,11 @@ impl Device {
             false => PageMode::Open,
         };
         let receive = wanted(self.back_end.waits() && !self.has_descriptor());
-        let control = wanted(self.waits_for_masks());
+        let rung = self.order.masks == MaskDoorbell::Rung;
+        let control = match self.slow {
+            true => PageMode::Trapped,
+            false => wanted(rung && self.waits_for_masks()),
+        };
         let pages = [
             (BarPage::Transmit, PageMode::ReadOnly),
             (BarPage::Receive, receive),
@@ -264,7 +269,7 @@ impl Device {
         while taken < limit && self.back_end.waits() && self.takes_frames() {
             let frame = self.back_end.take().unwrap_or_default();
             // Without a descriptor the card counts it as missed.
-            self.card.receive(frame);
+            self.stored += u64::from(self.card.receive(frame));
             taken += 1;
         }
         taken

@@ -1,9 +1,11 @@
 //! The guest: a sender, or an application that receives, on the stock driver. What it executes of
 //! the driver is counted once, instruction by instruction ([`count`]); runs are charged with it.
 
+use std::collections::VecDeque;
+
 use super::order::{Order, Price};
 use crate::dom0::job::JobPlace;
-use crate::engines::native::{Directly, NativeEngine, deliver_to};
+use crate::engines::native::{Directly, EAGAIN, NativeEngine, deliver_to, run};
 use crate::measure::profile::{Component, enter_phase};
 use crate::measure::steps;
 use crate::memory::{self, BarMode, set_bar};
@@ -14,9 +16,17 @@ use crate::packets::round::{peers, sources};
 use crate::traffic::source::{Shape, TrafficSource};
 use crate::traffic::{Datagrams, SHORTEST};
 
+/// `KERNEL_RX_PROMISC`.
+const PROMISCUOUS: u64 = 1;
+/// A multicast address: mDNS.
+static GROUP: [u8; 6] = [0x01, 0x00, 0x5e, 0x00, 0x00, 0xfb];
 const SHAPE: Shape = Shape::Frames(SHORTEST);
 
-/// The driver's work in an interrupt.
+/// Packets that wait for the application; one that comes then is dropped. Linux' default has room for
+/// about 280 small ones (`rmem_default`), so this is one whose `SO_RCVBUF` was raised.
+const SOCKET: usize = 1024;
+
+/// The driver's work in a poll.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Handled {
     /// Packets sent that it cleaned.
@@ -28,6 +38,14 @@ pub struct Handled {
 /// The guest.
 pub struct Guest {
     engine: NativeEngine<Directly>,
+    /// dom0 addresses of the handler alone, of the softirq, and of the question whether one is due.
+    handler: u64,
+    softirq: u64,
+    pending: u64,
+    /// dom0 address of what `ip link set promisc` calls.
+    mode: u64,
+    /// Packets that its application has not taken.
+    socket: VecDeque<Vec<u8>>,
     /// Its packets.
     pub source: TrafficSource<'static>,
     request: Request,
@@ -48,8 +66,15 @@ impl Guest {
         let engine = NativeEngine::new(plan, machine, Directly, device, memory::IRQ, ring);
         let mut source = sources(machine, 1, SHAPE).remove(0);
         source.sums = true;
+        let unset = || Stop::Driver("the driver is not set up".to_owned());
+        let entry = |name| plan.symbol(name).ok_or_else(unset);
         Ok(Guest {
-            engine: engine.ok_or_else(|| Stop::Driver("the driver is not set up".to_owned()))?,
+            engine: engine.ok_or_else(unset)?,
+            handler: entry("kernel_handle")?,
+            softirq: entry("hot_poll")?,
+            pending: entry("hot_pending")?,
+            mode: entry("kernel_set_rx_mode")?,
+            socket: VecDeque::new(),
             source,
             request: Request::default(),
             accepted: 0,
@@ -80,15 +105,48 @@ impl Guest {
         }
     }
 
-    /// Handler and poll.
+    /// Tells the driver to receive all frames and those of a group, or its own only.
+    ///
+    /// # Errors
+    /// The driver stopped, or refuses.
+    pub fn receive_mode(&mut self, all: bool) -> Result<(), Stop> {
+        let flags = if all { PROMISCUOUS } else { 0 };
+        // Kernel code of this process may read it.
+        let group = GROUP.as_ptr() as u64;
+        match run(self.mode, [flags, group, u64::from(all), 0, 0, 0])? as i64 {
+            0 => Ok(()),
+            error => Err(Stop::Driver(format!("kernel_set_rx_mode: {error}"))),
+        }
+    }
+
+    /// The handler alone.
     ///
     /// # Errors
     /// The driver stopped.
-    pub fn interrupt(&mut self) -> Result<Handled, Stop> {
-        let before = self.driver_received();
-        if !self.engine.handle()? {
-            return Err(Stop::Stuck("the guest's interrupts are off"));
+    pub fn handle(&mut self) -> Result<(), Stop> {
+        let arguments = [u64::from(memory::IRQ), 0, 0, 0, 0, 0];
+        match run(self.handler, arguments)? as i64 {
+            EAGAIN => Err(Stop::Stuck("the guest's interrupts are off")),
+            _ => Ok(()),
         }
+    }
+
+    /// Whether its driver is to be polled.
+    ///
+    /// # Errors
+    /// The driver stopped.
+    pub fn polls(&mut self) -> Result<bool, Stop> {
+        Ok(run(self.pending, [0; 6])? != 0)
+    }
+
+    /// One poll: as many packets as the driver's weight, at most.
+    ///
+    /// # Errors
+    /// The driver stopped.
+    pub fn poll(&mut self) -> Result<Handled, Stop> {
+        let before = self.driver_received();
+        // A budget of one packet is one poll.
+        run(self.softirq, [1, 0, 0, 0, 0, 0])?;
         let mut cleaned = 0;
         while let Some(done) = self.engine.completion() {
             self.source.complete(done.cookie);
@@ -96,7 +154,24 @@ impl Guest {
         }
         let received = self.driver_received() - before;
         self.received += received;
+        let socket = &mut self.socket;
+        self.engine.delivered().for_each(|packet| {
+            if socket.len() < SOCKET {
+                socket.push_back(packet.to_vec());
+            }
+        });
         Ok(Handled { cleaned, received })
+    }
+
+    /// Polls until nothing is left.
+    ///
+    /// # Errors
+    /// The driver stopped.
+    pub fn poll_out(&mut self) -> Result<(), Stop> {
+        while self.polls()? {
+            self.poll()?;
+        }
+        Ok(())
     }
 
     fn driver_received(&mut self) -> u64 {
@@ -106,17 +181,17 @@ impl Guest {
     /// The application takes a packet from its socket; false if there is none.
     pub fn take(&mut self) -> bool {
         let source = std::slice::from_mut(&mut self.source);
-        let took = self
-            .engine
-            .delivered()
-            .take_one(|packet| deliver_to(source, packet));
+        let packet = self.socket.pop_front();
+        if let Some(packet) = &packet {
+            deliver_to(source, packet);
+        }
         self.source.check();
-        took
+        packet.is_some()
     }
 
     /// Whether packets wait in its socket.
-    pub fn has_packets(&mut self) -> bool {
-        !self.engine.delivered().is_empty()
+    pub fn has_packets(&self) -> bool {
+        !self.socket.is_empty()
     }
 }
 
@@ -141,6 +216,7 @@ pub fn count(order: &Order, place: &JobPlace) -> Result<Price, Stop> {
         card: OpenCard::new(place.machine, place.mailbox, dma, 1, None)?,
         peer: peers(1, SHAPE).remove(0),
         number: 0,
+        handler: 0,
     };
     set_bar(BarMode::Open).map_err(untold)?;
     let price = counting.price();
@@ -156,6 +232,8 @@ struct Counting {
     card: OpenCard<'static>,
     peer: Datagrams,
     number: u64,
+    /// Instructions of the last handler that was counted.
+    handler: u64,
 }
 
 /// Instructions of driver and hot routines in `work`.
@@ -176,12 +254,14 @@ impl Counting {
         }
         let [one, many] = SENT.map(|packets| self.send(packets, true));
         let [few, more] = RECEIVED.map(|packets| self.receive(packets, true));
+        let handler = self.handler;
         let (one, many, few, more) = (one?, many?, few?, more?);
         let each =
             |low: u64, high: u64, [few, many]: [u64; 2]| high.saturating_sub(low) / (many - few);
         let cleaned = each(one.1, many.1, SENT);
         Ok(Price {
             transmit: each(one.0, many.0, SENT),
+            handler,
             interrupt: one.1.saturating_sub(cleaned),
             cleaned,
             received: each(few, more, RECEIVED),
@@ -214,9 +294,10 @@ impl Counting {
         // The handler must find the causes, whatever the driver's delays.
         self.card.tick(LONG);
         self.card.absorb_writes(false)?;
-        let spent = self.counted(counted, |guest| guest.interrupt().map(|_| ()))?;
+        self.handler = self.counted(counted, Guest::handle)?;
+        let polls = self.counted(counted, Guest::poll_out)?;
         self.card.absorb_writes(true)?;
-        Ok(spent)
+        Ok(self.handler + polls)
     }
 
     fn counted(
@@ -232,8 +313,10 @@ impl Counting {
 }
 
 impl Price {
-    /// Of an interrupt that did this.
-    pub fn of_interrupt(&self, handled: Handled) -> u64 {
-        self.interrupt + handled.cleaned * self.cleaned + handled.received * self.received
+    /// Of a poll that did this.
+    pub fn of_poll(&self, handled: Handled) -> u64 {
+        self.interrupt - self.handler
+            + handled.cleaned * self.cleaned
+            + handled.received * self.received
     }
 }

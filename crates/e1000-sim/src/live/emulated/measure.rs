@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use super::costs::{self, Costs, QUOTED};
 use super::order::{
-    AtEnd, BURST, NoRoom, Order, Outcome, Price, Processors, Recheck, Scheme, Task, Traffic,
+    AtEnd, BURST, MaskDoorbell, NoRoom, Order, Outcome, Price, Processors, Recheck, Scheme, Task,
+    Traffic,
 };
 use crate::experiment::apart::apart;
 use crate::image::files::Files;
@@ -23,20 +24,24 @@ use crate::transport::command::Command;
 use crate::transport::mailbox::{InterruptOwner, Mailbox};
 use crate::transport::rendezvous::Limits;
 
-/// Packets of a run that sends, and of one that receives.
-const SENT: u64 = 20_000;
-const RECEIVED: u64 = 4_000;
+/// Packets of a run: many more than what may wait somewhere at its end.
+const PACKETS: u64 = 20_000;
 /// Interrupts a second of the throttled card (3.2).
 pub const THROTTLE: u32 = 4000;
 /// Rates are tried from this one on, each a hundredth more than the one before.
 const SLOWEST_KPPS: f64 = 10.0;
 const STEP: f64 = 1.01;
-const RATES: u32 = 512;
+const RATES: u32 = 640;
 
-/// The driver's parameters for a throttle: all other delays are off, as in the thesis.
-pub fn driver_args(throttle: u32) -> String {
+/// Receive descriptors: the driver's own number, which the thesis has, and twice that.
+pub const RINGS: [u32; 2] = [256, 512];
+
+/// The driver's parameters for a throttle and a receive ring: all other delays are off, as in the
+/// thesis.
+pub fn driver_args(throttle: u32, descriptors: u32) -> String {
     format!(
-        "InterruptThrottleRate={throttle} TxIntDelay=0 TxAbsIntDelay=0 RxIntDelay=0 RxAbsIntDelay=0"
+        "InterruptThrottleRate={throttle} RxDescriptors={descriptors} TxIntDelay=0 TxAbsIntDelay=0 \
+         RxIntDelay=0 RxAbsIntDelay=0"
     )
 }
 
@@ -67,18 +72,18 @@ impl<'b, 's> Bench<'b, 's> {
         Order {
             scheme,
             traffic,
-            packets: match traffic {
-                Traffic::Send => SENT,
-                Traffic::Receive(_) => RECEIVED,
-            },
+            packets: PACKETS,
             costs,
             price: self.price,
             burst: Some(BURST),
             processors: Processors::Two,
             no_room: NoRoom::Waits,
             recheck: Recheck::Yes,
+            masks: MaskDoorbell::Rung,
+            strike: None,
             at_end: AtEnd::Lives,
             retune: None,
+            rarely: None,
             net_device: self.system.info.net_device,
             rx_ring: self.system.info.rx_ring,
         }
@@ -178,6 +183,8 @@ pub struct Point {
     pub measure: Measure,
     /// Packets are sent; else received.
     pub sent: bool,
+    /// Receive descriptors of the driver (`RxDescriptors`).
+    pub descriptors: u32,
     /// Whose costs.
     pub prices: Prices,
     /// The costs.
@@ -210,24 +217,31 @@ pub struct Emulated {
     pub overload: Vec<Overload>,
 }
 
-/// Measures all, in two processes: the driver reads its throttle when it is loaded.
+/// Measures all, in four processes: the driver reads throttle and ring when it is loaded.
 ///
 /// # Errors
 /// [`SystemError`] of one of them.
 pub fn measure(files: &Files, variant: Variant) -> Result<Emulated, SystemError> {
     let mut all = Emulated::default();
-    for throttle in [0, THROTTLE] {
-        let seen = apart(|| with_throttle(files, variant, throttle))?;
-        all.prices.extend(seen.prices);
-        all.points.extend(seen.points);
-        all.overload.extend(seen.overload);
+    for descriptors in RINGS {
+        for throttle in [0, THROTTLE] {
+            let seen = apart(|| with_driver(files, variant, throttle, descriptors))?;
+            all.prices.extend(seen.prices);
+            all.points.extend(seen.points);
+            all.overload.extend(seen.overload);
+        }
     }
     Ok(all)
 }
 
-fn with_throttle(files: &Files, variant: Variant, throttle: u32) -> Result<Emulated, SystemError> {
-    let blueprint =
-        Blueprint::new(files, variant, &HashSet::new())?.with_driver_args(&driver_args(throttle));
+fn with_driver(
+    files: &Files,
+    variant: Variant,
+    throttle: u32,
+    descriptors: u32,
+) -> Result<Emulated, SystemError> {
+    let blueprint = Blueprint::new(files, variant, &HashSet::new())?
+        .with_driver_args(&driver_args(throttle, descriptors));
     let machine = Machine::new(Sizes::default())?;
     let mailbox = Mailbox::new()?;
     let limits = Limits::of_seconds(120);
@@ -237,12 +251,16 @@ fn with_throttle(files: &Files, variant: Variant, throttle: u32) -> Result<Emula
         prices: vec![bench.price],
         ..Emulated::default()
     };
+    let usual = descriptors == RINGS[0];
     for &measure in Measure::of_throttle(throttle) {
         for prices in [Prices::Quoted, Prices::Thesis] {
-            seen.points.extend(bench.both_ways(measure, prices)?);
+            let points = bench.both_ways(measure, prices, descriptors)?;
+            // What is sent does not use the receive ring.
+            let points = points.into_iter().filter(|point| usual || !point.sent);
+            seen.points.extend(points);
         }
     }
-    if throttle != 0 {
+    if throttle != 0 && usual {
         seen.overload = bench.overload()?;
     }
     Ok(seen)
@@ -261,10 +279,16 @@ impl Bench<'_, '_> {
         }
     }
 
-    fn both_ways(&mut self, measure: Measure, prices: Prices) -> Result<Vec<Point>, SystemError> {
+    fn both_ways(
+        &mut self,
+        measure: Measure,
+        prices: Prices,
+        descriptors: u32,
+    ) -> Result<Vec<Point>, SystemError> {
         let point = |sent, costs, outcome| Point {
             measure,
             sent,
+            descriptors,
             prices,
             costs,
             outcome,

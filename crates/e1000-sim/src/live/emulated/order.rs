@@ -55,6 +55,24 @@ pub enum Recheck {
     Left,
 }
 
+/// Whether a write of IMS rings while a cause waits for it and the device side sleeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MaskDoorbell {
+    /// The page of the masks is protected then.
+    Rung,
+    /// It stays memory: to show what is lost then.
+    Left,
+}
+
+/// A frame arrives between two instructions of the guest's first interrupt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Strike {
+    /// Before that instruction of its driver and hot routines, counted from the handler's first.
+    pub instruction: u64,
+    /// Steps of the device side, then: one is a burst, all go on until it sleeps.
+    pub steps: u32,
+}
+
 /// What the guest does when it has given all packets to its driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AtEnd {
@@ -73,12 +91,24 @@ pub struct Retune {
     pub values: [u32; 2],
 }
 
+/// The guest writes registers that share the page of the masks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rarely {
+    /// Each so many packets the driver is told to receive all frames and a group, or not any more
+    /// (`ndo_set_rx_mode`): RCTL, then tables that always trap.
+    ReceiveMode(u64),
+    /// After so many packets a register is written past the driver.
+    Poke(u64, u32, u32),
+}
+
 /// Instructions of the driver and its hot routines, counted one by one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Price {
     /// A packet that is sent.
     pub transmit: u64,
-    /// An interrupt with its poll, without packets.
+    /// The handler alone.
+    pub handler: u64,
+    /// The handler and a poll, without packets.
     pub interrupt: u64,
     /// A packet sent, cleaned in a poll.
     pub cleaned: u64,
@@ -114,10 +144,16 @@ pub struct Order {
     pub no_room: NoRoom,
     /// After protecting.
     pub recheck: Recheck,
+    /// Of IMS.
+    pub masks: MaskDoorbell,
+    /// In the first interrupt.
+    pub strike: Option<Strike>,
     /// The guest's end.
     pub at_end: AtEnd,
     /// The throttle's changes.
     pub retune: Option<Retune>,
+    /// Registers that are rarely used.
+    pub rarely: Option<Rarely>,
     /// dom0 address of the device.
     pub net_device: u64,
     /// dom0 address of the ring of packets that dom0's stack delivers.
@@ -175,6 +211,12 @@ pub struct Outcome {
     pub traps: Traps,
     /// Interrupts of the guest.
     pub interrupts: u64,
+    /// Polls after them.
+    pub polls: u64,
+    /// Packets that came after an interrupt was taken, and were found by its polls.
+    pub found: u64,
+    /// The strike's instruction was executed.
+    pub struck: bool,
     /// Halts of the guest in which packets behind a tail in memory went out.
     pub halts: u64,
     /// Pages made writable.
@@ -185,6 +227,12 @@ pub struct Outcome {
     pub rescued: u64,
     /// Writes of the throttle that went to memory.
     pub throttle_writes: u64,
+    /// Writes of rarely used registers that went to memory, and were found.
+    pub rare_writes: u64,
+    /// Times that the page of the masks was closed, because the driver used others that trap.
+    pub closed: u64,
+    /// RCTL at the end.
+    pub receive_control: u32,
     /// Most frames of one turn of the device side.
     pub longest_burst: u64,
     /// Nanoseconds from the first of them to the last.

@@ -10,7 +10,7 @@
 //! All other pages trap always: statistics change when they are read.
 
 use crate::error::LiveError;
-use crate::memory::{BarMode, PageMode, set_bar, set_bar_page};
+use crate::memory::{BarMode, PAGE, PageMode, set_bar, set_bar_page};
 use crate::nic::Register;
 
 /// A page that can be memory.
@@ -25,6 +25,13 @@ pub enum BarPage {
 }
 
 impl BarPage {
+    /// The page of a register's offset in BAR 0; `None` if it always traps.
+    pub fn of(offset: u32) -> Option<BarPage> {
+        [BarPage::Control, BarPage::Receive, BarPage::Transmit]
+            .into_iter()
+            .find(|page| u64::from(page.register().offset()) / PAGE == u64::from(offset) / PAGE)
+    }
+
     const fn register(self) -> Register {
         match self {
             BarPage::Control => Register::Icr,
