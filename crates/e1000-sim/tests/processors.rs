@@ -15,6 +15,7 @@ use e1000_sim::processors::exchange::Exchange;
 use e1000_sim::processors::model::{Locks, Traffic};
 use e1000_sim::processors::queues::{ROOM, Spread};
 use e1000_sim::processors::real::{BATCH, Done, Processor, Shared, with_processor};
+use e1000_sim::processors::sending;
 use e1000_sim::processors::simulated::{self, Case};
 use e1000_sim::processors::simulation::simulate;
 use e1000_sim::processors::work::WorkPrice;
@@ -237,25 +238,49 @@ fn the_simulation_is_of_the_counted_price() {
     let parts = [price.hash, price.put, price.take, price.driver.packet];
     assert!(parts.iter().all(|part| *part > 0), "{price:?}");
     // What one processor carries bounds what all do, and a lock of each queue's own lets them.
-    let ratio = |case, locks, processors| {
-        let rate = |count| short(case, locks, count, &price);
+    let ratio = |sent, case, locks, processors| {
+        let rate = |count| short(sent, case, locks, count, &price);
         rate(processors) / rate(1)
     };
-    for case in [Case::OwnCard, Case::EveryCard] {
-        assert!(ratio(case, Locks::Queues, 4) >= 2.61, "{case:?}");
-        assert!(ratio(case, Locks::One, 4) < 2.61, "{case:?}");
+    for sent in [false, true] {
+        for case in [Case::OwnCard, Case::EveryCard] {
+            assert!(ratio(sent, case, Locks::Queues, 4) >= 2.61, "{case:?}");
+            assert!(ratio(sent, case, Locks::One, 4) < 2.61, "{case:?}");
+        }
+        assert!(ratio(sent, Case::HotQueue, Locks::Queues, 8) < 2.61);
+        assert!((ratio(sent, Case::HotFlow, Locks::Queues, 8) - 1.0).abs() < 1e-9);
     }
-    assert!(ratio(Case::HotQueue, Locks::Queues, 8) < 2.61);
-    assert!((ratio(Case::HotFlow, Locks::Queues, 8) - 1.0).abs() < 1e-9);
+    both_back_ends_fill_the_cables(&[price, full]);
+}
+
+/// Ten cards of full frames on eight processors: threads cost more than tasklets, by their switches
+/// only, and both lose nothing.
+fn both_back_ends_fill_the_cables(prices: &[WorkPrice; 2]) {
+    let all = simulated::all(*prices);
+    for pair in all.compared.chunks(2) {
+        let [tasklets, threads] = pair else {
+            panic!("two of each direction");
+        };
+        assert_eq!((tasklets.damage, threads.damage), (0, 0));
+        assert!(tasklets.bits > 9.5e9 && threads.bits > 9.5e9, "{pair:?}");
+        assert!(tasklets.switches == 0.0 && threads.switches > 0.0);
+        assert!(threads.load > tasklets.load, "{pair:?}");
+        // On busy processors a thread has no reason to sleep.
+        assert!(threads.ratio > 0.9 * tasklets.ratio, "{pair:?}");
+    }
 }
 
 /// A row's run, of five milliseconds; nothing is lost or out of order in it.
-fn short(case: Case, locks: Locks, processors: u32, price: &WorkPrice) -> f64 {
+fn short(sent: bool, case: Case, locks: Locks, processors: u32, price: &WorkPrice) -> f64 {
     let traffic = Traffic {
         time: 5_000_000,
         ..case.traffic()
     };
-    let seen = simulate(&case.machine(processors, locks), &traffic, price, &QUOTED);
+    let machine = case.machine(processors, locks);
+    let seen = match sent {
+        true => sending::simulate(&machine, &traffic, price, &QUOTED),
+        false => simulate(&machine, &traffic, price, &QUOTED),
+    };
     assert_eq!((seen.missed, seen.dropped, seen.reordered), (0, 0, 0));
     assert_eq!(seen.sent, seen.packets);
     seen.rate(&traffic)

@@ -6,8 +6,8 @@ use std::fmt::Write;
 use command_line::text::number;
 use e1000_sim::image::files::Files;
 use e1000_sim::processors::measured::{self, Measured};
-use e1000_sim::processors::model::Locks;
-use e1000_sim::processors::simulated::{self, Case, Line, PROCESSORS, Simulated, TRANSFER};
+use e1000_sim::processors::model::{BackEnd, Locks};
+use e1000_sim::processors::simulated::{self, Case, PROCESSORS, SWITCH, Simulated, TRANSFER};
 use e1000_sim::system::SystemError;
 use process_lab::program::Variant;
 use serde::Serialize;
@@ -19,6 +19,9 @@ use crate::rows::Verdict;
 const PAPER: f64 = 2.61;
 /// What the paper's single thread carried, in Gb/s.
 const PAPERS_ONE: f64 = 9.5 / PAPER;
+/// Dong et al., 5.4: processors in hundredths, beside the single thread's.
+const PAPERS_TASKLETS: u32 = 502;
+const PAPERS_THREADS: u32 = 581;
 /// What the design sets, for each processor.
 const EACH: f64 = 0.85;
 
@@ -34,6 +37,7 @@ pub struct Vrss {
 /// A ratio, and what it is to be.
 #[derive(Debug, Serialize)]
 struct Judged {
+    sent: bool,
     case: Case,
     processors: u32,
     ratio: f64,
@@ -64,34 +68,32 @@ fn judged(simulated: &Simulated) -> Vec<Judged> {
         (8, 8.0 * EACH, "design"),
     ];
     let cases = [Case::OwnCard, Case::EveryCard];
-    let all = cases
-        .into_iter()
-        .flat_map(|case| wanted.map(|wanted| (case, wanted)));
-    all.filter_map(|(case, (processors, wanted, whose))| {
-        let line = simulated.line(case, Locks::Queues, processors)?;
+    let ways = [false, true].into_iter();
+    let all = ways.flat_map(|sent| cases.map(|case| (sent, case)));
+    let all = all.flat_map(|of| wanted.map(|wanted| (of, wanted)));
+    all.filter_map(|((sent, case), (processors, wanted, whose))| {
+        let line = simulated.line(sent, case, Locks::Queues, processors)?;
         Some(Judged {
+            sent,
             case,
             processors,
             ratio: line.ratio,
             wanted,
             whose,
-            verdict: Verdict::of(line.ratio >= wanted && damage(line) == 0),
+            verdict: Verdict::of(line.ratio >= wanted && line.outcome.damage() == 0),
         })
     })
     .collect()
 }
 
-/// Frames that a machine without a flood may not lose.
-fn damage(line: &Line) -> u64 {
-    let seen = &line.outcome;
-    seen.missed + seen.dropped + seen.waiting + seen.reordered + seen.sent.abs_diff(seen.packets)
-}
-
 impl Vrss {
     /// Frames lost or out of order.
     pub fn damage(&self) -> u64 {
-        let simulated: u64 = self.simulated.lines.iter().map(damage).sum();
-        simulated + self.measured.as_ref().map_or(0, |seen| seen.damage)
+        let simulated = &self.simulated;
+        let lines = simulated.lines.iter().chain(&simulated.sent);
+        let lines: u64 = lines.map(|line| line.outcome.damage()).sum();
+        let compared: u64 = simulated.compared.iter().map(|of| of.damage).sum();
+        lines + compared + self.measured.as_ref().map_or(0, |seen| seen.damage)
     }
 
     /// The table.
@@ -108,25 +110,56 @@ impl Vrss {
                 .map(|count| format!("{:>21}", format!("{count} CPU")))
                 .concat()
         );
-        for case in Case::ALL {
-            for locks in [Locks::One, Locks::Queues] {
-                let _ = writeln!(
-                    out,
-                    "  {:<28}{:<18}{}",
-                    case.as_str(),
-                    name(locks),
-                    PROCESSORS
-                        .map(|count| self.cell(case, locks, count))
-                        .concat()
-                );
+        for sent in [false, true] {
+            out += if sent { "  sent\n" } else { "  received\n" };
+            for case in Case::ALL {
+                for locks in [Locks::One, Locks::Queues] {
+                    let _ = writeln!(
+                        out,
+                        "  {:<28}{:<18}{}",
+                        case.as_str(),
+                        name(locks),
+                        PROCESSORS
+                            .map(|count| self.cell(sent, case, locks, count))
+                            .concat()
+                    );
+                }
             }
         }
         out += &self.remarks();
+        out += &self.back_ends();
+        out += &self.real();
         out
     }
 
-    fn cell(&self, case: Case, locks: Locks, processors: u32) -> String {
-        let Some(line) = self.simulated.line(case, locks, processors) else {
+    /// Tasklets and threads.
+    fn back_ends(&self) -> String {
+        let mut out = format!(
+            "  the back end, full frames of ten cards on eight processors; a switch of threads {SWITCH} cycles \
+             (quoted, Li, Ding and Shen 2007); Dong: {PAPERS_TASKLETS} and {PAPERS_THREADS}% at 9.5 Gb/s\n"
+        );
+        for of in &self.simulated.compared {
+            let name = match of.back_end {
+                BackEnd::Tasklets => "tasklets",
+                BackEnd::Threads { .. } => "threads of high priority",
+            };
+            let _ = writeln!(
+                out,
+                "    {:<9} {name:<26}{:>6.2} Gb/s {:>6.1}% of a processor, {} switches a second; 60 bytes on four \
+                 processors {:.2}: {}",
+                if of.sent { "sent" } else { "received" },
+                of.bits / 1e9,
+                of.load,
+                number(of.switches as u64),
+                of.ratio,
+                Verdict::of(of.ratio >= PAPER).text()
+            );
+        }
+        out
+    }
+
+    fn cell(&self, sent: bool, case: Case, locks: Locks, processors: u32) -> String {
+        let Some(line) = self.simulated.line(sent, case, locks, processors) else {
             return String::new();
         };
         let cell = format!(
@@ -143,7 +176,8 @@ impl Vrss {
         for judged in &self.verdicts {
             let _ = writeln!(
                 out,
-                "  {}, {} processors: {:.2}; {} {:.2}: {}",
+                "  {}, {}, {} processors: {:.2}; {} {:.2}: {}",
+                if judged.sent { "sent" } else { "received" },
                 judged.case.as_str(),
                 judged.processors,
                 judged.ratio,
@@ -152,7 +186,7 @@ impl Vrss {
                 judged.verdict.text()
             );
         }
-        if let Some(one) = self.simulated.line(Case::Full, Locks::Queues, 1) {
+        if let Some(one) = self.simulated.line(false, Case::Full, Locks::Queues, 1) {
             let _ = writeln!(
                 out,
                 "  full frames: one processor carries {:.2} Gb/s, Dong's single thread {PAPERS_ONE:.2}; what is left \
@@ -172,7 +206,11 @@ impl Vrss {
             self.simulated.free_transfer,
             Case::EveryCard.as_str()
         );
-        out += &self.real();
+        let _ = writeln!(
+            out,
+            "  sending: a batch {}, a packet {}, found sent {}",
+            small.sent.batch, small.sent.packet, small.sent.completed
+        );
         out
     }
 
@@ -193,11 +231,13 @@ impl Vrss {
 
     /// Throughput by processors.
     pub fn chart(&self) -> Chart {
-        let ratios = |case, locks| {
-            let line = |count| self.simulated.line(case, locks, count);
+        let ratios = |sent, case, locks| {
+            let line = |count| self.simulated.line(sent, case, locks, count);
             PROCESSORS.map(|count| line(count).map_or(0.0, |line| line.ratio))
         };
-        let series = |label: &str, case, locks| Series::exact(label, ratios(case, locks).to_vec());
+        let series =
+            |label: &str, case, locks| Series::exact(label, ratios(false, case, locks).to_vec());
+        let sent = ratios(true, Case::EveryCard, Locks::Queues);
         Chart {
             title: "Processors that share guests' queues".to_owned(),
             unit: "throughput, one processor's is 1".to_owned(),
@@ -215,6 +255,7 @@ impl Vrss {
                 ),
                 series("one lock, shared cards", Case::EveryCard, Locks::One),
                 series("one queue for all", Case::HotQueue, Locks::Queues),
+                Series::exact("sent, a lock a queue, shared cards", sent.to_vec()),
             ],
             notes: format!(
                 "Simulated from counted instructions. Dong et al. report {PAPER} for full frames, where ten cards are \

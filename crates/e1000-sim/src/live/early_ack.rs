@@ -20,14 +20,13 @@ use process_lab::program::Variant;
 use serde::{Deserialize, Serialize};
 
 use super::clock::Clock;
-use super::price::{Crossings, Price, QUOTED, while_counted};
+use super::price::{Crossings, Price, QUOTED, SentPrice, counted};
 use super::receive::wire_time;
 use super::rig::Rig;
 use super::rows::{prepare, with_rig};
 use crate::experiment::Spread;
 use crate::experiment::apart::apart;
 use crate::image::files::Files;
-use crate::measure::steps;
 use crate::memory::{Machine, Sizes};
 use crate::packets::packet_loop::{Engine, Stop};
 use crate::stages::{Stage, Stages};
@@ -41,7 +40,7 @@ const PACKETS: u64 = 2048;
 /// Runs of each order, by turns.
 const TURNS: usize = 5;
 const US: u64 = 1_000;
-/// Packets of the larger sample, where prices are counted.
+/// Packets of the larger sample, where prices of sending are counted.
 const MANY: u32 = 9;
 
 twin_abi::listed! {
@@ -205,12 +204,7 @@ pub struct Prices {
     received: [Price; 2],
     /// The handler alone: a part of `received[0].interrupt`.
     handler: u64,
-    /// A batch of packets to send.
-    batch: u64,
-    /// A packet of it.
-    packet: u64,
-    /// A packet that is found sent, in a poll, and its guest's part.
-    completed: u64,
+    sent: SentPrice,
 }
 
 impl Prices {
@@ -228,16 +222,10 @@ impl Prices {
         }
         set_early(rig, false);
         let handler = count_handler(rig)?;
-        sample_sent(rig, 1)?;
-        let (one, many) = (sample_sent(rig, 1)?, sample_sent(rig, MANY)?);
-        let each = |one: u64, many: u64| many.saturating_sub(one) / u64::from(MANY - 1);
-        let packet = each(one.0, many.0);
         Ok(Prices {
             received,
             handler,
-            batch: one.0.saturating_sub(packet),
-            packet,
-            completed: each(one.1, many.1),
+            sent: SentPrice::count(rig, MANY)?,
         })
     }
 }
@@ -252,17 +240,6 @@ fn set_early(rig: &mut Rig<'_>, early: bool) {
     rig.engine.set_stages(stages);
 }
 
-fn counted<'s, T>(
-    rig: &mut Rig<'s>,
-    work: impl FnOnce(&mut Rig<'s>) -> Result<T, Stop>,
-) -> Result<u64, Stop> {
-    while_counted(rig, true)?;
-    let (done, steps) =
-        steps::count(|| work(rig)).map_err(|error| Stop::Driver(error.to_string()))?;
-    while_counted(rig, false)?;
-    done.map(|_| steps.costs())
-}
-
 fn count_handler(rig: &mut Rig<'_>) -> Result<u64, Stop> {
     rig.arrive(0);
     rig.let_it_interrupt();
@@ -270,19 +247,6 @@ fn count_handler(rig: &mut Rig<'_>) -> Result<u64, Stop> {
     rig.poll()?;
     rig.settle()?;
     Ok(handler)
-}
-
-/// Instructions of a batch of so many packets: sending, and finding them sent.
-fn sample_sent(rig: &mut Rig<'_>, packets: u32) -> Result<(u64, u64), Stop> {
-    let sent = counted(rig, |rig| rig.send(0, packets))?;
-    rig.let_it_interrupt();
-    let completed = counted(rig, |rig| {
-        rig.interrupt()?;
-        rig.complete();
-        Ok(())
-    })?;
-    rig.settle()?;
-    Ok((sent, completed))
 }
 
 struct Run<'r, 's> {
@@ -490,7 +454,8 @@ impl Run<'_, '_> {
             Order::Late | Order::Early => 0,
         };
         let work = price.interrupt.saturating_sub(handled) + received * price.packet;
-        self.clock.work(work + completed * self.prices.completed);
+        self.clock
+            .work(work + completed * self.prices.sent.completed);
         self.noted = self.rig.engine.causes_wait();
         (self.taken, self.full) = (false, false);
         Ok(())
@@ -501,7 +466,7 @@ impl Run<'_, '_> {
         let asked = self.ready.min(32) as u32;
         let sent = self.rig.send(guest, asked)?;
         self.clock
-            .work(self.prices.batch + u64::from(asked) * self.prices.packet);
+            .work(self.prices.sent.batch + u64::from(asked) * self.prices.sent.packet);
         self.ready -= u64::from(sent);
         self.full = sent < asked;
         Ok(())

@@ -202,6 +202,64 @@ pub fn sample(rig: &mut Rig<'_>, packets: u32, guests: u32) -> Result<Sample, St
     Ok(Sample { interrupt, deliver })
 }
 
+/// Instructions of sending: the guest's, the hypervisor's and the driver's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SentPrice {
+    /// A batch of packets to send.
+    pub batch: u64,
+    /// A packet of it.
+    pub packet: u64,
+    /// A packet that is found sent, in a poll, and its guest's part.
+    pub completed: u64,
+}
+
+impl SentPrice {
+    /// Counts it on a rig that has moved packets before, from samples of one and of so many, which the
+    /// driver takes at once: its limit of bytes in the queue (Linux, `dql`) grows with what was sent.
+    ///
+    /// # Errors
+    /// The driver stopped.
+    pub fn count(rig: &mut Rig<'_>, most: u32) -> Result<SentPrice, Stop> {
+        sample_sent(rig, 1)?;
+        let (one, many) = (sample_sent(rig, 1)?, sample_sent(rig, most)?);
+        let each = |one: u64, many: u64| many.saturating_sub(one) / u64::from(most - 1);
+        let packet = each(one.0, many.0);
+        Ok(SentPrice {
+            batch: one.0.saturating_sub(packet),
+            packet,
+            completed: each(one.1, many.1),
+        })
+    }
+}
+
+/// Instructions of a batch of so many packets: sending, and finding them sent.
+fn sample_sent(rig: &mut Rig<'_>, packets: u32) -> Result<(u64, u64), Stop> {
+    let sent = counted(rig, |rig| rig.send(0, packets))?;
+    rig.let_it_interrupt();
+    let completed = counted(rig, |rig| {
+        rig.interrupt()?;
+        rig.complete();
+        Ok(())
+    })?;
+    rig.settle()?;
+    Ok((sent, completed))
+}
+
+/// Instructions of work on the rig.
+///
+/// # Errors
+/// The driver stopped.
+pub(crate) fn counted<'s, T>(
+    rig: &mut Rig<'s>,
+    work: impl FnOnce(&mut Rig<'s>) -> Result<T, Stop>,
+) -> Result<u64, Stop> {
+    while_counted(rig, true)?;
+    let (done, steps) =
+        steps::count(|| work(rig)).map_err(|error| Stop::Driver(error.to_string()))?;
+    while_counted(rig, false)?;
+    done.map(|_| steps.costs())
+}
+
 /// An invocation of the driver may take long enough to be counted, or as long as always.
 ///
 /// # Errors

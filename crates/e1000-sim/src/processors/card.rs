@@ -13,7 +13,7 @@ use crate::traffic::Datagrams;
 pub(super) const WINDOW: u32 = 256;
 /// Nanoseconds between two interrupts of a card: Intel's default of 4,000 a second (Dong et
 /// al., 5.1).
-const THROTTLE: u64 = 250_000;
+pub(super) const THROTTLE: u64 = 250_000;
 
 /// A frame on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

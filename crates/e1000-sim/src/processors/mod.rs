@@ -7,7 +7,8 @@
 //! work        what the work costs, counted
 //! model       machines, traffic, outcomes ─┐
 //! card        a simulated card             ├ N processors, by counted instructions
-//! simulation  processors and locks        ─┘
+//! simulation  processors and locks         │
+//! sending     the same for what guests send ┘
 //! simulated   the row of it
 //! exchange    queues in memory that processes share ─┐ as many as the machine has,
 //! real        a process for each processor           ┘ truly at once
@@ -21,6 +22,7 @@ pub mod measured;
 pub mod model;
 pub mod queues;
 pub mod real;
+pub mod sending;
 pub mod simulated;
 pub mod simulation;
 pub mod work;

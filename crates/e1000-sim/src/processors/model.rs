@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::queues::Spread;
+use crate::live::clock::HZ;
 
 /// What is under which lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,6 +14,20 @@ pub enum Locks {
     One,
     /// One for each queue, held while a packet is put or taken (vRSS).
     Queues,
+}
+
+/// What serves the queues on a processor (Dong et al., 4.3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BackEnd {
+    /// A tasklet, in whatever the interrupt came to: it costs nothing to begin.
+    Tasklets,
+    /// A thread of high priority, bound to the processor. It sleeps when its queues are empty. To
+    /// go on it costs two switches of so many cycles each: to the thread, and back when it sleeps.
+    Threads {
+        /// Cycles.
+        switch: u64,
+    },
 }
 
 /// A machine.
@@ -28,6 +43,8 @@ pub struct Machine {
     pub queues: u32,
     /// What is under which lock.
     pub locks: Locks,
+    /// What serves the queues.
+    pub back_end: BackEnd,
     /// Packets that a queue holds.
     pub room: usize,
     /// Cycles more for a lock, and what it protects, that another processor had last.
@@ -96,6 +113,10 @@ pub struct Outcome {
     pub deliveries: u64,
     /// Interrupts of idle processors, because a packet is in a queue of theirs.
     pub wakes: u64,
+    /// Times that a processor began to take packets to send from a queue.
+    pub batches: u64,
+    /// Switches to a back end's thread, and from it.
+    pub switches: u64,
     /// Nanoseconds in which nothing more was sent, and the last frame taken.
     pub time: u64,
     /// Cycles that each processor worked until the last frame.
@@ -113,6 +134,18 @@ impl Outcome {
     /// Bits a second of frames, without what is around them.
     pub fn bits(&self, traffic: &Traffic) -> f64 {
         self.rate(traffic) * traffic.size as f64 * 8.0
+    }
+
+    /// Frames that a machine without a flood may not lose, or reorder.
+    pub fn damage(&self) -> u64 {
+        let lost = self.missed + self.dropped + self.waiting;
+        lost + self.reordered + self.sent.abs_diff(self.packets)
+    }
+
+    /// Processors' time that was worked, in hundredths of a processor's.
+    pub fn load(&self) -> f64 {
+        let cycles = self.time.max(1) as f64 / 1e9 * HZ as f64;
+        self.worked.iter().sum::<u64>() as f64 / cycles * 100.0
     }
 
     /// Part of all processors' time that went into waiting for locks.

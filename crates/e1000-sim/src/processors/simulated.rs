@@ -10,14 +10,17 @@ use std::collections::HashSet;
 use process_lab::program::Variant;
 use serde::{Deserialize, Serialize};
 
-use super::model::{Frames, Locks, Machine, Outcome, Traffic};
+use super::model::{BackEnd, Frames, Locks, Machine, Outcome, Traffic};
+use super::sending;
 use super::simulation::simulate;
 use super::work::WorkPrice;
 use crate::experiment::apart::apart;
 use crate::image::files::Files;
-use crate::live::price::{Price, QUOTED};
+use crate::live::price::{Price, QUOTED, SentPrice};
+use crate::live::rig::Rig;
 use crate::live::rows::{prepare, with_rig};
 use crate::memory::{self, Sizes};
+use crate::packets::packet_loop::Stop;
 use crate::packets::round::incoming;
 use crate::system::{Blueprint, System, SystemError};
 use crate::traffic::{Datagrams, LONGEST, SHORTEST};
@@ -35,6 +38,13 @@ const PLACES: usize = 4096;
 /// Cycles for a lock that another processor had last, and what it protects: two lines of cache.
 /// Assumed, neither counted nor quoted.
 pub const TRANSFER: u64 = 300;
+/// Cycles of a switch between threads: Li, Ding and Shen, "Quantifying the cost of context switch"
+/// (ExpCS 2007), 3.8 us on a Xeon of 2 GHz, without what it does to caches. Quoted, not measured here.
+pub const SWITCH: u64 = 7_600;
+/// Packets of a sample of sending.
+const SAMPLE: u32 = 17;
+/// Batches before that.
+const WARM: u32 = 64;
 /// Processors, by line.
 pub const PROCESSORS: [u32; 4] = [1, 2, 4, 8];
 
@@ -70,6 +80,7 @@ impl Case {
             guests,
             queues: 1,
             locks,
+            back_end: BackEnd::Tasklets,
             room: PLACES,
             transfer: TRANSFER,
         }
@@ -108,6 +119,25 @@ pub struct Line {
     pub ratio: f64,
 }
 
+/// Both of Dong's back ends at equal load, and what they carry when all processors are busy.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Compared {
+    /// Guests send; else they receive.
+    pub sent: bool,
+    /// What serves the queues.
+    pub back_end: BackEnd,
+    /// Frames of 60 bytes on four processors, of what one carries in tasklets.
+    pub ratio: f64,
+    /// Bits a second of full frames on eight processors.
+    pub bits: f64,
+    /// What these cost, in hundredths of a processor.
+    pub load: f64,
+    /// Switches a second, then.
+    pub switches: f64,
+    /// Frames lost or out of order in all three.
+    pub damage: u64,
+}
+
 /// All that was simulated.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Simulated {
@@ -115,14 +145,19 @@ pub struct Simulated {
     pub prices: [WorkPrice; 2],
     /// By case, locks and processors.
     pub lines: Vec<Line>,
+    /// The same of what guests send.
+    pub sent: Vec<Line>,
+    /// Tasklets and threads.
+    pub compared: Vec<Compared>,
     /// Four processors of [`Case::EveryCard`] if locks move between processors for nothing.
     pub free_transfer: f64,
 }
 
 impl Simulated {
-    /// A line.
-    pub fn line(&self, case: Case, locks: Locks, processors: u32) -> Option<&Line> {
-        self.lines.iter().find(|line| {
+    /// A line of what guests receive, or send.
+    pub fn line(&self, sent: bool, case: Case, locks: Locks, processors: u32) -> Option<&Line> {
+        let lines = if sent { &self.sent } else { &self.lines };
+        lines.iter().find(|line| {
             line.case == case
                 && line.machine.locks == locks
                 && line.machine.processors == processors
@@ -154,10 +189,31 @@ pub fn prices(files: &Files, variant: Variant) -> Result<[WorkPrice; 2], SystemE
         rig.resize(SHORTEST);
         rig.settle()?;
         let small = Price::count(rig)?;
-        let of =
-            |price, size| WorkPrice::count(price, Datagrams::new(incoming(0), size).finished(0));
+        // Guests' packets keep their size: what is sent is dearer than 60 bytes would be, which are
+        // one descriptor in place of three.
+        let sent = sent(rig)?;
+        let of = |price, size| {
+            WorkPrice::count(price, sent, Datagrams::new(incoming(0), size).finished(0))
+        };
         Ok([of(small, SHORTEST)?, of(full, LONGEST)?])
     })
+}
+
+/// Of full frames to send, when ring and pools have gone round, and the driver's limit of bytes in its
+/// queue (Linux, `dql`) has grown to a batch.
+fn sent(rig: &mut Rig<'_>) -> Result<SentPrice, Stop> {
+    let mut taken = 0;
+    for _ in 0..WARM {
+        taken = rig.send(0, SAMPLE)?;
+        rig.let_it_interrupt();
+        rig.interrupt()?;
+        rig.complete();
+        rig.settle()?;
+    }
+    if taken != SAMPLE {
+        return Err(Stop::Stuck("the driver takes no whole batch"));
+    }
+    SentPrice::count(rig, SAMPLE)
 }
 
 /// All cases with these prices.
@@ -166,25 +222,28 @@ pub fn all(prices: [WorkPrice; 2]) -> Simulated {
         Case::Full => &prices[1],
         Case::OwnCard | Case::EveryCard | Case::HotQueue | Case::HotFlow => &prices[0],
     };
-    let lines = Case::ALL
-        .into_iter()
-        .flat_map(|case| series(case, price(case)));
+    let lines = |sent| {
+        let cases = Case::ALL.into_iter();
+        cases.flat_map(move |case| series(sent, case, price(case)))
+    };
     Simulated {
-        lines: lines.collect(),
+        lines: lines(false).collect(),
+        sent: lines(true).collect(),
+        compared: compared(&prices),
         free_transfer: free_transfer(price(Case::EveryCard)),
         prices,
     }
 }
 
 /// The lines of a case.
-fn series(case: Case, price: &WorkPrice) -> Vec<Line> {
+fn series(sent: bool, case: Case, price: &WorkPrice) -> Vec<Line> {
     let traffic = case.traffic();
     let mut lines = Vec::new();
     for locks in [Locks::One, Locks::Queues] {
         let mut alone = None;
         for processors in PROCESSORS {
             let machine = case.machine(processors, locks);
-            let outcome = simulate(&machine, &traffic, price, &QUOTED);
+            let outcome = simulated(sent, &machine, &traffic, price);
             let rate = outcome.rate(&traffic);
             lines.push(Line {
                 case,
@@ -196,6 +255,44 @@ fn series(case: Case, price: &WorkPrice) -> Vec<Line> {
         }
     }
     lines
+}
+
+fn simulated(sent: bool, machine: &Machine, traffic: &Traffic, price: &WorkPrice) -> Outcome {
+    match sent {
+        true => sending::simulate(machine, traffic, price, &QUOTED),
+        false => simulate(machine, traffic, price, &QUOTED),
+    }
+}
+
+/// Dong's back ends: throughput where all processors are busy, and load where the cables are.
+fn compared(prices: &[WorkPrice; 2]) -> Vec<Compared> {
+    let [small, full] = prices;
+    let run = |sent, case: Case, price, processors, back_end| {
+        let machine = Machine {
+            back_end,
+            ..case.machine(processors, Locks::Queues)
+        };
+        simulated(sent, &machine, &case.traffic(), price)
+    };
+    let compare = |sent, back_end| {
+        let alone = run(sent, Case::OwnCard, small, 1, BackEnd::Tasklets);
+        let busy = run(sent, Case::OwnCard, small, 4, back_end);
+        let calm = run(sent, Case::Full, full, 8, back_end);
+        let rate = |outcome: &Outcome| outcome.rate(&Case::OwnCard.traffic());
+        Compared {
+            sent,
+            back_end,
+            ratio: rate(&busy) / rate(&alone),
+            bits: calm.bits(&Case::Full.traffic()),
+            load: calm.load(),
+            switches: calm.switches as f64 * 1e9 / calm.time.max(1) as f64,
+            damage: [alone, busy, calm].iter().map(Outcome::damage).sum(),
+        }
+    };
+    let ends = [BackEnd::Tasklets, BackEnd::Threads { switch: SWITCH }];
+    let all = [false, true].into_iter();
+    all.flat_map(|sent| ends.map(|end| compare(sent, end)))
+        .collect()
 }
 
 fn free_transfer(price: &WorkPrice) -> f64 {

@@ -17,14 +17,14 @@
 use std::collections::VecDeque;
 
 use super::card::{Card, Frame, Route, routes};
-use super::model::{Locks, Machine, Outcome, Traffic};
+use super::model::{BackEnd, Locks, Machine, Outcome, Traffic};
 use super::queues::{ProcessorId, QueueId};
 use super::work::WorkPrice;
 use crate::live::clock::Clock;
 use crate::live::price::Crossings;
 
 /// Frames of one visit: the driver's weight (e1000_main.c, `netif_napi_add`).
-const WEIGHT: u32 = 64;
+pub(super) const WEIGHT: u32 = 64;
 
 /// Sends frames to a machine and follows each to its guest.
 ///
@@ -74,6 +74,8 @@ struct Processor {
     clock: Clock,
     doing: Doing,
     jobs: VecDeque<Job>,
+    /// The back end's thread runs, or is due to.
+    awake: bool,
     /// Nanoseconds.
     locked_out: u64,
     cards: Vec<usize>,
@@ -82,9 +84,26 @@ struct Processor {
 
 /// A lock as a resource.
 #[derive(Clone, Copy, Debug, Default)]
-struct Lock {
+pub(super) struct Lock {
     free_at: u64,
     last: Option<usize>,
+}
+
+/// Processor `p` waits for a lock and holds it for so many cycles, and `transfer` more if another one
+/// had it last. How many nanoseconds it waited.
+pub(super) fn hold(
+    lock: &mut Lock,
+    clock: &mut Clock,
+    p: usize,
+    cycles: u64,
+    transfer: u64,
+) -> u64 {
+    let waited = lock.free_at.saturating_sub(clock.now());
+    clock.idle_until(lock.free_at);
+    let moved = lock.last.is_some_and(|last| last != p);
+    clock.work(cycles + if moved { transfer } else { 0 });
+    (lock.free_at, lock.last) = (clock.now(), Some(p));
+    waited
 }
 
 #[derive(Debug, Default)]
@@ -129,6 +148,7 @@ impl<'a> Simulation<'a> {
             clock: Clock::default(),
             doing: Doing::Nothing,
             jobs: VecDeque::new(),
+            awake: false,
             locked_out: 0,
             cards: (number..machine.cards)
                 .step_by(machine.processors as usize)
@@ -201,8 +221,14 @@ impl<'a> Simulation<'a> {
 
     /// The next job; of a processor without one, all that there is to do now.
     fn begin(&mut self, p: usize, now: u64) {
+        let waits = |queue: &QueueId| {
+            let since = self.queues[queue.0 as usize].since;
+            since.is_some_and(|(since, _)| since <= now)
+        };
+        let any = self.processors[p].queues.iter().any(waits);
         let processor = &mut self.processors[p];
         if processor.jobs.is_empty() {
+            processor.awake &= any;
             let queues = processor.queues.iter().copied().map(Job::Give);
             let cards = processor.cards.iter().copied().map(Job::Visit);
             processor.jobs = queues.chain(cards).collect();
@@ -223,10 +249,22 @@ impl<'a> Simulation<'a> {
                         self.seen.wakes += 1;
                         self.processors[p].clock.work(self.crossings.interrupt);
                     }
+                    self.switch(p);
                     return self.give(p, queue);
                 }
                 Job::Visit(_) => {}
             }
+        }
+    }
+
+    /// To the back end's thread, if it sleeps, and back.
+    fn switch(&mut self, p: usize) {
+        let processor = &mut self.processors[p];
+        if let BackEnd::Threads { switch } = self.machine.back_end
+            && !std::mem::replace(&mut processor.awake, true)
+        {
+            self.seen.switches += 2;
+            processor.clock.work(2 * switch);
         }
     }
 
@@ -281,11 +319,7 @@ impl<'a> Simulation<'a> {
         let Processor {
             clock, locked_out, ..
         } = &mut self.processors[p];
-        *locked_out += lock.free_at.saturating_sub(clock.now());
-        clock.idle_until(lock.free_at);
-        let moved = lock.last.is_some_and(|last| last != p);
-        clock.work(cycles + if moved { self.machine.transfer } else { 0 });
-        (lock.free_at, lock.last) = (clock.now(), Some(p));
+        *locked_out += hold(lock, clock, p, cycles, self.machine.transfer);
     }
 
     fn put(&mut self, p: usize, frame: Frame) {
@@ -378,4 +412,4 @@ impl<'a> Simulation<'a> {
 
 #[cfg(test)]
 #[path = "simulation_tests.rs"]
-mod tests;
+pub(super) mod tests;

@@ -1,10 +1,10 @@
 //! With a made-up price: what must hold whatever the work costs.
 
 use super::*;
-use crate::live::price::{Price, QUOTED};
+use crate::live::price::{Price, QUOTED, SentPrice};
 use crate::processors::model::Frames;
 
-const PRICE: WorkPrice = WorkPrice {
+pub(in crate::processors) const PRICE: WorkPrice = WorkPrice {
     driver: Price {
         interrupt: 1000,
         packet: 1200,
@@ -18,24 +18,30 @@ const PRICE: WorkPrice = WorkPrice {
             taken: 0,
         },
     },
+    sent: SentPrice {
+        batch: 900,
+        packet: 2000,
+        completed: 600,
+    },
     hash: 60,
     put: 50,
     take: 50,
 };
 
-fn machine(processors: u32) -> Machine {
+pub(in crate::processors) fn machine(processors: u32) -> Machine {
     Machine {
         processors,
         cards: 10,
         guests: 10,
         queues: 1,
         locks: Locks::Queues,
+        back_end: BackEnd::Tasklets,
         room: 4096,
         transfer: 300,
     }
 }
 
-const SMALL: Traffic = Traffic {
+pub(in crate::processors) const SMALL: Traffic = Traffic {
     size: 60,
     flows: 8,
     frames: Frames::OneGuest,
@@ -121,6 +127,31 @@ fn locks_of_their_own_scale_and_one_lock_does_not() {
     // No faster than the lock lets packets through.
     let longest = 1e9 / (PRICE.delivery(1) - PRICE.delivery(0)) as f64 * 2.8;
     assert!(rate(8, Locks::One) < longest);
+}
+
+/// Frames at the cables' speed, so processors sleep in between: a thread has to be switched to, a tasklet
+/// does not.
+#[test]
+fn threads_cost_their_switches_and_lose_nothing() {
+    let traffic = Traffic {
+        size: 1514,
+        ..SMALL
+    };
+    let tasklets = run(&machine(4), &traffic);
+    let threads = |switch| {
+        let machine = Machine {
+            back_end: BackEnd::Threads { switch },
+            ..machine(4)
+        };
+        run(&machine, &traffic)
+    };
+    let (free, dear) = (threads(0), threads(7_600));
+    for seen in [&tasklets, &free, &dear] {
+        whole(seen);
+    }
+    assert_eq!((tasklets.switches, &tasklets.worked), (0, &free.worked));
+    assert!(free.switches > 0 && dear.switches > 0);
+    assert!(dear.load() > free.load());
 }
 
 /// Slow senders: the line is the limit, and more processors are idle.

@@ -4,6 +4,8 @@
 //! ```text
 //! interrupt + k * (packet + hash + put)     a card's processor: handler, poll, into queues
 //! round + guest + k * (take + taken)        a queue's processor: out of it, to its guest
+//! batch + k * (take + packet)               a queue's processor: out of it, to its card
+//! interrupt + k * completed                 a card's processor: what was sent
 //!                     └ under the queue's lock: put, take
 //! ```
 
@@ -14,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::hash::flow_hash;
 use super::queues::Queue;
 use crate::error::LiveError;
-use crate::live::price::Price;
+use crate::live::price::{Price, SentPrice};
 use crate::measure::profile::Component;
 use crate::measure::steps;
 use crate::transport::mailbox::SharedPages;
@@ -24,6 +26,8 @@ use crate::transport::mailbox::SharedPages;
 pub struct WorkPrice {
     /// Of the rewritten driver, the switch and the guests.
     pub driver: Price,
+    /// Of what guests send.
+    pub sent: SentPrice,
     /// Hashing a frame.
     pub hash: u64,
     /// Putting a packet into a queue whose lock is free.
@@ -40,7 +44,7 @@ impl WorkPrice {
     ///
     /// # Errors
     /// No memory, or no single steps.
-    pub fn count(driver: Price, frame: &[u8]) -> Result<WorkPrice, LiveError> {
+    pub fn count(driver: Price, sent: SentPrice, frame: &[u8]) -> Result<WorkPrice, LiveError> {
         let pages = SharedPages::<Queue<Descriptor>>::new()?;
         let queue = pages.get();
         // The thread's number is asked for once.
@@ -51,6 +55,7 @@ impl WorkPrice {
         };
         Ok(WorkPrice {
             driver,
+            sent,
             hash: counted(&mut || _ = black_box(flow_hash(black_box(frame))))?,
             put: counted(&mut || _ = black_box(queue.put(black_box(&[1, 2]))))?,
             take: counted(&mut || _ = black_box(queue.take()))?,
