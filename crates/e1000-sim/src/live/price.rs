@@ -37,6 +37,8 @@ pub const QUOTED: Crossings = Crossings {
 /// instructions: `lstar_enter` 140, `pv_hypercall` 50, `restore_all_guest` 48, looks for events 17
 /// (`scripts/xen.sh count`, `table-by-function`, 29 November 2026).
 pub const HYPERCALL: u64 = 255;
+/// Batches before the samples of sending.
+const WARM: u32 = 64;
 
 /// Where [`QUOTED`] is from, for people.
 pub const QUOTED_FROM: &str = "quoted from Dong et al., 3.1 (3,000 to 5,000 cycles a trap, \
@@ -214,12 +216,15 @@ pub struct SentPrice {
 }
 
 impl SentPrice {
-    /// Counts it on a rig that has moved packets before, from samples of one and of so many, which the
-    /// driver takes at once: its limit of bytes in the queue (Linux, `dql`) grows with what was sent.
+    /// Counts it from samples of one and of so many, when ring and pools have gone round and the driver
+    /// takes as many at once: its limit of bytes in the queue (Linux, `dql`) grows with what was sent.
     ///
     /// # Errors
-    /// The driver stopped.
+    /// The driver stopped, or does not take them at once.
     pub fn count(rig: &mut Rig<'_>, most: u32) -> Result<SentPrice, Stop> {
+        for _ in 0..WARM {
+            send_and_complete(rig, most)?;
+        }
         sample_sent(rig, 1)?;
         let (one, many) = (sample_sent(rig, 1)?, sample_sent(rig, most)?);
         let each = |one: u64, many: u64| many.saturating_sub(one) / u64::from(most - 1);
@@ -232,9 +237,24 @@ impl SentPrice {
     }
 }
 
+fn send_and_complete(rig: &mut Rig<'_>, packets: u32) -> Result<(), Stop> {
+    rig.send(0, packets)?;
+    rig.let_it_interrupt();
+    rig.interrupt()?;
+    rig.complete();
+    rig.settle()
+}
+
 /// Instructions of a batch of so many packets: sending, and finding them sent.
 fn sample_sent(rig: &mut Rig<'_>, packets: u32) -> Result<(u64, u64), Stop> {
-    let sent = counted(rig, |rig| rig.send(0, packets))?;
+    let mut taken = 0;
+    let sent = counted(rig, |rig| {
+        taken = rig.send(0, packets)?;
+        Ok(())
+    })?;
+    if taken != packets {
+        return Err(Stop::Stuck("the driver takes no whole batch"));
+    }
     rig.let_it_interrupt();
     let completed = counted(rig, |rig| {
         rig.interrupt()?;

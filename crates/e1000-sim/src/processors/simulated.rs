@@ -17,10 +17,8 @@ use super::work::WorkPrice;
 use crate::experiment::apart::apart;
 use crate::image::files::Files;
 use crate::live::price::{Price, QUOTED, SentPrice};
-use crate::live::rig::Rig;
 use crate::live::rows::{prepare, with_rig};
 use crate::memory::{self, Sizes};
-use crate::packets::packet_loop::Stop;
 use crate::packets::round::incoming;
 use crate::system::{Blueprint, System, SystemError};
 use crate::traffic::{Datagrams, LONGEST, SHORTEST};
@@ -43,8 +41,6 @@ pub const TRANSFER: u64 = 300;
 pub const SWITCH: u64 = 7_600;
 /// Packets of a sample of sending.
 const SAMPLE: u32 = 17;
-/// Batches before that.
-const WARM: u32 = 64;
 /// Processors, by line.
 pub const PROCESSORS: [u32; 4] = [1, 2, 4, 8];
 
@@ -191,29 +187,12 @@ pub fn prices(files: &Files, variant: Variant) -> Result<[WorkPrice; 2], SystemE
         let small = Price::count(rig)?;
         // Guests' packets keep their size: what is sent is dearer than 60 bytes would be, which are
         // one descriptor in place of three.
-        let sent = sent(rig)?;
+        let sent = SentPrice::count(rig, SAMPLE)?;
         let of = |price, size| {
             WorkPrice::count(price, sent, Datagrams::new(incoming(0), size).finished(0))
         };
         Ok([of(small, SHORTEST)?, of(full, LONGEST)?])
     })
-}
-
-/// Of full frames to send, when ring and pools have gone round, and the driver's limit of bytes in its
-/// queue (Linux, `dql`) has grown to a batch.
-fn sent(rig: &mut Rig<'_>) -> Result<SentPrice, Stop> {
-    let mut taken = 0;
-    for _ in 0..WARM {
-        taken = rig.send(0, SAMPLE)?;
-        rig.let_it_interrupt();
-        rig.interrupt()?;
-        rig.complete();
-        rig.settle()?;
-    }
-    if taken != SAMPLE {
-        return Err(Stop::Stuck("the driver takes no whole batch"));
-    }
-    SentPrice::count(rig, SAMPLE)
 }
 
 /// All cases with these prices.
