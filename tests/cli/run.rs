@@ -1,7 +1,5 @@
 //! `twin run`: small real runs. Most refusals are in `tests/cases/run`.
 
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -61,8 +59,8 @@ fn an_installed_program_finds_its_objects() {
         std::fs::create_dir(sandbox.path(directory)).expect("a directory");
     }
     let twin = sandbox.path("bin/twin");
-    std::fs::copy(env!("CARGO_BIN_EXE_twin"), &twin).expect("a program");
-    std::fs::copy(twin_run(), sandbox.path("bin/twin-run")).expect("a program");
+    install(Path::new(env!("CARGO_BIN_EXE_twin")), &twin);
+    install(twin_run(), &sandbox.path("bin/twin-run"));
     let run = |variable: Option<&str>| {
         let mut command = Command::new(&twin);
         command.args(["run", "--path", "native,twin", "--packets", "4"]);
@@ -86,14 +84,20 @@ fn an_installed_program_finds_its_objects() {
     }
 }
 
+/// A copy that can be executed at once. It is written by a process of its own: another test that forks
+/// meanwhile would keep it open for writing, and the system then refuses to execute it (ETXTBSY).
+fn install(from: &Path, to: &Path) {
+    let status = Command::new("install").args([from, to]).status();
+    assert!(status.expect("install runs").success());
+}
+
 /// `twin` alone in a directory, with a `twin-run` that `sh` makes.
 fn alone(twin_run: &str) -> Output {
     let sandbox = Sandbox::new();
     let twin = sandbox.path("twin");
-    std::fs::copy(env!("CARGO_BIN_EXE_twin"), &twin).expect("a program");
-    sandbox.write("twin-run", twin_run);
-    let executable = Permissions::from_mode(0o755);
-    std::fs::set_permissions(sandbox.path("twin-run"), executable).expect("executable");
+    install(Path::new(env!("CARGO_BIN_EXE_twin")), &twin);
+    sandbox.write("script", twin_run);
+    install(&sandbox.path("script"), &sandbox.path("twin-run"));
     let mut command = Command::new(&twin);
     command.args(["run", "e1000.ko", "--packets", "4"]);
     command.env("PATH", sandbox.path("nowhere"));
