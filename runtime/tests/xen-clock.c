@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Driver code that runs too long: platform/xen/clock.c. What other processors do, and the NMI, are
- * played here.
+ * Driver code that runs too long: platform/xen/clock.c, and watch.c, which says of a processor that it
+ * is stuck. What other processors do, and the NMI, are played here.
  */
 #include <string.h>
 
@@ -270,6 +270,27 @@ static void the_watchdog_sees_all(void)
 	CHECK(ended);
 }
 
+static void a_turn_that_does_not_end_is_seen(void)
+{
+	struct xen_watch watch = { 0, 0 };
+	uint32_t i;
+
+	/* Nothing runs, for ever. */
+	for (i = 0; i < 3 * XEN_WATCH_LIMIT; i++)
+		CHECK(!xen_watch(&watch, 4));
+	/* Each tick another one. */
+	for (i = 0; i < 3 * XEN_WATCH_LIMIT; i++)
+		CHECK(!xen_watch(&watch, 5 + 2 * i));
+	CHECK(!xen_watch(&watch, 1001));
+	for (i = 1; i < XEN_WATCH_LIMIT; i++)
+		CHECK(!xen_watch(&watch, 1001));
+	/* Again each tick until it has ended. */
+	CHECK(xen_watch(&watch, 1001));
+	CHECK(xen_watch(&watch, 1001));
+	CHECK(!xen_watch(&watch, 1002));
+	CHECK(!xen_watch(&watch, 1003));
+}
+
 int main(void)
 {
 	RUN(a_loop_is_ended);
@@ -278,5 +299,6 @@ int main(void)
 	RUN(what_was_not_asked_for_is_given_on);
 	RUN(the_watchdogs_nmis_end_a_loop);
 	RUN(the_watchdog_sees_all);
+	RUN(a_turn_that_does_not_end_is_seen);
 	return test_summary();
 }

@@ -29,14 +29,6 @@ static void send_one(uint32_t guest)
 	look(guest, 0);
 }
 
-static uint32_t seed = 7;
-
-static uint32_t chance(uint32_t below)
-{
-	seed = seed * 1664525 + 1013904223;
-	return (seed >> 8) % below;
-}
-
 /* ---- Answers ----------------------------------------------------------------------- */
 
 static void answers_are_shown_at_once(void)
@@ -587,6 +579,7 @@ static void no_wake_up_is_lost(void)
 
 int main(void)
 {
+	seed = 7;
 	RUN(answers_are_shown_at_once);
 	RUN(answers_are_in_their_places);
 	RUN(a_request_is_read_once);

@@ -2,7 +2,7 @@
 /*
  * Stages that an attachment has or has not (<twin/xen.h>): `bridge`, `notify` and `pace`, with the backend
  * around them. What they do to a frontend that takes steps at any time is in xen-rings.c, hostile rings are
- * in xen.c.
+ * in xen-hostile.c.
  */
 #include "xen.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What stands for Xen, dom0 and the driver in xen.c and xen-rings.c: dom0's memory and the
- * grants are arrays, each copy is checked against their ends, the driver answers as it is
- * told. And a guest's side of its rings.
+ * What stands for Xen, dom0 and the driver in the tests of the backend, whose every number is a
+ * guest's: dom0's memory and the grants are arrays, each copy is checked against their ends, the
+ * driver answers as it is told. And a guest's side of its rings. No test uses all of it.
  */
 #ifndef TWIN_TEST_XEN_H
 #define TWIN_TEST_XEN_H
@@ -393,6 +393,29 @@ static void put_extra(uint32_t guest, struct netif_extra extra)
 	put_tx(guest, request);
 }
 
+/* 9,000 bytes of TCP in three pieces of grants 0 to 2, its checksum left to the device. */
+static void put_large(uint32_t guest, const uint8_t destination[6], struct netif_extra extra)
+{
+	uint32_t i;
+
+	for (i = 0; i < 3 * 4096; i++)
+		grants[i / 4096][i % 4096] = i * 13 + (i >> 8);
+	memset(grants[0], 0, 54);
+	memcpy(grants[0], destination, 6);
+	grants[0][12] = 8;
+	grants[0][14] = 0x45;
+	grants[0][23] = 6;
+	grants[0][34 + 12] = 5 << 4;
+	put_tx(guest, (struct netif_tx_request){
+		.reference = 0, .size = 9000, .id = 60,
+		.flags = NETTXF_CSUM_BLANK | NETTXF_EXTRA_INFO | NETTXF_MORE_DATA,
+	});
+	put_extra(guest, extra);
+	put_tx(guest, (struct netif_tx_request){ .reference = 1, .size = 4096, .id = 61,
+						 .flags = NETTXF_MORE_DATA });
+	put_tx(guest, (struct netif_tx_request){ .reference = 2, .size = 808, .id = 62 });
+}
+
 static struct netif_tx_response tx_answer(uint32_t guest, uint32_t number)
 {
 	struct netif_tx_response response;
@@ -499,6 +522,26 @@ static void fill_frame(uint32_t length)
 	for (i = 0; i < length; i++)
 		grants[0][i] = i * 7 + 1;
 	grants[0][0] = 0x52;
+}
+
+/* Nothing is sent or answered any more, whatever comes later. */
+static void is_broken(uint32_t guest)
+{
+	const uint32_t before = sent_count;
+
+	set(guest, 0, NETIF_REQUEST_PRODUCE, get(guest, 0, NETIF_RESPONSE_PRODUCE) + 1);
+	kick(guest);
+	CHECK_EQUAL(sent_count, before);
+}
+
+/* ---- Chance ---------------------------------------------------------------------- */
+
+static uint32_t seed = 1;
+
+static uint32_t chance(uint32_t below)
+{
+	seed = seed * 1664525 + 1013904223;
+	return (seed >> 8) % below;
 }
 
 #endif /* TWIN_TEST_XEN_H */
