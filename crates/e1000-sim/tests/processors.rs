@@ -15,10 +15,9 @@ use e1000_sim::processors::exchange::Exchange;
 use e1000_sim::processors::model::{Locks, Traffic};
 use e1000_sim::processors::queues::{ROOM, Spread};
 use e1000_sim::processors::real::{BATCH, Done, Processor, Shared, with_processor};
-use e1000_sim::processors::sending;
 use e1000_sim::processors::simulated::{self, Case};
-use e1000_sim::processors::simulation::simulate;
 use e1000_sim::processors::work::WorkPrice;
+use e1000_sim::processors::{receiving, sending};
 use e1000_sim::system::{Blueprint, SystemError};
 use e1000_sim::transport::mailbox::SharedPages;
 use e1000_sim::transport::rendezvous::Limits;
@@ -279,7 +278,7 @@ fn short(sent: bool, case: Case, locks: Locks, processors: u32, price: &WorkPric
     let machine = case.machine(processors, locks);
     let seen = match sent {
         true => sending::simulate(&machine, &traffic, price, &QUOTED),
-        false => simulate(&machine, &traffic, price, &QUOTED),
+        false => receiving::simulate(&machine, &traffic, price, &QUOTED),
     };
     assert_eq!((seen.missed, seen.dropped, seen.reordered), (0, 0, 0));
     assert_eq!(seen.sent, seen.packets);

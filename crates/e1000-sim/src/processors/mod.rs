@@ -8,7 +8,8 @@
 //! model       machines, traffic, outcomes ─┐
 //! card        a simulated card             ├ N processors, by counted instructions
 //! simulation  processors and locks         │
-//! sending     the same for what guests send ┘
+//! receiving   what cards bring for guests  │
+//! sending     what guests send             ┘
 //! simulated   the row of it
 //! exchange    queues in memory that processes share ─┐ as many as the machine has,
 //! real        a process for each processor           ┘ truly at once
@@ -22,9 +23,10 @@ pub mod measured;
 pub mod model;
 pub mod queues;
 pub mod real;
+pub mod receiving;
 pub mod sending;
 pub mod simulated;
-pub mod simulation;
+mod simulation;
 pub mod work;
 
 use crate::packets::round::{PEER, guest_mac};

@@ -27,7 +27,7 @@ const INDIRECTION: u32 = 128;
 pub struct QueueId(pub u32);
 
 /// A processor, which has a card and an instance of the driver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProcessorId(pub u32);
 
 /// Which queue has which packets, and which processor has which queue.

@@ -3,7 +3,7 @@
 use super::super::simulation::tests::{PRICE, SMALL, machine};
 use super::*;
 use crate::live::price::QUOTED;
-use crate::processors::model::Frames;
+use crate::processors::model::{BackEnd, Frames};
 
 fn run(machine: &Machine, traffic: &Traffic) -> Outcome {
     simulate(machine, traffic, &PRICE, &QUOTED)
@@ -40,17 +40,6 @@ fn every_packet_is_sent_once_and_in_order() {
 }
 
 #[test]
-fn a_run_is_the_same_each_time() {
-    let traffic = Traffic {
-        frames: Frames::AllGuests,
-        ..SMALL
-    };
-    let first = run(&machine(4), &traffic);
-    assert_eq!(first, run(&machine(4), &traffic));
-    assert!(first.locked_out > 0, "there was something to decide");
-}
-
-#[test]
 fn one_processor_works_the_sum_of_its_work() {
     for locks in [Locks::One, Locks::Queues] {
         let machine = Machine {
@@ -69,20 +58,6 @@ fn one_processor_works_the_sum_of_its_work() {
 }
 
 #[test]
-fn locks_of_their_own_scale_and_one_lock_does_not() {
-    let rate = |processors, locks| {
-        let machine = Machine {
-            locks,
-            ..machine(processors)
-        };
-        run(&machine, &SMALL).rate(&SMALL)
-    };
-    let alone = rate(1, Locks::One);
-    assert!(rate(4, Locks::Queues) / alone > 3.4);
-    assert!(rate(4, Locks::One) / alone < 2.0);
-}
-
-#[test]
 fn no_more_is_sent_than_the_cables_carry() {
     let traffic = Traffic {
         size: 1514,
@@ -94,46 +69,4 @@ fn no_more_is_sent_than_the_cables_carry() {
         assert!(seen.bits(&traffic) <= 10e9 * 1514.0 / 1538.0);
         assert!(seen.bits(&traffic) > 9e9, "{seen:?}");
     }
-}
-
-/// One flow has one queue and one card: two processors share the work at most.
-#[test]
-fn a_hot_flow_does_not_scale() {
-    let hot = Traffic { flows: 1, ..SMALL };
-    let rate = |processors| {
-        let machine = Machine {
-            cards: 1,
-            guests: 1,
-            queues: 4,
-            ..machine(processors)
-        };
-        let seen = run(&machine, &hot);
-        whole(&seen);
-        seen.rate(&hot)
-    };
-    let alone = rate(1);
-    for processors in [2, 4, 8] {
-        assert!(rate(processors) / alone < 2.0);
-    }
-}
-
-#[test]
-fn threads_cost_their_switches() {
-    let traffic = Traffic {
-        size: 1514,
-        ..SMALL
-    };
-    let with = |back_end| {
-        let machine = Machine {
-            back_end,
-            ..machine(4)
-        };
-        run(&machine, &traffic)
-    };
-    let tasklets = with(BackEnd::Tasklets);
-    let free = with(BackEnd::Threads { switch: 0 });
-    let dear = with(BackEnd::Threads { switch: 7_600 });
-    assert_eq!((tasklets.switches, &tasklets.worked), (0, &free.worked));
-    assert!(dear.switches > 0 && dear.load() > free.load());
-    assert_eq!(dear.switches % 2, 0);
 }

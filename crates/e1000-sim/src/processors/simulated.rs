@@ -11,9 +11,8 @@ use process_lab::program::Variant;
 use serde::{Deserialize, Serialize};
 
 use super::model::{BackEnd, Frames, Locks, Machine, Outcome, Traffic};
-use super::sending;
-use super::simulation::simulate;
 use super::work::WorkPrice;
+use super::{receiving, sending};
 use crate::experiment::apart::apart;
 use crate::image::files::Files;
 use crate::live::price::{Price, QUOTED, SentPrice};
@@ -239,7 +238,7 @@ fn series(sent: bool, case: Case, price: &WorkPrice) -> Vec<Line> {
 fn simulated(sent: bool, machine: &Machine, traffic: &Traffic, price: &WorkPrice) -> Outcome {
     match sent {
         true => sending::simulate(machine, traffic, price, &QUOTED),
-        false => simulate(machine, traffic, price, &QUOTED),
+        false => receiving::simulate(machine, traffic, price, &QUOTED),
     }
 }
 
@@ -281,7 +280,7 @@ fn free_transfer(price: &WorkPrice) -> f64 {
             transfer: 0,
             ..Case::EveryCard.machine(processors, Locks::Queues)
         };
-        simulate(&machine, &traffic, price, &QUOTED).rate(&traffic)
+        receiving::simulate(&machine, &traffic, price, &QUOTED).rate(&traffic)
     });
     four / one
 }

@@ -1,9 +1,9 @@
-//! A deterministic simulation of processors that share guests' queues.
+//! A deterministic simulation of processors that share guests' queues, whichever way packets go.
 //!
 //! ```text
 //! processor: its queues, then its cards, one after the other, for ever
-//!   visit a card     [interrupt] handler, poll: up to 64 frames ─ hash ─ lock ─ put ─ unlock
-//!   give from queue  lock ─ take ─ unlock, for each ─ the guest's interrupt ─ its packets
+//!   a queue in which packets wait   what is done then is the way's:
+//!   a card that is due              receiving, sending
 //! ```
 //!
 //! Each processor has a clock that its work advances, by instructions counted of the real driver
@@ -16,63 +16,85 @@
 
 use std::collections::VecDeque;
 
-use super::card::{Card, Frame, Route, routes};
+use super::card::{Route, routes};
 use super::model::{BackEnd, Locks, Machine, Outcome, Traffic};
 use super::queues::{ProcessorId, QueueId};
 use super::work::WorkPrice;
 use crate::live::clock::Clock;
 use crate::live::price::Crossings;
 
-/// Frames of one visit: the driver's weight (e1000_main.c, `netif_napi_add`).
+/// Packets of one job: the driver's weight (e1000_main.c, `netif_napi_add`).
 pub(super) const WEIGHT: u32 = 64;
 
-/// Sends frames to a machine and follows each to its guest.
-///
-/// # Panics
-/// If a machine without processors, cards, guests or queues, or traffic without flows, is given.
-pub fn simulate(
-    machine: &Machine,
-    traffic: &Traffic,
-    price: &WorkPrice,
-    crossings: &Crossings,
-) -> Outcome {
-    let mut simulation = Simulation::new(machine, traffic, price, crossings);
-    while simulation.step() {}
-    simulation.outcome()
+/// What processors do with queues and cards.
+pub(super) trait Way: Sized {
+    /// What waits in queues.
+    type Packet;
+    /// What a processor is at, between two steps of a job.
+    type Doing;
+
+    /// When a card's processor is to look at it, if ever.
+    fn due(&self, card: usize) -> Option<u64>;
+
+    /// The first step with a queue in which packets wait; what is left to do, if anything.
+    fn serve(
+        &mut self,
+        all: &mut Simulation<'_, Self>,
+        on: ProcessorId,
+        queue: QueueId,
+    ) -> Left<Self>;
+
+    /// The first step with a card that is due.
+    fn visit(&mut self, all: &mut Simulation<'_, Self>, on: ProcessorId, card: usize)
+    -> Left<Self>;
+
+    /// The next step of what was left.
+    fn go_on(
+        &mut self,
+        all: &mut Simulation<'_, Self>,
+        on: ProcessorId,
+        doing: Self::Doing,
+    ) -> Left<Self>;
+}
+
+/// What it is at after the step; `None` if that was its job's last.
+pub(super) type Left<W> = Option<<W as Way>::Doing>;
+
+/// What is simulated, and what it costs.
+#[derive(Clone, Copy)]
+pub(super) struct Setting<'a> {
+    pub(super) machine: &'a Machine,
+    pub(super) traffic: &'a Traffic,
+    pub(super) price: &'a WorkPrice,
+    pub(super) crossings: &'a Crossings,
+}
+
+/// What a lock is of; with [`Locks::One`] it is the same for all.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Locked {
+    Queue(QueueId),
+    /// A card's transmit ring.
+    Card(usize),
+}
+
+/// A lock as a resource.
+#[derive(Clone, Copy, Debug, Default)]
+struct Lock {
+    /// Nanoseconds.
+    free_at: u64,
+    last: Option<ProcessorId>,
 }
 
 /// One thing that a processor does next.
 #[derive(Clone, Copy, Debug)]
 enum Job {
+    Serve(QueueId),
     Visit(usize),
-    Give(QueueId),
 }
 
-/// What a processor is at.
-#[derive(Debug)]
-enum Doing {
-    Nothing,
-    /// At a card; with a frame that is to be put into its queue.
-    Visit {
-        card: usize,
-        began: u64,
-        left: u32,
-        frame: Option<Frame>,
-    },
-    /// Out of a queue, so many still.
-    Take {
-        queue: QueueId,
-        left: usize,
-        taken: Vec<Frame>,
-    },
-    /// They are the guest's at this time.
-    Given(Vec<Frame>),
-}
-
-#[derive(Debug)]
-struct Processor {
+struct Processor<D> {
     clock: Clock,
-    doing: Doing,
+    doing: Option<D>,
     jobs: VecDeque<Job>,
     /// The back end's thread runs, or is due to.
     awake: bool,
@@ -82,95 +104,52 @@ struct Processor {
     queues: Vec<QueueId>,
 }
 
-/// A lock as a resource.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Lock {
-    free_at: u64,
-    last: Option<usize>,
+/// When the first packet of a queue was put there, in nanoseconds, and by whom.
+#[derive(Clone, Copy, Debug)]
+struct Since {
+    at: u64,
+    /// `None`: by its guest.
+    by: Option<ProcessorId>,
 }
 
-/// Processor `p` waits for a lock and holds it for so many cycles, and `transfer` more if another one
-/// had it last. How many nanoseconds it waited.
-pub(super) fn hold(
-    lock: &mut Lock,
-    clock: &mut Clock,
-    p: usize,
-    cycles: u64,
-    transfer: u64,
-) -> u64 {
-    let waited = lock.free_at.saturating_sub(clock.now());
-    clock.idle_until(lock.free_at);
-    let moved = lock.last.is_some_and(|last| last != p);
-    clock.work(cycles + if moved { transfer } else { 0 });
-    (lock.free_at, lock.last) = (clock.now(), Some(p));
-    waited
+struct Queue<P> {
+    packets: VecDeque<P>,
+    since: Option<Since>,
 }
 
-#[derive(Debug, Default)]
-struct SimulatedQueue {
-    packets: VecDeque<Frame>,
-    /// When the first was put, by whom.
-    since: Option<(u64, usize)>,
-}
-
-struct Simulation<'a> {
-    machine: &'a Machine,
-    traffic: &'a Traffic,
-    price: &'a WorkPrice,
-    crossings: &'a Crossings,
-    routes: Vec<Route>,
-    cards: Vec<Card>,
-    queues: Vec<SimulatedQueue>,
-    /// One, or one for each queue.
+pub(super) struct Simulation<'a, W: Way> {
+    pub(super) setting: Setting<'a>,
+    pub(super) routes: Vec<Route>,
+    pub(super) seen: Outcome,
+    queues: Vec<Queue<W::Packet>>,
+    /// One; or one for each queue, and one for each card.
     locks: Vec<Lock>,
-    processors: Vec<Processor>,
-    /// The number that each flow's guest expects.
-    next: Vec<u64>,
-    seen: Outcome,
+    processors: Vec<Processor<W::Doing>>,
+    /// The number of each flow's next packet, where it ends.
+    expected: Vec<u64>,
 }
 
-impl<'a> Simulation<'a> {
-    fn new(
-        machine: &'a Machine,
-        traffic: &'a Traffic,
-        price: &'a WorkPrice,
-        crossings: &'a Crossings,
-    ) -> Simulation<'a> {
-        let spread = machine.spread();
+impl<'a, W: Way> Simulation<'a, W> {
+    /// At the begin of time. Nobody serves the queues of a guest that is `asleep`.
+    pub(super) fn new(setting: Setting<'a>, asleep: Option<u32>) -> Simulation<'a, W> {
+        let Setting {
+            machine, traffic, ..
+        } = setting;
         let routes = routes(machine, traffic);
         let queues = (machine.guests * machine.queues) as usize;
         let locks = match machine.locks {
             Locks::One => 1,
-            Locks::Queues => queues,
+            Locks::Queues => queues + machine.cards as usize,
         };
-        let asleep = |queue: &QueueId| Some(spread.guest(*queue)) == traffic.flood;
-        let processor = |number: u32| Processor {
-            clock: Clock::default(),
-            doing: Doing::Nothing,
-            jobs: VecDeque::new(),
-            awake: false,
-            locked_out: 0,
-            cards: (number..machine.cards)
-                .step_by(machine.processors as usize)
-                .map(|card| card as usize)
-                .collect(),
-            queues: spread
-                .of(ProcessorId(number))
-                .filter(|queue| !asleep(queue))
-                .collect(),
-        };
+        let processors = (0..machine.processors).map(ProcessorId);
         Simulation {
-            machine,
-            traffic,
-            price,
-            crossings,
-            cards: (0..machine.cards)
-                .map(|card| Card::new(card, traffic))
-                .collect(),
-            queues: (0..queues).map(|_| SimulatedQueue::default()).collect(),
+            setting,
+            queues: (0..queues).map(|_| Queue::default()).collect(),
             locks: vec![Lock::default(); locks],
-            processors: (0..machine.processors).map(processor).collect(),
-            next: vec![0; routes.len()],
+            processors: processors
+                .map(|number| Processor::new(number, machine, asleep))
+                .collect(),
+            expected: vec![0; routes.len()],
             routes,
             seen: Outcome {
                 in_time: vec![0; machine.guests as usize],
@@ -179,233 +158,204 @@ impl<'a> Simulation<'a> {
         }
     }
 
+    /// Until nothing is left to do.
+    pub(super) fn run(mut self, way: &mut W) -> Outcome {
+        while self.step(way) {}
+        Outcome {
+            waiting: self.queues.iter().map(|q| q.packets.len() as u64).sum(),
+            time: self.seen.time.max(self.setting.traffic.time),
+            worked: self.processors.iter().map(|p| p.clock.worked()).collect(),
+            locked_out: self.processors.iter().map(|p| p.locked_out).sum(),
+            ..self.seen
+        }
+    }
+
     /// One step of the processor that is furthest behind; false if nothing is left to do.
-    fn step(&mut self) -> bool {
-        let times = (0..self.processors.len()).filter_map(|p| Some((self.next_time(p)?, p)));
-        let Some((at, p)) = times.min() else {
+    fn step(&mut self, way: &mut W) -> bool {
+        let all = (0..self.processors.len() as u32).map(ProcessorId);
+        let times = all.filter_map(|on| Some((self.next_time(way, on)?, on)));
+        let Some((at, on)) = times.min() else {
             return false;
         };
-        match std::mem::replace(&mut self.processors[p].doing, Doing::Nothing) {
-            Doing::Nothing => self.begin(p, at),
-            Doing::Visit {
-                card,
-                began,
-                left,
-                frame,
-            } => match frame {
-                Some(frame) => {
-                    self.put(p, frame);
-                    self.visit(p, card, began, left);
-                }
-                None => self.poll(p, card, began, left),
-            },
-            Doing::Take { queue, left, taken } => self.take(p, queue, left, taken),
-            Doing::Given(frames) => self.given(p, &frames),
-        }
+        let left = match self.processor(on).doing.take() {
+            None => self.begin(way, on, at),
+            Some(doing) => way.go_on(self, on, doing),
+        };
+        self.processor(on).doing = left;
         true
     }
 
     /// When a processor goes on, if it has anything to do.
-    fn next_time(&self, p: usize) -> Option<u64> {
-        let processor = &self.processors[p];
+    fn next_time(&self, way: &W, on: ProcessorId) -> Option<u64> {
+        let processor = &self.processors[on.0 as usize];
         let now = processor.clock.now();
-        if !matches!(processor.doing, Doing::Nothing) || !processor.jobs.is_empty() {
+        if processor.doing.is_some() || !processor.jobs.is_empty() {
             return Some(now);
         }
         let queues = processor.queues.iter();
-        let queues = queues.filter_map(|queue| Some(self.queues[queue.0 as usize].since?.0));
+        let queues = queues.filter_map(|queue| Some(self.queues[queue.0 as usize].since?.at));
         let cards = processor.cards.iter();
-        let cards = cards.filter_map(|card| self.cards[*card].due());
+        let cards = cards.filter_map(|card| way.due(*card));
         queues.chain(cards).min().map(|then| then.max(now))
     }
 
     /// The next job; of a processor without one, all that there is to do now.
-    fn begin(&mut self, p: usize, now: u64) {
-        let waits = |queue: &QueueId| {
-            let since = self.queues[queue.0 as usize].since;
-            since.is_some_and(|(since, _)| since <= now)
-        };
-        let any = self.processors[p].queues.iter().any(waits);
-        let processor = &mut self.processors[p];
-        if processor.jobs.is_empty() {
-            processor.awake &= any;
-            let queues = processor.queues.iter().copied().map(Job::Give);
-            let cards = processor.cards.iter().copied().map(Job::Visit);
-            processor.jobs = queues.chain(cards).collect();
-        }
+    fn begin(&mut self, way: &mut W, on: ProcessorId, now: u64) -> Left<W> {
+        self.look_for_jobs(on, now);
+        let processor = self.processor(on);
         let idle = processor.clock.now() < now;
         processor.clock.idle_until(now);
-        while let Some(job) = self.processors[p].jobs.pop_front() {
+        while let Some(job) = self.processor(on).jobs.pop_front() {
             match job {
-                Job::Visit(card) if self.cards[card].due().is_some_and(|due| due <= now) => {
-                    return self.arrive_at(p, card);
-                }
-                Job::Give(queue) => {
-                    let waits = self.queues[queue.0 as usize].since;
-                    let Some((_, by)) = waits.filter(|(since, _)| *since <= now) else {
-                        continue;
-                    };
-                    if idle && by != p {
-                        self.seen.wakes += 1;
-                        self.processors[p].clock.work(self.crossings.interrupt);
+                Job::Visit(card) => {
+                    if way.due(card).is_some_and(|due| due <= now) {
+                        return way.visit(self, on, card);
                     }
-                    self.switch(p);
-                    return self.give(p, queue);
                 }
-                Job::Visit(_) => {}
+                Job::Serve(queue) => {
+                    if let Some(since) = self.waits(queue, now) {
+                        self.wake(on, idle && since.by != Some(on));
+                        return way.serve(self, on, queue);
+                    }
+                }
             }
         }
+        None
     }
 
-    /// To the back end's thread, if it sleeps, and back.
-    fn switch(&mut self, p: usize) {
-        let processor = &mut self.processors[p];
-        if let BackEnd::Threads { switch } = self.machine.back_end
-            && !std::mem::replace(&mut processor.awake, true)
+    fn look_for_jobs(&mut self, on: ProcessorId, now: u64) {
+        let processor = &self.processors[on.0 as usize];
+        if !processor.jobs.is_empty() {
+            return;
+        }
+        let mut queues = processor.queues.iter();
+        let any = queues.any(|queue| self.waits(*queue, now).is_some());
+        let queues = processor.queues.iter().copied().map(Job::Serve);
+        let cards = processor.cards.iter().copied().map(Job::Visit);
+        let jobs = queues.chain(cards).collect();
+        let processor = self.processor(on);
+        processor.jobs = jobs;
+        processor.awake &= any;
+    }
+
+    /// Since when packets wait in a queue, if they do.
+    fn waits(&self, queue: QueueId, now: u64) -> Option<Since> {
+        let since = self.queues[queue.0 as usize].since;
+        since.filter(|since| since.at <= now)
+    }
+
+    /// Somebody tells a processor that packets wait, if it has to be told; and it switches to the
+    /// back end's thread, if that sleeps, and back.
+    fn wake(&mut self, on: ProcessorId, told: bool) {
+        let Setting {
+            machine, crossings, ..
+        } = self.setting;
+        if told {
+            self.seen.wakes += 1;
+            self.clock(on).work(crossings.interrupt);
+        }
+        if let BackEnd::Threads { switch } = machine.back_end
+            && !std::mem::replace(&mut self.processor(on).awake, true)
         {
             self.seen.switches += 2;
-            processor.clock.work(2 * switch);
+            self.clock(on).work(2 * switch);
         }
     }
 
-    /// The card's interrupt, and its handler.
-    fn arrive_at(&mut self, p: usize, card: usize) {
-        let clock = &mut self.processors[p].clock;
-        let began = clock.now();
-        self.seen.visits += 1;
-        if !self.cards[card].polled {
-            self.seen.interrupts += 1;
-            clock.work(self.crossings.interrupt);
-        }
-        clock.work(self.price.driver.interrupt);
-        self.visit(p, card, began, WEIGHT);
+    fn processor(&mut self, on: ProcessorId) -> &mut Processor<W::Doing> {
+        &mut self.processors[on.0 as usize]
     }
 
-    fn visit(&mut self, p: usize, card: usize, began: u64, left: u32) {
-        self.processors[p].doing = Doing::Visit {
-            card,
-            began,
-            left,
-            frame: None,
+    /// A processor's clock.
+    pub(super) fn clock(&mut self, on: ProcessorId) -> &mut Clock {
+        &mut self.processor(on).clock
+    }
+
+    /// A processor waits for a lock and holds it for so many cycles, and for those of a transfer if
+    /// another one had it last.
+    pub(super) fn hold(&mut self, on: ProcessorId, what: Locked, cycles: u64) {
+        let Machine {
+            locks, transfer, ..
+        } = *self.setting.machine;
+        let lock = match (locks, what) {
+            (Locks::One, _) => 0,
+            (Locks::Queues, Locked::Queue(queue)) => queue.0 as usize,
+            (Locks::Queues, Locked::Card(card)) => self.queues.len() + card,
         };
+        let lock = &mut self.locks[lock];
+        let processor = &mut self.processors[on.0 as usize];
+        let clock = &mut processor.clock;
+        processor.locked_out += lock.free_at.saturating_sub(clock.now());
+        clock.idle_until(lock.free_at);
+        let moved = lock.last.is_some_and(|last| last != on);
+        clock.work(cycles + if moved { transfer } else { 0 });
+        (lock.free_at, lock.last) = (clock.now(), Some(on));
     }
 
-    /// The driver takes a frame, or the visit ends.
-    fn poll(&mut self, p: usize, card: usize, began: u64, left: u32) {
-        let clock = &mut self.processors[p].clock;
-        let frame = match left {
-            0 => None,
-            _ => self.cards[card].take(clock.now()),
-        };
-        let Some(frame) = frame else {
-            self.cards[card].leave(began, left == 0);
-            return;
-        };
-        clock.work(self.price.driver.packet + self.price.hash);
-        self.processors[p].doing = Doing::Visit {
-            card,
-            began,
-            left: left - 1,
-            frame: Some(frame),
-        };
-    }
-
-    /// Waits for a queue's lock and holds it for so many cycles.
-    fn hold(&mut self, p: usize, queue: QueueId, cycles: u64) {
-        let lock = match self.machine.locks {
-            Locks::One => &mut self.locks[0],
-            Locks::Queues => &mut self.locks[queue.0 as usize],
-        };
-        let Processor {
-            clock, locked_out, ..
-        } = &mut self.processors[p];
-        *locked_out += hold(lock, clock, p, cycles, self.machine.transfer);
-    }
-
-    fn put(&mut self, p: usize, frame: Frame) {
-        let route = self.routes[frame.flow as usize];
-        self.hold(p, route.queue, self.price.put);
-        let now = self.processors[p].clock.now();
-        let queue = &mut self.queues[route.queue.0 as usize];
-        if queue.packets.len() >= self.machine.room {
-            self.seen.dropped += 1;
-            self.cards[frame.card as usize].done(now);
-            return;
-        }
-        queue.packets.push_back(frame);
-        queue.since.get_or_insert((now, p));
-        if Some(route.guest) == self.traffic.flood {
-            self.cards[frame.card as usize].done(now);
-        }
-    }
-
-    /// All that is in the queue goes to its guest.
-    fn give(&mut self, p: usize, queue: QueueId) {
-        let left = self.queues[queue.0 as usize].packets.len();
-        match self.machine.locks {
-            Locks::Queues => self.take(p, queue, left, Vec::with_capacity(left)),
-            Locks::One => {
-                let interrupt = self.crossings.virtual_interrupt;
-                let cycles = self.price.delivery(left as u64) + interrupt;
-                self.hold(p, queue, cycles);
-                let taken = (0..left).filter_map(|_| self.pop(queue)).collect();
-                self.processors[p].doing = Doing::Given(taken);
-            }
-        }
-    }
-
-    fn pop(&mut self, queue: QueueId) -> Option<Frame> {
+    /// Puts a packet into a queue at that time; `by` a processor, or its guest.
+    pub(super) fn put(
+        &mut self,
+        queue: QueueId,
+        packet: W::Packet,
+        at: u64,
+        by: Option<ProcessorId>,
+    ) {
         let queue = &mut self.queues[queue.0 as usize];
-        let frame = queue.packets.pop_front();
+        queue.packets.push_back(packet);
+        queue.since.get_or_insert(Since { at, by });
+    }
+
+    /// Takes a queue's first packet.
+    pub(super) fn take(&mut self, queue: QueueId) -> Option<W::Packet> {
+        let queue = &mut self.queues[queue.0 as usize];
+        let packet = queue.packets.pop_front();
         if queue.packets.is_empty() {
             queue.since = None;
         }
-        frame
+        packet
     }
 
-    /// Takes a packet, or gives what was taken.
-    fn take(&mut self, p: usize, queue: QueueId, left: usize, mut taken: Vec<Frame>) {
-        if left > 0 {
-            self.hold(p, queue, self.price.take);
-            taken.extend(self.pop(queue));
-            let left = left - 1;
-            self.processors[p].doing = Doing::Take { queue, left, taken };
-            return;
+    /// Packets in a queue.
+    pub(super) fn waiting(&self, queue: QueueId) -> usize {
+        self.queues[queue.0 as usize].packets.len()
+    }
+
+    /// A flow's packet of that number is where it was to be.
+    pub(super) fn arrived(&mut self, flow: u32, number: u64, at: u64) {
+        let guest = self.routes[flow as usize].guest as usize;
+        let expected = &mut self.expected[flow as usize];
+        self.seen.reordered += u64::from(number < *expected);
+        *expected = number + 1;
+        self.seen.packets += 1;
+        self.seen.time = self.seen.time.max(at);
+        self.seen.in_time[guest] += u64::from(at <= self.setting.traffic.time);
+    }
+}
+
+impl<D> Processor<D> {
+    fn new(number: ProcessorId, machine: &Machine, asleep: Option<u32>) -> Processor<D> {
+        let spread = machine.spread();
+        let cards = (number.0..machine.cards).step_by(machine.processors as usize);
+        let queues = spread.of(number);
+        Processor {
+            clock: Clock::default(),
+            doing: None,
+            jobs: VecDeque::new(),
+            awake: false,
+            locked_out: 0,
+            cards: cards.map(|card| card as usize).collect(),
+            queues: queues
+                .filter(|queue| Some(spread.guest(*queue)) != asleep)
+                .collect(),
         }
-        let under_locks = taken.len() as u64 * self.price.take;
-        let cycles = self.price.delivery(taken.len() as u64) - under_locks;
-        let processor = &mut self.processors[p];
-        let crossing = self.crossings.virtual_interrupt;
-        processor.clock.work(cycles + crossing);
-        processor.doing = Doing::Given(taken);
     }
+}
 
-    /// The guest has them.
-    fn given(&mut self, p: usize, frames: &[Frame]) {
-        let now = self.processors[p].clock.now();
-        self.seen.deliveries += 1;
-        self.seen.time = self.seen.time.max(now);
-        for frame in frames {
-            let guest = self.routes[frame.flow as usize].guest as usize;
-            let next = &mut self.next[frame.flow as usize];
-            self.seen.reordered += u64::from(frame.number < *next);
-            *next = frame.number + 1;
-            self.seen.packets += 1;
-            self.seen.in_time[guest] += u64::from(now <= self.traffic.time);
-            self.cards[frame.card as usize].done(now);
-        }
-    }
-
-    fn outcome(self) -> Outcome {
-        let processors = &self.processors;
-        Outcome {
-            sent: self.cards.iter().map(Card::sent).sum(),
-            missed: self.cards.iter().map(|card| card.missed).sum(),
-            waiting: self.queues.iter().map(|q| q.packets.len() as u64).sum(),
-            time: self.seen.time.max(self.traffic.time),
-            worked: processors.iter().map(|p| p.clock.worked()).collect(),
-            locked_out: processors.iter().map(|p| p.locked_out).sum(),
-            ..self.seen
+impl<P> Default for Queue<P> {
+    fn default() -> Queue<P> {
+        Queue {
+            packets: VecDeque::new(),
+            since: None,
         }
     }
 }
