@@ -143,6 +143,20 @@ impl<'f> Blueprint<'f> {
         }
     }
 
+    /// Boots dom0 and its card in this process, and runs `work` with them.
+    ///
+    /// # Errors
+    /// The system's, or the work's.
+    pub fn booted<T>(
+        &self,
+        limits: Limits,
+        work: impl FnOnce(System<'_>) -> Result<T, SystemError>,
+    ) -> Result<T, SystemError> {
+        let machine = Machine::new(Sizes::default())?;
+        let mailbox = Mailbox::new()?;
+        work(System::start(self, &machine, mailbox.get(), limits)?)
+    }
+
     /// The hot routines, by name: imports of the driver that hot.o defines.
     pub fn routines(&self) -> Vec<String> {
         routines(&self.plan)

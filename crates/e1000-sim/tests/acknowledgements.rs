@@ -1,25 +1,21 @@
 //! Acknowledgements by template, through the rewritten hot routines, the stock driver and the card:
 //! as many as without and as they were, whatever the card computes; and malformed templates.
 
-use std::collections::HashSet;
-
 use e1000_sim::dom0::interface::Feature;
 use e1000_sim::engines::twin::TwinEngine;
-use e1000_sim::image::files::Files;
-use e1000_sim::memory::{Machine, Sizes};
 use e1000_sim::packets::packet_loop::{Engine, Stop};
 use e1000_sim::packets::rings::{ACKS, Fragment, Request, Sent, TX_VLAN};
 use e1000_sim::packets::streams::{Load, SendTemplate, Streams};
-use e1000_sim::system::{Blueprint, System};
+use e1000_sim::system::System;
 use e1000_sim::traffic::tcp::MSS;
-use e1000_sim::transport::mailbox::Mailbox;
 use e1000_sim::transport::rendezvous::Limits;
-use process_lab::program::{Scheme, Variant};
+use process_lab::program::Scheme;
 
-#[path = "common/child.rs"]
-mod child;
+#[path = "common/system.rs"]
+mod system;
 
-use child::in_child;
+use system::child::in_child;
+use system::with_changed;
 
 const GUESTS: u32 = 2;
 const SEGMENTS: u64 = 2000;
@@ -29,14 +25,12 @@ fn limits() -> Limits {
 }
 
 fn with_card(lacking: &[Feature]) {
-    let files = Files::find().unwrap_or_else(|error| panic!("{error}"));
-    let variant = Variant::here(Scheme::Stlb);
-    let blueprint = Blueprint::new(&files, variant, &HashSet::new()).expect("it is rewritten");
-    let blueprint = blueprint.without(lacking);
-    let machine = Machine::new(Sizes::default()).expect("memory");
-    let mailbox = Mailbox::new().expect("memory");
-    let system = System::start(&blueprint, &machine, mailbox.get(), limits());
-    streams(&system.unwrap_or_else(|error| panic!("{error}")), lacking);
+    with_changed(
+        Scheme::Stlb,
+        |plan| plan.without(lacking),
+        limits(),
+        |system| streams(&system, lacking),
+    );
 }
 
 fn streams(system: &System<'_>, lacking: &[Feature]) {

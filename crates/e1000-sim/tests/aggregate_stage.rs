@@ -8,14 +8,13 @@ use std::ffi::c_int;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use e1000_sim::engines::staged::{self, Staged};
-use e1000_sim::image::files::Files;
 use e1000_sim::inject::recovery::{Quiet, Recovery};
 use e1000_sim::inject::service::Service;
 use e1000_sim::live::price::{MergedPrice, Price, QUOTED, sample};
 use e1000_sim::live::receive::{Offered, Outcome, receive, wire_time};
 use e1000_sim::live::rig::Rig;
 use e1000_sim::live::rows::with_rig;
-use e1000_sim::memory::{DIRECT_MAP, Machine, Sizes};
+use e1000_sim::memory::{DIRECT_MAP, Machine};
 use e1000_sim::packets::packet_loop::Engine;
 use e1000_sim::packets::rings::{RX_FRAGMENTS, RX_HELD, RX_PIECES, RX_UNWANTED};
 use e1000_sim::packets::round::{PEER, guest_mac};
@@ -24,14 +23,13 @@ use e1000_sim::stages::aggregate::Merged;
 use e1000_sim::stages::bridge::STORM;
 use e1000_sim::stages::notify::AT_ONCE;
 use e1000_sim::stages::{Stage, Stages};
-use e1000_sim::system::{Blueprint, System};
+use e1000_sim::system::System;
 use e1000_sim::traffic::source::TrafficSource;
 use e1000_sim::traffic::tcp::{HEADERS, MSS, Peer};
 use e1000_sim::traffic::{Flow, fill_stream};
-use e1000_sim::transport::mailbox::Mailbox;
 use e1000_sim::transport::rendezvous::Limits;
 use process_lab::packet_path::NotifyLimits;
-use process_lab::program::{Scheme, Variant};
+use process_lab::program::Scheme;
 use process_lab::runtime::{self, Aggregate, Frame};
 
 #[path = "common/abort.rs"]
@@ -43,7 +41,7 @@ mod turn;
 
 use abort::{Abort, host_receive};
 use system::child::in_child;
-use system::{each_alone, with_system};
+use system::{each_alone, with_changed, with_system};
 
 const GUESTS: u32 = 3;
 
@@ -497,36 +495,35 @@ fn pools_that_run_dry() {
 }
 
 fn dry_pools() {
-    let files = Files::find().unwrap_or_else(|error| panic!("{error}"));
-    let blueprint = Blueprint::new(&files, Variant::here(Scheme::Stlb), &Default::default())
-        .expect("it is rewritten")
-        .with_driver_args("InterruptThrottleRate=4000");
-    let machine = Machine::new(Sizes::default()).expect("memory");
-    let mailbox = Mailbox::new().expect("memory");
-    let system = System::start(&blueprint, &machine, mailbox.get(), limits());
-    let system = system.unwrap_or_else(|error| panic!("{error}"));
-    with_rig(&system, limits(), |rig| {
-        rig.engine.set_stages(Stages::of(Stage::ALL));
-        rig.stream(true);
-        let whole = run(rig, AT_ONCE);
-        assert_eq!((whole.missed, whole.dropped), (0, 0), "{whole:?}");
-        assert!(whole.packets >= 4 * whole.handed, "{whole:?}");
-        // As many segments as may wait release the guests, not as many packets.
-        let held = run(rig, long(192));
-        assert_eq!((held.missed, held.dropped), (0, 0), "{held:?}");
-        assert!(held.virtual_interrupts < whole.virtual_interrupts / 4);
-        // Nothing releases them before the pools are empty: the card misses the others.
-        let dry = run(rig, long(0));
-        assert!(dry.missed > 0, "{dry:?}");
-        watchdog(&machine, rig);
-        let again = run(rig, AT_ONCE);
-        assert_eq!((again.missed, again.dropped), (0, 0), "{again:?}");
-        assert_eq!(rig.engine.twin.counter("bad_free"), Some(0));
-        the_same_each_time(rig);
-        the_price_is_what_is_counted(rig);
-        Ok(())
-    })
-    .unwrap_or_else(|error| panic!("{error}"));
+    with_changed(
+        Scheme::Stlb,
+        |plan| plan.with_driver_args("InterruptThrottleRate=4000"),
+        limits(),
+        |system| {
+            with_rig(&system, limits(), |rig| {
+                rig.engine.set_stages(Stages::of(Stage::ALL));
+                rig.stream(true);
+                let whole = run(rig, AT_ONCE);
+                assert_eq!((whole.missed, whole.dropped), (0, 0), "{whole:?}");
+                assert!(whole.packets >= 4 * whole.handed, "{whole:?}");
+                // As many segments as may wait release the guests, not as many packets.
+                let held = run(rig, long(192));
+                assert_eq!((held.missed, held.dropped), (0, 0), "{held:?}");
+                assert!(held.virtual_interrupts < whole.virtual_interrupts / 4);
+                // Nothing releases them before the pools are empty: the card misses the others.
+                let dry = run(rig, long(0));
+                assert!(dry.missed > 0, "{dry:?}");
+                watchdog(system.machine(), rig);
+                let again = run(rig, AT_ONCE);
+                assert_eq!((again.missed, again.dropped), (0, 0), "{again:?}");
+                assert_eq!(rig.engine.twin.counter("bad_free"), Some(0));
+                the_same_each_time(rig);
+                the_price_is_what_is_counted(rig);
+                Ok(())
+            })
+            .unwrap_or_else(|error| panic!("{error}"));
+        },
+    );
 }
 
 /// What the driver's watchdog does every two seconds, which no dom0 runs here: it has the

@@ -6,24 +6,22 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use e1000_sim::engines::twin::{TwinEngine, VirtualInterrupts};
-use e1000_sim::image::files::Files;
 use e1000_sim::inject::recovery::{Mended, Quiet, Recovery};
 use e1000_sim::inject::service::{Exchanged, Service};
 use e1000_sim::live::early_ack::{Held, Load, Order, Prices, Taken, run};
 use e1000_sim::live::price::{QUOTED, sample};
 use e1000_sim::live::rig::Rig;
 use e1000_sim::live::rows::with_rig;
-use e1000_sim::memory::{Machine, Sizes};
+use e1000_sim::memory::Machine;
 use e1000_sim::nic::CardMask;
 use e1000_sim::packets::packet_loop::{Card, Engine, Stop};
 use e1000_sim::packets::round::{PEER, guest_mac};
 use e1000_sim::stages::ack::AckCounts;
 use e1000_sim::stages::{Stage, Stages};
-use e1000_sim::system::{Blueprint, System};
+use e1000_sim::system::System;
 use e1000_sim::traffic::{Datagrams, Flow};
-use e1000_sim::transport::mailbox::Mailbox;
 use e1000_sim::transport::rendezvous::Limits;
-use process_lab::program::{Scheme, Variant};
+use process_lab::program::Scheme;
 
 #[path = "common/abort.rs"]
 mod abort;
@@ -34,7 +32,7 @@ mod turn;
 
 use abort::{Abort, host_receive};
 use system::child::in_child;
-use system::{each_alone, with_system};
+use system::{each_alone, with_changed, with_system};
 
 const ITR: usize = 0xc4;
 const ICS: usize = 0xc8;
@@ -309,24 +307,23 @@ fn with_a_clock() {
 }
 
 fn clocked() {
-    let files = Files::find().unwrap_or_else(|error| panic!("{error}"));
-    let blueprint = Blueprint::new(&files, Variant::here(Scheme::Stlb), &Default::default())
-        .expect("it is rewritten")
-        .with_driver_args("InterruptThrottleRate=0");
-    let machine = Machine::new(Sizes::default()).expect("memory");
-    let mailbox = Mailbox::new().expect("memory");
-    let system = System::start(&blueprint, &machine, mailbox.get(), limits());
-    let system = system.unwrap_or_else(|error| panic!("{error}"));
-    with_rig(&system, limits(), |rig| {
-        rig.let_it_interrupt();
-        rig.settle().unwrap_or_else(|stop| panic!("{stop}"));
-        off_as_before(rig);
-        switched_off_while_causes_wait(rig);
-        throttle_written_meanwhile(&machine, rig);
-        orders(rig);
-        Ok(())
-    })
-    .unwrap_or_else(|error| panic!("{error}"));
+    with_changed(
+        Scheme::Stlb,
+        |plan| plan.with_driver_args("InterruptThrottleRate=0"),
+        limits(),
+        |system| {
+            with_rig(&system, limits(), |rig| {
+                rig.let_it_interrupt();
+                rig.settle().unwrap_or_else(|stop| panic!("{stop}"));
+                off_as_before(rig);
+                switched_off_while_causes_wait(rig);
+                throttle_written_meanwhile(system.machine(), rig);
+                orders(rig);
+                Ok(())
+            })
+            .unwrap_or_else(|error| panic!("{error}"));
+        },
+    );
 }
 
 fn set(rig: &mut Rig<'_>, ack: bool) {

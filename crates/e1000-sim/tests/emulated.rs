@@ -3,39 +3,33 @@
 //! A process boots for each throttle, because the driver reads it when it is loaded. All figures
 //! are counts, so they are the same in each run.
 
-use std::collections::HashSet;
-
-use e1000_sim::image::files::Files;
 use e1000_sim::live::emulated::costs::{Costs, QUOTED};
 use e1000_sim::live::emulated::measure::{Bench, Prices, RINGS, driver_args};
 use e1000_sim::live::emulated::order::{
     AtEnd, BURST, MaskDoorbell, Order, Outcome, Rarely, Recheck, Retune, Scheme, Strike, Traffic,
     Traps,
 };
-use e1000_sim::memory::{Machine, Sizes};
 use e1000_sim::nic::Register;
-use e1000_sim::system::{Blueprint, System};
-use e1000_sim::transport::mailbox::Mailbox;
 use e1000_sim::transport::rendezvous::Limits;
-use process_lab::program::Variant;
 
+#[path = "common/system.rs"]
+mod system;
 #[path = "common/turn.rs"]
 mod turn;
 
+use system::with_changed;
+
 fn with_driver<T>(arguments: &str, work: impl FnOnce(&mut Bench<'_, '_>) -> T) -> T {
     let _turn = turn::turn();
-    let files = Files::find().unwrap_or_else(|error| panic!("{error}"));
-    let variant = Variant::here(process_lab::program::Scheme::Stlb);
-    let blueprint = Blueprint::new(&files, variant, &HashSet::new())
-        .expect("it is rewritten")
-        .with_driver_args(arguments);
-    let machine = Machine::new(Sizes::default()).expect("memory");
-    let mailbox = Mailbox::new().expect("memory");
-    let limits = Limits::of_seconds(60);
-    let mut system = System::start(&blueprint, &machine, mailbox.get(), limits)
-        .unwrap_or_else(|error| panic!("{error}"));
-    let mut bench = Bench::new(&mut system).unwrap_or_else(|error| panic!("{error}"));
-    work(&mut bench)
+    with_changed(
+        process_lab::program::Scheme::Stlb,
+        |plan| plan.with_driver_args(arguments),
+        Limits::of_seconds(60),
+        |mut system| {
+            let bench = Bench::new(&mut system);
+            work(&mut bench.unwrap_or_else(|error| panic!("{error}")))
+        },
+    )
 }
 
 fn run(bench: &mut Bench<'_, '_>, order: Order) -> Outcome {

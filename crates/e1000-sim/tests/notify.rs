@@ -1,18 +1,19 @@
 //! The stage `notify` under frames that come at their times: each of its reasons releases
 //! packets, none is lost or late, whatever the timer, the count or the pool does.
 
-use e1000_sim::image::files::Files;
 use e1000_sim::live::price::{MergedPrice, Price, QUOTED};
 use e1000_sim::live::receive::{Offered, Outcome, receive, wire_time};
 use e1000_sim::live::rig::Rig;
 use e1000_sim::live::rows::with_rig;
-use e1000_sim::memory::{Machine, Sizes};
 use e1000_sim::stages::notify::AT_ONCE;
-use e1000_sim::system::{Blueprint, System};
-use e1000_sim::transport::mailbox::Mailbox;
 use e1000_sim::transport::rendezvous::Limits;
 use process_lab::packet_path::NotifyLimits;
-use process_lab::program::{Scheme, Variant};
+use process_lab::program::Scheme;
+
+#[path = "common/system.rs"]
+mod system;
+
+use system::with_changed;
 
 const US: u64 = 1000;
 const FULL: usize = 1514;
@@ -35,28 +36,27 @@ const PRICE: Price = Price {
 /// One instance a process, so all in one; interrupts of the card are not throttled.
 #[test]
 fn packets_that_wait_are_released_by_what_comes_first() {
-    let files = Files::find().unwrap_or_else(|error| panic!("{error}"));
-    let blueprint = Blueprint::new(&files, Variant::here(Scheme::Stlb), &Default::default())
-        .expect("it is rewritten")
-        .with_driver_args("InterruptThrottleRate=0");
-    let machine = Machine::new(Sizes::default()).expect("memory");
-    let mailbox = Mailbox::new().expect("memory");
     let limits = Limits::of_seconds(60);
-    let system = System::start(&blueprint, &machine, mailbox.get(), limits);
-    let system = system.unwrap_or_else(|error| panic!("{error}"));
-    with_rig(&system, limits, |rig| {
-        at_once(rig);
-        by_delay(rig);
-        by_count(rig);
-        a_count_that_is_never_met(rig);
-        before_the_pool_is_empty(rig);
-        more_than_can_be_received(rig);
-        by_timers_of_their_own(rig);
-        a_guest_that_finds_nothing(rig);
-        the_same_each_time(rig);
-        Ok(())
-    })
-    .unwrap_or_else(|error| panic!("{error}"));
+    with_changed(
+        Scheme::Stlb,
+        |plan| plan.with_driver_args("InterruptThrottleRate=0"),
+        limits,
+        |system| {
+            with_rig(&system, limits, |rig| {
+                at_once(rig);
+                by_delay(rig);
+                by_count(rig);
+                a_count_that_is_never_met(rig);
+                before_the_pool_is_empty(rig);
+                more_than_can_be_received(rig);
+                by_timers_of_their_own(rig);
+                a_guest_that_finds_nothing(rig);
+                the_same_each_time(rig);
+                Ok(())
+            })
+            .unwrap_or_else(|error| panic!("{error}"));
+        },
+    );
 }
 
 fn full_speed(guests: u32) -> Offered {

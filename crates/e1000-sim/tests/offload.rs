@@ -1,30 +1,28 @@
 //! The stage `offload`: guests' large packets, fragments and checksums where the card has none
 //! of them, through the hypervisor and by way of dom0. Without the stage they are refused.
 
-use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use e1000_sim::dom0::interface::Feature::{self, Checksums, ScatterGather, Segmentation};
 use e1000_sim::dom0::job::Look;
-use e1000_sim::image::files::Files;
-use e1000_sim::memory::{Machine, Sizes};
+use e1000_sim::memory::Machine;
 use e1000_sim::packets::packet_loop::Stop;
 use e1000_sim::packets::round::{PacketDirection, Round};
 use e1000_sim::paths::{PacketPath, Paths, Work};
 use e1000_sim::stages::offload::OffloadCounts;
 use e1000_sim::stages::{Stage, Stages};
-use e1000_sim::system::{Blueprint, System, SystemError};
+use e1000_sim::system::{System, SystemError};
 use e1000_sim::traffic::source::{HEADER_COPY, Shape};
-use e1000_sim::transport::mailbox::Mailbox;
 use e1000_sim::transport::rendezvous::Limits;
-use process_lab::program::{Scheme, Variant};
+use process_lab::program::Scheme;
 
-#[path = "common/child.rs"]
-mod child;
+#[path = "common/system.rs"]
+mod system;
 #[path = "common/turn.rs"]
 mod turn;
 
-use child::in_child;
+use system::child::in_child;
+use system::with_changed;
 
 const GUESTS: u32 = 4;
 /// Bytes of a large packet's payload: 44 segments.
@@ -46,15 +44,12 @@ fn alone(
     test: impl FnOnce(System<'_>),
 ) {
     in_child(name, || {
-        let files = Files::find().unwrap_or_else(|error| panic!("{error}"));
-        let blueprint = Blueprint::new(&files, Variant::here(scheme), &HashSet::new());
-        let blueprint = blueprint.unwrap_or_else(|error| panic!("{error}"));
-        let blueprint = blueprint.with_driver_args(parameters).without(lacking);
-        let machine = Machine::new(Sizes::default()).expect("memory");
-        let mailbox = Mailbox::new().expect("memory");
-        let limits = Limits::of_seconds(60);
-        let system = System::start(&blueprint, &machine, mailbox.get(), limits);
-        test(system.unwrap_or_else(|error| panic!("{error}")));
+        with_changed(
+            scheme,
+            |plan| plan.with_driver_args(parameters).without(lacking),
+            Limits::of_seconds(60),
+            test,
+        );
     });
 }
 

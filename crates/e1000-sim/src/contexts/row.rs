@@ -25,14 +25,12 @@ use crate::experiment::Spread;
 use crate::experiment::apart::{apart, apart_on_one};
 use crate::image::files::Files;
 use crate::live::price::{HYPERCALL, QUOTED};
-use crate::memory::{Machine, Sizes};
 use crate::packets::packet_loop::Stop;
 use crate::packets::round::{BATCH, PacketDirection, incoming};
 use crate::paths::{PacketPath, Paths, Work};
-use crate::system::{Blueprint, System, SystemError};
+use crate::system::{Blueprint, SystemError};
 use crate::traffic::source::Shape;
 use crate::traffic::{Datagrams, LONGEST};
-use crate::transport::mailbox::Mailbox;
 use crate::transport::rendezvous::Limits;
 
 /// How much is measured.
@@ -231,16 +229,15 @@ fn with_guests<T>(
 
 fn ways(files: &Files, variant: Variant, extent: Extent) -> Result<Vec<ByContext>, SystemError> {
     let blueprint = Blueprint::new(files, variant, &HashSet::new())?;
-    let machine = Machine::new(Sizes::default())?;
-    let mailbox = Mailbox::new()?;
-    let system = System::start(&blueprint, &machine, mailbox.get(), limits())?;
-    let mut paths = Paths::new(system, 1, Shape::Frames(LONGEST))?;
-    with_guests(files, 1, Protection::Off, |rig| {
-        let directions = [PacketDirection::Send, PacketDirection::Receive];
-        directions
-            .map(|direction| one_way(&mut paths, rig, direction, extent))
-            .into_iter()
-            .collect()
+    blueprint.booted(limits(), |system| {
+        let mut paths = Paths::new(system, 1, Shape::Frames(LONGEST))?;
+        with_guests(files, 1, Protection::Off, |rig| {
+            let directions = [PacketDirection::Send, PacketDirection::Receive];
+            directions
+                .map(|direction| one_way(&mut paths, rig, direction, extent))
+                .into_iter()
+                .collect()
+        })
     })
 }
 

@@ -19,14 +19,12 @@ use super::{Load, Setup, warm_up_packets};
 use crate::dom0::job::Look;
 use crate::image::files::Files;
 use crate::measure::profile::Component;
-use crate::memory::{Machine, Shift, Sizes};
+use crate::memory::Shift;
 use crate::packets::round::{BATCH, PacketDirection};
 use crate::paths::{PacketPath, Paths, Work};
 use crate::replay::Turn;
-use crate::system::{Blueprint, System, SystemError};
+use crate::system::SystemError;
 use crate::traffic::source::Shape;
-use crate::transport::mailbox::Mailbox;
-use crate::transport::rendezvous::Limits;
 
 /// Recordings of a load and a direction, at most. The cost of a recording's packets
 /// depends on where they lie in rings and pools; that of the rewritten driver, which
@@ -145,24 +143,20 @@ fn most_layouts(packets: u64) -> u64 {
 
 /// All loads, in that layout.
 fn in_layout(files: &Files, setup: &Setup, shift: Shift) -> Result<Vec<Played>, SystemError> {
-    let blueprint = Blueprint::shifted(files, setup.variant, &setup.upcalls, shift)?
-        .with_driver_args(&setup.driver_args)
-        .without(&setup.without);
-    let machine = Machine::new(Sizes::default())?;
-    let mailbox = Mailbox::new()?;
-    let system = System::start(&blueprint, &machine, mailbox.get(), Limits::default())?;
-    let shape = setup.loads.first().map_or(Shape::Frames(1514), |l| l.shape);
-    let mut paths = Paths::with_stages(system, setup.guests, shape, setup.stages)?;
+    setup.booted(files, shift, |paths| all_loads(paths, setup))
+}
+
+fn all_loads(paths: &mut Paths<'_>, setup: &Setup) -> Result<Vec<Played>, SystemError> {
     let here = recordings(setup.packets).div_ceil(layouts(setup.packets)) as usize;
     let mut all = Vec::new();
     for (load, what) in setup.loads.iter().enumerate() {
         if paths.shape() != what.shape {
             paths.set_shape(what.shape)?;
         }
-        warm_up(&mut paths, setup, what)?;
+        warm_up(paths, setup, what)?;
         for _ in 0..here {
             for direction in &what.directions {
-                let mut played = play(&mut paths, setup, what, *direction)?;
+                let mut played = play(paths, setup, what, *direction)?;
                 played.load = load;
                 all.push(played);
             }

@@ -38,9 +38,9 @@ pub use spread::Spread;
 
 use std::collections::HashSet;
 
-use super::memory::{Machine, Sizes};
+use super::memory::Shift;
 use super::paths::{self, PacketPath, Paths};
-use super::system::{Blueprint, System, SystemError};
+use super::system::{Blueprint, SystemError};
 use crate::dom0::interface::Feature;
 use crate::dom0::job::Look;
 use crate::image::files::Files;
@@ -48,7 +48,6 @@ use crate::measure::steps;
 use crate::packets::round::{BATCH, PacketDirection};
 use crate::stages::Stages;
 use crate::traffic::source::Shape;
-use crate::transport::mailbox::Mailbox;
 use crate::transport::rendezvous::Limits;
 
 /// Rounds that a path's packets of one direction are divided into.
@@ -97,6 +96,26 @@ pub struct Setup {
     pub without: Vec<Feature>,
 }
 
+impl Setup {
+    /// Boots a system with its code at these distances, and runs `work` with its paths.
+    fn booted<T>(
+        &self,
+        files: &Files,
+        shift: Shift,
+        work: impl FnOnce(&mut Paths<'_>) -> Result<T, SystemError>,
+    ) -> Result<T, SystemError> {
+        let blueprint = Blueprint::shifted(files, self.variant, &self.upcalls, shift)?
+            .with_driver_args(&self.driver_args)
+            .without(&self.without);
+        let shape = self.loads.first().map_or(Shape::Frames(1514), |l| l.shape);
+        blueprint.booted(Limits::default(), |system| {
+            work(&mut Paths::with_stages(
+                system, self.guests, shape, self.stages,
+            )?)
+        })
+    }
+}
+
 /// Called with how much is done, and of how much.
 pub type Progress<'p> = &'p mut dyn FnMut(u64, u64);
 
@@ -118,33 +137,27 @@ pub fn run(
     let played = layouts::played(files, setup, &mut |done, all| {
         progress(done * (ROUNDS + 2) / all, total);
     })?;
-    let blueprint = Blueprint::new(files, setup.variant, &setup.upcalls)?
-        .with_driver_args(&setup.driver_args)
-        .without(&setup.without);
-    let machine = Machine::new(Sizes::default())?;
-    let mailbox = Mailbox::new()?;
-    let system = System::start(&blueprint, &machine, mailbox.get(), Limits::default())?;
-    let shape = setup.loads.first().map_or(Shape::Frames(1514), |l| l.shape);
-    let mut paths = Paths::with_stages(system, setup.guests, shape, setup.stages)?;
-    let mut all = Vec::new();
-    for (number, load) in setup.loads.iter().enumerate() {
-        let start = (number as u64 + 1) * (ROUNDS + 2);
-        if paths.shape() != load.shape {
-            paths.set_shape(load.shape)?;
-        }
-        let mut tell = |done| progress(start + done, total);
-        let mut measurements = measure(&mut paths, setup, load, &mut tell)?;
-        let counts = paths.stage_counts();
-        for measured in &mut measurements {
-            if measured.path == PacketPath::Twin {
-                measured.stages = counts;
+    setup.booted(files, Shift::default(), |paths| {
+        let mut all = Vec::new();
+        for (number, load) in setup.loads.iter().enumerate() {
+            let start = (number as u64 + 1) * (ROUNDS + 2);
+            if paths.shape() != load.shape {
+                paths.set_shape(load.shape)?;
             }
-            let of_load = played.iter().filter(|played| played.load == number);
-            measured.alone = layouts::alone(of_load, measured);
+            let mut tell = |done| progress(start + done, total);
+            let mut measurements = measure(paths, setup, load, &mut tell)?;
+            let counts = paths.stage_counts();
+            for measured in &mut measurements {
+                if measured.path == PacketPath::Twin {
+                    measured.stages = counts;
+                }
+                let of_load = played.iter().filter(|played| played.load == number);
+                measured.alone = layouts::alone(of_load, measured);
+            }
+            all.extend(measurements);
         }
-        all.extend(measurements);
-    }
-    Ok(all)
+        Ok(all)
+    })
 }
 
 /// Measures one load on all paths.

@@ -33,12 +33,11 @@ use crate::LiveError;
 use crate::dom0::interface::Feature;
 use crate::hypervisor::instance::{DriverAbort, Stopped};
 use crate::image::files::Files;
-use crate::memory::{Machine, Sizes};
 use crate::nic::{Faults, Ring};
 use crate::packets::packet_loop::Stop;
 use crate::stages::{Stage, Stages};
 use crate::system::{Blueprint, System, SystemError};
-use crate::transport::mailbox::{Mailbox, SharedPages};
+use crate::transport::mailbox::SharedPages;
 use crate::transport::rendezvous::Limits;
 
 /// Guests that send and receive; the others' memory is guarded.
@@ -146,15 +145,16 @@ fn run(options: &Options, tally: &Tally) -> Result<(), SystemError> {
         false => &[],
     };
     let blueprint = Blueprint::new(&files, options.variant, &HashSet::new())?.without(lacking);
-    let machine = Machine::new(Sizes::default())?;
-    let mailbox = Mailbox::new()?;
-    let mut campaign = Campaign::start(&blueprint, &machine, mailbox.get(), options, tally)?;
-    for number in options.first..options.first + options.faults {
-        if options.wants(number) {
-            campaign.fault(number)?;
+    blueprint.booted(limits(20), |system| {
+        let mut campaign = Campaign::start(system, options, tally)?;
+        for number in options.first..options.first + options.faults {
+            if options.wants(number) {
+                campaign.fault(number)?;
+            }
         }
-    }
-    campaign.check_code();
+        campaign.check_code();
+        Ok(())
+    })?;
     tally.finished.store(1, Ordering::SeqCst);
     Ok(())
 }
@@ -180,18 +180,16 @@ struct Campaign<'s> {
 
 impl<'s> Campaign<'s> {
     fn start(
-        blueprint: &'s Blueprint<'s>,
-        machine: &'s Machine,
-        mailbox: &'s Mailbox,
+        mut system: System<'s>,
         options: &'s Options,
         tally: &'s Tally,
     ) -> Result<Campaign<'s>, SystemError> {
-        let mut system = System::start(blueprint, machine, mailbox, limits(20))?;
         system.dom0.set_limits(limits(COMMAND));
         let engine = system.twin_with(limits(1), stack::host_receive)?;
         system.guard().switch_off(options.unchecked);
         engine.instance.limit_time(TIME_LIMIT)?;
         let quiet = Quiet::note(&system);
+        let (machine, blueprint) = (system.machine(), system.blueprint());
         let guards = Guards::new(machine, blueprint, GUESTS..machine.sizes().guests)?;
         Ok(Campaign {
             service: Service::staged(&system, engine, GUESTS, options.stages)?,

@@ -19,13 +19,11 @@ use crate::experiment::apart::apart;
 use crate::hypervisor::time_limit;
 use crate::image::files::Files;
 use crate::measure::steps;
-use crate::memory::{Machine, Sizes};
 use crate::packets::packet_loop::Stop;
 use crate::packets::streams::{Load, SendTemplate, Streamed, Streams};
 use crate::stages::aggregate::LIMIT;
-use crate::system::{Blueprint, System, SystemError};
+use crate::system::{Blueprint, SystemError};
 use crate::traffic::tcp::MSS;
-use crate::transport::mailbox::Mailbox;
 use crate::transport::rendezvous::Limits;
 
 /// Segments between two interrupts, in a window of as many.
@@ -82,25 +80,24 @@ pub struct Acknowledgements {
 pub fn measure(files: &Files, variant: Variant) -> Result<Acknowledgements, SystemError> {
     apart(|| {
         let blueprint = Blueprint::new(files, variant, &Default::default())?;
-        let machine = Machine::new(Sizes::default())?;
-        let mailbox = Mailbox::new()?;
         let limits = Limits::of_seconds(120);
-        let system = System::start(&blueprint, &machine, mailbox.get(), limits)?;
-        let engine = system.twin(limits)?;
-        system.take_interrupts();
-        crate::paths::declare(system.blueprint());
-        let load = Load {
-            guests: 1,
-            window: BURST,
-            payload: MSS,
-            burst: BURST,
-        };
-        let card = system.card(load.guests)?;
-        let streams = Streams::new(&machine, engine, card, load, |engine, source| {
-            engine.attach(source);
-        });
-        let mut bench = Bench { streams, damage: 0 };
-        Ok(bench.row()?)
+        blueprint.booted(limits, |system| {
+            let engine = system.twin(limits)?;
+            system.take_interrupts();
+            crate::paths::declare(system.blueprint());
+            let load = Load {
+                guests: 1,
+                window: BURST,
+                payload: MSS,
+                burst: BURST,
+            };
+            let card = system.card(load.guests)?;
+            let streams = Streams::new(system.machine(), engine, card, load, |engine, source| {
+                engine.attach(source);
+            });
+            let mut bench = Bench { streams, damage: 0 };
+            Ok(bench.row()?)
+        })
     })
 }
 

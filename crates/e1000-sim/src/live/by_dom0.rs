@@ -14,13 +14,11 @@ use crate::dom0::job::Look;
 use crate::experiment::Spread;
 use crate::experiment::apart::apart_on_one;
 use crate::image::files::Files;
-use crate::memory::{Machine, Sizes};
 use crate::packets::round::PacketDirection;
 use crate::paths::{PacketPath, Paths, Work};
 use crate::stages::{Stage, Stages};
-use crate::system::{Blueprint, System, SystemError};
+use crate::system::{Blueprint, SystemError};
 use crate::traffic::source::Shape;
-use crate::transport::mailbox::Mailbox;
 use crate::transport::rendezvous::Limits;
 
 const GUESTS: u32 = 8;
@@ -52,18 +50,16 @@ pub struct ByDom0 {
 pub fn measure(files: &Files, variant: Variant) -> Result<Vec<ByDom0>, SystemError> {
     apart_on_one(|| {
         let blueprint = Blueprint::new(files, variant, &HashSet::new())?;
-        let machine = Machine::new(Sizes::default())?;
-        let mailbox = Mailbox::new()?;
-        let limits = Limits::of_seconds(120);
-        let system = System::start(&blueprint, &machine, mailbox.get(), limits)?;
-        let stages = Stages::of([Stage::Bridge, Stage::Notify]);
-        let shape = Shape::Frames(crate::traffic::LONGEST);
-        let mut paths = Paths::with_stages(system, GUESTS, shape, stages)?;
-        let directions = [PacketDirection::Send, PacketDirection::Receive];
-        directions
-            .map(|direction| one_way(&mut paths, direction))
-            .into_iter()
-            .collect()
+        blueprint.booted(Limits::of_seconds(120), |system| {
+            let stages = Stages::of([Stage::Bridge, Stage::Notify]);
+            let shape = Shape::Frames(crate::traffic::LONGEST);
+            let mut paths = Paths::with_stages(system, GUESTS, shape, stages)?;
+            let directions = [PacketDirection::Send, PacketDirection::Receive];
+            directions
+                .map(|direction| one_way(&mut paths, direction))
+                .into_iter()
+                .collect()
+        })
     })
 }
 

@@ -20,13 +20,11 @@ use crate::experiment::Spread;
 use crate::experiment::apart::apart_on_one;
 use crate::image::files::Files;
 use crate::live::price::HYPERCALL;
-use crate::memory::{Machine, Sizes};
 use crate::packets::round::PacketDirection;
 use crate::paths::{PacketPath, Paths, Work};
-use crate::system::{Blueprint, System, SystemError};
+use crate::system::{Blueprint, SystemError};
 use crate::traffic::LONGEST;
 use crate::traffic::source::Shape;
-use crate::transport::mailbox::Mailbox;
 use crate::transport::rendezvous::Limits;
 
 /// What is sent: as small as an acknowledgement, full frames, and what a high interface sends.
@@ -93,14 +91,12 @@ const CHANNELS: [Channel; 3] = [Channel::Mapped, Channel::Copied, Channel::InRin
 pub fn measure(files: &Files, variant: Variant) -> Result<Vec<ByChannel>, SystemError> {
     apart_on_one(|| {
         let blueprint = Blueprint::new(files, variant, &HashSet::new())?;
-        let machine = Machine::new(Sizes::default())?;
-        let mailbox = Mailbox::new()?;
-        let limits = Limits::of_seconds(120);
-        let system = System::start(&blueprint, &machine, mailbox.get(), limits)?;
-        let mut paths = Paths::new(system, 1, SHAPES[0].0)?;
-        let all = SHAPES.into_iter();
-        all.map(|(shape, packets, stepped)| of_shape(&mut paths, shape, packets, stepped))
-            .collect()
+        blueprint.booted(Limits::of_seconds(120), |system| {
+            let mut paths = Paths::new(system, 1, SHAPES[0].0)?;
+            let all = SHAPES.into_iter();
+            all.map(|(shape, packets, stepped)| of_shape(&mut paths, shape, packets, stepped))
+                .collect()
+        })
     })
 }
 

@@ -27,11 +27,9 @@ use super::rows::{prepare, with_rig};
 use crate::experiment::Spread;
 use crate::experiment::apart::apart;
 use crate::image::files::Files;
-use crate::memory::{Machine, Sizes};
 use crate::packets::packet_loop::{Engine, Stop};
 use crate::stages::{Stage, Stages};
-use crate::system::{Blueprint, System, SystemError};
-use crate::transport::mailbox::Mailbox;
+use crate::system::{Blueprint, SystemError};
 use crate::transport::rendezvous::Limits;
 
 const FULL: usize = crate::traffic::LONGEST;
@@ -140,17 +138,16 @@ pub fn measure(files: &Files, variant: Variant) -> Result<Vec<EarlyAck>, SystemE
     apart(|| {
         let blueprint = Blueprint::new(files, variant, &Default::default())?
             .with_driver_args("InterruptThrottleRate=0");
-        let machine = Machine::new(Sizes::default())?;
-        let mailbox = Mailbox::new()?;
         let limits = Limits::of_seconds(120);
-        let system = System::start(&blueprint, &machine, mailbox.get(), limits)?;
-        with_rig(&system, limits, |rig| {
-            prepare(rig)?;
-            let prices = Prices::count(rig)?;
-            loads()
-                .iter()
-                .map(|load| turns(rig, &prices, *load))
-                .collect()
+        blueprint.booted(limits, |system| {
+            with_rig(&system, limits, |rig| {
+                prepare(rig)?;
+                let prices = Prices::count(rig)?;
+                loads()
+                    .iter()
+                    .map(|load| turns(rig, &prices, *load))
+                    .collect()
+            })
         })
     })
 }

@@ -20,13 +20,11 @@ use crate::dom0::job::Look;
 use crate::experiment::Spread;
 use crate::experiment::apart::apart_on_one;
 use crate::image::files::Files;
-use crate::memory::{Machine, Sizes};
 use crate::packets::round::PacketDirection;
 use crate::paths::{PacketPath, Paths, RoundResult, Work};
 use crate::stages::{Stage, Stages};
-use crate::system::{Blueprint, System, SystemError};
+use crate::system::{Blueprint, SystemError};
 use crate::traffic::source::Shape;
-use crate::transport::mailbox::Mailbox;
 use crate::transport::rendezvous::Limits;
 
 /// The guests of the paths' figures.
@@ -92,15 +90,14 @@ fn with_card(
     lacking: &[Feature],
 ) -> Result<Vec<HighLevel>, SystemError> {
     let blueprint = Blueprint::new(files, variant, &HashSet::new())?.without(lacking);
-    let machine = Machine::new(Sizes::default())?;
-    let mailbox = Mailbox::new()?;
-    let system = System::start(&blueprint, &machine, mailbox.get(), Limits::of_seconds(120))?;
-    let stages = Stages::of([Stage::Offload]);
-    let mut paths = Paths::with_stages(system, GUESTS, SHAPES[0], stages)?;
-    let both = [PacketPath::Guest, PacketPath::Twin];
-    both.map(|path| on_path(&mut paths, path, lacking))
-        .into_iter()
-        .collect()
+    blueprint.booted(Limits::of_seconds(120), |system| {
+        let stages = Stages::of([Stage::Offload]);
+        let mut paths = Paths::with_stages(system, GUESTS, SHAPES[0], stages)?;
+        let both = [PacketPath::Guest, PacketPath::Twin];
+        both.map(|path| on_path(&mut paths, path, lacking))
+            .into_iter()
+            .collect()
+    })
 }
 
 /// Low or high; a guest that has the low interface computes checksums.

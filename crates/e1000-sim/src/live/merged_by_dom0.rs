@@ -14,14 +14,12 @@ use crate::experiment::Spread;
 use crate::experiment::apart::apart_on_one;
 use crate::image::files::Files;
 use crate::measure::steps::Steps;
-use crate::memory::{Machine, Sizes};
 use crate::packets::round::{Round, incoming};
 use crate::paths::Paths;
-use crate::system::{Blueprint, System, SystemError};
+use crate::system::{Blueprint, SystemError};
 use crate::traffic::LONGEST;
 use crate::traffic::source::Shape;
 use crate::traffic::tcp::{MSS, Peer};
-use crate::transport::mailbox::Mailbox;
 use crate::transport::rendezvous::Limits;
 
 /// The thesis' limit (3.6.2), which is a burst here.
@@ -56,13 +54,11 @@ pub struct MergedByDom0 {
 pub fn measure(files: &Files, variant: Variant) -> Result<MergedByDom0, SystemError> {
     apart_on_one(|| {
         let blueprint = Blueprint::new(files, variant, &HashSet::new())?;
-        let machine = Machine::new(Sizes::default())?;
-        let mailbox = Mailbox::new()?;
-        let limits = Limits::of_seconds(120);
-        let system = System::start(&blueprint, &machine, mailbox.get(), limits)?;
-        let mut paths = Paths::new(system, 1, Shape::Frames(LONGEST))?;
-        let mut peer = Peer::new(incoming(0), WINDOW, MSS);
-        by_turns(&mut paths, &mut peer)
+        blueprint.booted(Limits::of_seconds(120), |system| {
+            let mut paths = Paths::new(system, 1, Shape::Frames(LONGEST))?;
+            let mut peer = Peer::new(incoming(0), WINDOW, MSS);
+            by_turns(&mut paths, &mut peer)
+        })
     })
 }
 

@@ -21,14 +21,12 @@ use super::rig::Rig;
 use crate::experiment::Spread;
 use crate::experiment::apart::apart;
 use crate::image::files::Files;
-use crate::memory::{Machine, Sizes};
 use crate::packets::round::sources;
 use crate::paths;
 use crate::stages::notify::{AT_ONCE, split};
 use crate::stages::{Stage, Stages, aggregate};
 use crate::system::{Blueprint, System, SystemError};
 use crate::traffic::source::Shape;
-use crate::transport::mailbox::Mailbox;
 use crate::transport::rendezvous::Limits;
 
 /// Guests of the largest row: the papers'.
@@ -170,37 +168,36 @@ pub fn measure(
 fn with_throttle(files: &Files, variant: Variant, throttle: u32) -> Result<Seen, SystemError> {
     let blueprint = Blueprint::new(files, variant, &HashSet::new())?
         .with_driver_args(&format!("InterruptThrottleRate={throttle}"));
-    let machine = Machine::new(Sizes::default())?;
-    let mailbox = Mailbox::new()?;
     let limits = Limits::of_seconds(120);
-    let system = System::start(&blueprint, &machine, mailbox.get(), limits)?;
-    with_rig(&system, limits, |rig| {
-        let price = prepare(rig)?;
-        let mut bench = Bench {
-            rig,
-            price,
-            crossings: QUOTED,
-            seen: Seen::default(),
-        };
-        bench.seen.prices.push(price);
-        match throttle {
-            0 => {
-                bench.batching()?;
-                bench.added()?;
+    blueprint.booted(limits, |system| {
+        with_rig(&system, limits, |rig| {
+            let price = prepare(rig)?;
+            let mut bench = Bench {
+                rig,
+                price,
+                crossings: QUOTED,
+                seen: Seen::default(),
+            };
+            bench.seen.prices.push(price);
+            match throttle {
+                0 => {
+                    bench.batching()?;
+                    bench.added()?;
+                }
+                4000 => {
+                    bench.bvic()?;
+                    bench.fvic()?;
+                }
+                _ => {}
             }
-            4000 => {
-                bench.bvic()?;
-                bench.fvic()?;
+            if throttle != 0 {
+                bench.splits(1_000_000 / u64::from(throttle) / STEP * STEP)?;
             }
-            _ => {}
-        }
-        if throttle != 0 {
-            bench.splits(1_000_000 / u64::from(throttle) / STEP * STEP)?;
-        }
-        if throttle == 4000 {
-            bench.aggregation()?;
-        }
-        Ok(bench.seen)
+            if throttle == 4000 {
+                bench.aggregation()?;
+            }
+            Ok(bench.seen)
+        })
     })
 }
 

@@ -15,11 +15,9 @@ use super::queues::{ProcessorId, Spread};
 use crate::engines::twin;
 use crate::hypervisor::instance::Service as HostReceive;
 use crate::inject::service::Service;
-use crate::memory::{Machine, Sizes};
 use crate::packets::packet_loop::Stop;
 use crate::system::{Blueprint, System, SystemError};
 use crate::traffic::{Arrived, Datagrams};
-use crate::transport::mailbox::Mailbox;
 use crate::transport::rendezvous::Limits;
 
 /// Frames between two interrupts.
@@ -83,10 +81,9 @@ pub fn with_processor<T>(
     work: impl FnOnce(&mut Processor<'_, '_>) -> Result<T, SystemError>,
 ) -> Result<T, SystemError> {
     attended(shared.exchange, || {
-        let machine = Machine::new(Sizes::default())?;
-        let mailbox = Mailbox::new()?;
-        let system = System::start(blueprint, &machine, mailbox.get(), limits)?;
-        work(&mut Processor::start(system, shared, number, limits)?)
+        blueprint.booted(limits, |system| {
+            work(&mut Processor::start(system, shared, number, limits)?)
+        })
     })
 }
 

@@ -17,11 +17,9 @@ use crate::experiment::apart::apart;
 use crate::image::files::Files;
 use crate::live::price::{Price, QUOTED, SentPrice};
 use crate::live::rows::{prepare, with_rig};
-use crate::memory::{self, Sizes};
 use crate::packets::round::incoming;
-use crate::system::{Blueprint, System, SystemError};
+use crate::system::{Blueprint, SystemError};
 use crate::traffic::{Datagrams, LONGEST, SHORTEST};
-use crate::transport::mailbox::Mailbox;
 use crate::transport::rendezvous::Limits;
 
 /// Dong et al., 5.1.
@@ -175,22 +173,21 @@ pub fn measure(files: &Files, variant: Variant) -> Result<Simulated, SystemError
 /// [`SystemError`].
 pub fn prices(files: &Files, variant: Variant) -> Result<[WorkPrice; 2], SystemError> {
     let blueprint = Blueprint::new(files, variant, &HashSet::new())?;
-    let machine = memory::Machine::new(Sizes::default())?;
-    let mailbox = Mailbox::new()?;
     let limits = Limits::of_seconds(120);
-    let system = System::start(&blueprint, &machine, mailbox.get(), limits)?;
-    with_rig(&system, limits, |rig| {
-        let full = prepare(rig)?;
-        rig.resize(SHORTEST);
-        rig.settle()?;
-        let small = Price::count(rig)?;
-        // Guests' packets keep their size: what is sent is dearer than 60 bytes would be, which are
-        // one descriptor in place of three.
-        let sent = SentPrice::count(rig, SAMPLE)?;
-        let of = |price, size| {
-            WorkPrice::count(price, sent, Datagrams::new(incoming(0), size).finished(0))
-        };
-        Ok([of(small, SHORTEST)?, of(full, LONGEST)?])
+    blueprint.booted(limits, |system| {
+        with_rig(&system, limits, |rig| {
+            let full = prepare(rig)?;
+            rig.resize(SHORTEST);
+            rig.settle()?;
+            let small = Price::count(rig)?;
+            // Guests' packets keep their size: what is sent is dearer than 60 bytes would be, which are
+            // one descriptor in place of three.
+            let sent = SentPrice::count(rig, SAMPLE)?;
+            let of = |price, size| {
+                WorkPrice::count(price, sent, Datagrams::new(incoming(0), size).finished(0))
+            };
+            Ok([of(small, SHORTEST)?, of(full, LONGEST)?])
+        })
     })
 }
 

@@ -4,9 +4,7 @@
 use std::collections::HashSet;
 
 use e1000_sim::image::files::Files;
-use e1000_sim::memory::{Machine, Sizes};
 use e1000_sim::system::{Blueprint, System};
-use e1000_sim::transport::mailbox::Mailbox;
 use e1000_sim::transport::rendezvous::Limits;
 use process_lab::program::{Scheme, Variant};
 
@@ -30,7 +28,20 @@ pub fn with_scheme(
     limits: Limits,
     test: impl FnOnce(System<'_>),
 ) {
-    with_blueprint(scheme, upcalls, |blueprint| boot(blueprint, limits, test));
+    with_blueprint(scheme, upcalls, |blueprint| boot(&blueprint, limits, test));
+}
+
+/// The same of a blueprint that is changed: other parameters of the driver, another card.
+#[allow(dead_code, reason = "not every test that has this module uses it")]
+pub fn with_changed<T>(
+    scheme: Scheme,
+    change: impl FnOnce(Blueprint<'_>) -> Blueprint<'_>,
+    limits: Limits,
+    test: impl FnOnce(System<'_>) -> T,
+) -> T {
+    with_blueprint(scheme, &HashSet::new(), |blueprint| {
+        boot(&change(blueprint), limits, test)
+    })
 }
 
 /// Each test with a system of its own, in a process of its own, because a process has one
@@ -45,22 +56,24 @@ pub fn each_alone<T: Copy>(
     with_blueprint(scheme, &HashSet::new(), |blueprint| {
         for (name, test) in tests {
             in_child(name, || {
-                boot(blueprint, limits(), |system| run(&system, *test))
+                boot(&blueprint, limits(), |system| run(&system, *test))
             });
         }
     });
 }
 
 /// The scheme's code is for this processor.
-fn with_blueprint(scheme: Scheme, upcalls: &HashSet<String>, test: impl FnOnce(&Blueprint<'_>)) {
+fn with_blueprint<T>(
+    scheme: Scheme,
+    upcalls: &HashSet<String>,
+    test: impl FnOnce(Blueprint<'_>) -> T,
+) -> T {
     let files = Files::find().unwrap_or_else(|error| panic!("{error}"));
     let blueprint = Blueprint::new(&files, Variant::here(scheme), upcalls);
-    test(&blueprint.unwrap_or_else(|error| panic!("{error}")));
+    test(blueprint.unwrap_or_else(|error| panic!("{error}")))
 }
 
-fn boot(blueprint: &Blueprint<'_>, limits: Limits, test: impl FnOnce(System<'_>)) {
-    let machine = Machine::new(Sizes::default()).expect("memory");
-    let mailbox = Mailbox::new().expect("memory");
-    let system = System::start(blueprint, &machine, mailbox.get(), limits);
-    test(system.unwrap_or_else(|error| panic!("{error}")));
+fn boot<T>(blueprint: &Blueprint<'_>, limits: Limits, test: impl FnOnce(System<'_>) -> T) -> T {
+    let done = blueprint.booted(limits, |system| Ok(test(system)));
+    done.unwrap_or_else(|error| panic!("{error}"))
 }

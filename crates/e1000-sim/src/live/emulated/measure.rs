@@ -17,11 +17,10 @@ use super::order::{
 };
 use crate::experiment::apart::apart;
 use crate::image::files::Files;
-use crate::memory::{Machine, Sizes};
 use crate::packets::packet_loop::Stop;
 use crate::system::{Blueprint, System, SystemError};
 use crate::transport::command::Command;
-use crate::transport::mailbox::{InterruptOwner, Mailbox};
+use crate::transport::mailbox::InterruptOwner;
 use crate::transport::rendezvous::Limits;
 
 /// Packets of a run: many more than what may wait somewhere at its end.
@@ -242,28 +241,26 @@ fn with_driver(
 ) -> Result<Emulated, SystemError> {
     let blueprint = Blueprint::new(files, variant, &HashSet::new())?
         .with_driver_args(&driver_args(throttle, descriptors));
-    let machine = Machine::new(Sizes::default())?;
-    let mailbox = Mailbox::new()?;
-    let limits = Limits::of_seconds(120);
-    let mut system = System::start(&blueprint, &machine, mailbox.get(), limits)?;
-    let mut bench = Bench::new(&mut system)?;
-    let mut seen = Emulated {
-        prices: vec![bench.price],
-        ..Emulated::default()
-    };
-    let usual = descriptors == RINGS[0];
-    for &measure in Measure::of_throttle(throttle) {
-        for prices in [Prices::Quoted, Prices::Thesis] {
-            let points = bench.both_ways(measure, prices, descriptors)?;
-            // What is sent does not use the receive ring.
-            let points = points.into_iter().filter(|point| usual || !point.sent);
-            seen.points.extend(points);
+    blueprint.booted(Limits::of_seconds(120), |mut system| {
+        let mut bench = Bench::new(&mut system)?;
+        let mut seen = Emulated {
+            prices: vec![bench.price],
+            ..Emulated::default()
+        };
+        let usual = descriptors == RINGS[0];
+        for &measure in Measure::of_throttle(throttle) {
+            for prices in [Prices::Quoted, Prices::Thesis] {
+                let points = bench.both_ways(measure, prices, descriptors)?;
+                // What is sent does not use the receive ring.
+                let points = points.into_iter().filter(|point| usual || !point.sent);
+                seen.points.extend(points);
+            }
         }
-    }
-    if throttle != 0 && usual {
-        seen.overload = bench.overload()?;
-    }
-    Ok(seen)
+        if throttle != 0 && usual {
+            seen.overload = bench.overload()?;
+        }
+        Ok(seen)
+    })
 }
 
 /// Frames that arrive when there are too many: 12 ms of the fastest.
