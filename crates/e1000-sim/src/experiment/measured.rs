@@ -70,7 +70,8 @@ pub struct Missed {
 }
 
 impl Measured {
-    pub(super) fn new(path: PacketPath, shape: Shape, direction: PacketDirection) -> Measured {
+    /// Nothing yet.
+    pub fn new(path: PacketPath, shape: Shape, direction: PacketDirection) -> Measured {
         Measured {
             path,
             shape,

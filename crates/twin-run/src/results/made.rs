@@ -197,3 +197,84 @@ fn ratio(twin: &Measured, native: &Measured) -> Ratio {
         driver_instructions: of(&|m| m.instructions_of(Component::Driver)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use e1000_sim::replay::Turn;
+    use serde_json::Value;
+
+    use super::*;
+
+    const SHAPE: Shape = Shape::Frames(60);
+
+    /// What a path's driver and the player took of each recording.
+    type Recordings<'a> = &'a [(f64, f64)];
+
+    /// A way out, with those recordings, if the driver was measured alone.
+    fn measured(path: PacketPath, recordings: Option<Recordings<'_>>) -> Measured {
+        let turns = |all: Recordings<'_>| {
+            let all = all.iter();
+            all.map(|&(cycles, player)| Turn { cycles, player })
+                .collect()
+        };
+        Measured {
+            alone: recordings.map(|all| Alone {
+                executed: 100,
+                packets: 1,
+                turns: turns(all),
+            }),
+            ..Measured::new(path, SHAPE, PacketDirection::Send)
+        }
+    }
+
+    /// The ratios of that way as `--format json` has them, with recordings of `native` and `twin`.
+    fn sent(native: Option<Recordings<'_>>, twin: Option<Recordings<'_>>) -> Value {
+        let measured = [
+            measured(PacketPath::Native, native),
+            measured(PacketPath::Twin, twin),
+        ];
+        let ratios = ratios(&measured, SHAPE).expect("both were measured");
+        let mut json = serde_json::to_value(ratios).expect("it is JSON");
+        json["tx"].take()
+    }
+
+    /// The named members, which are there whether they are known or not.
+    fn of<const N: usize>(json: &Value, names: [&str; N]) -> [Option<f64>; N] {
+        names.map(|name| json.get(name).expect("it is there").as_f64())
+    }
+
+    const SPREAD: [&str; 2] = ["driver_cycles_p10", "driver_cycles_p90"];
+
+    /// Ratios of 2.00 to 2.10; before them one of 9, in which something shared the core.
+    #[test]
+    fn the_drivers_spread_is_that_of_the_undisturbed_recordings() {
+        let mut native = vec![(100.0, 500.0); 12];
+        let mut twin = vec![(900.0, 600.0)];
+        twin.extend((200..=210).map(|cycles| (f64::from(cycles), 510.0)));
+        let json = sent(Some(&native), Some(&twin));
+        assert_eq!(of(&json, SPREAD), [Some(2.01), Some(2.09)], "{json}");
+        assert_eq!(of(&json, ["driver_cycles"]), [Some(2.05)], "{json}");
+        assert!(json["driver_cycles_between"].is_array(), "{json}");
+        // Too few for a figure, and still some of which a tenth is below.
+        native.truncate(6);
+        let json = sent(Some(&native), Some(&twin[..6]));
+        assert!(of(&json, SPREAD).iter().all(Option::is_some), "{json}");
+        assert_eq!(of(&json, ["driver_cycles"]), [None], "{json}");
+        assert!(json["driver_cycles_between"].is_null(), "{json}");
+    }
+
+    #[test]
+    fn without_an_undisturbed_recording_of_both_there_is_no_spread() {
+        let [calm, disturbed] = [(100.0, 500.0), (130.0, 600.0)];
+        let never_both = [Some(&[calm, disturbed][..]), Some(&[disturbed, calm][..])];
+        for [native, twin] in [
+            never_both,
+            [Some(&[]), Some(&[])],
+            [None, Some(&[calm])],
+            [None, None],
+        ] {
+            let json = sent(native, twin);
+            assert_eq!(of(&json, SPREAD), [None, None], "{json}");
+        }
+    }
+}
