@@ -5,25 +5,17 @@
 //! arguments ──> run ──> e1000_sim::experiment ──> results ──> table, figures or JSON
 //! ```
 
-mod ack_rows;
 mod code_size;
-mod context_rows;
-mod crossing_rows;
-mod dom0_rows;
-mod early_rows;
-mod emulated_rows;
 mod figures;
 mod parameters;
 mod plot;
 mod processor;
 mod progress;
 mod results;
-mod row_charts;
 mod rows;
 mod run;
 mod support;
 mod table;
-mod vrss;
 
 use std::process::ExitCode;
 

@@ -27,12 +27,12 @@ use e1000_sim::traffic::source::Shape;
 use elf_loader::modinfo;
 use process_lab::program::Variant;
 
-use crate::crossing_rows::{self, Crossed};
 use crate::figures;
 use crate::parameters;
 use crate::progress::Progress;
 use crate::results::Results;
 use crate::rows;
+use crate::rows::crossings::{self, Crossed};
 use crate::support;
 use crate::table;
 
@@ -111,7 +111,7 @@ fn guests_apart(opts: &Opts, job: &Job<'_>) -> Result<(), Failure> {
     let seen = seen.map_err(|error| failed(job.module, &error))?;
     let rows: Vec<Crossed> = seen.into_iter().map(Crossed::new).collect();
     match opts.format {
-        Format::Text => output::text(crossing_rows::text(&rows).trim_start().as_bytes())?,
+        Format::Text => output::text(crossings::text(&rows).trim_start().as_bytes())?,
         Format::Json => output::json(&rows)?,
     }
     said((rows.iter().map(Crossed::damage).sum(), 0))

@@ -5,7 +5,8 @@ use std::fmt::Write;
 use e1000_sim::live::acknowledgements::{Acknowledgements, Way};
 use serde::Serialize;
 
-use crate::rows::{FIT, Fit, Verdict};
+use super::merging::Fit;
+use super::verdict::Verdict;
 
 /// Menon's thesis, 3.6: 86% more by its text, for aggregation and templates together.
 const TEXT: f64 = 1.86;
@@ -71,14 +72,7 @@ impl AckRow {
             self.verdict.text()
         );
         if let Some(fit) = self.fit {
-            let _ = writeln!(
-                out,
-                "  with templates {:.0} + {:.0}/k, R^2 {:.4}: {}",
-                fit.each,
-                fit.packet,
-                fit.r2,
-                Verdict::of(fit.r2 >= FIT).text()
-            );
+            let _ = writeln!(out, "  with templates {}", fit.text());
         }
         out
     }

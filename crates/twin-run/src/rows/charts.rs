@@ -2,8 +2,11 @@
 
 use e1000_sim::live::rows::{ByLimit, Pair};
 
+use super::Rows;
+use super::levels::Level;
+use super::pairs::Row;
+use super::splits::Split;
 use crate::plot::{Chart, Scale, Series};
-use crate::rows::{Level, Row, Rows, Split};
 
 /// File name and chart of each picture.
 pub fn of(rows: &Rows) -> Vec<(&'static str, Chart)> {
@@ -23,7 +26,7 @@ pub fn of(rows: &Rows) -> Vec<(&'static str, Chart)> {
     all
 }
 
-pub(crate) fn chart(title: &str, unit: &str, axis: &str, categories: Vec<String>) -> Chart {
+pub fn chart(title: &str, unit: &str, axis: &str, categories: Vec<String>) -> Chart {
     Chart {
         title: title.to_owned(),
         unit: unit.to_owned(),
@@ -38,7 +41,7 @@ pub(crate) fn chart(title: &str, unit: &str, axis: &str, categories: Vec<String>
 }
 
 /// What turns by turns came to: its median, with the tenths.
-pub(crate) fn measured<'m>(all: impl Iterator<Item = &'m [f64; 3]> + Clone) -> Series {
+pub fn measured<'m>(all: impl Iterator<Item = &'m [f64; 3]> + Clone) -> Series {
     Series {
         name: "measured here".to_owned(),
         values: all.clone().map(|[_, median, _]| *median).collect(),

@@ -7,9 +7,9 @@ use e1000_sim::live::emulated::measure::{Emulated, Measure, Overload, Point, Pri
 use e1000_sim::live::emulated::order::Price;
 use serde::Serialize;
 
+use super::charts;
+use super::verdict::Verdict;
 use crate::plot::{Chart, Series};
-use crate::row_charts;
-use crate::rows::Verdict;
 
 /// Most interrupts a second with the throttle, in thousands: ITR counts in 256 ns, which makes
 /// 4,002 of 4,000.
@@ -250,7 +250,7 @@ impl EmulatedRows {
             self.rows.iter().filter(compared)
         };
         let name = |row: &EmulatedRow| format!("{}, {}", row.way(), row.name());
-        let mut chart = row_charts::chart(
+        let mut chart = charts::chart(
             "An emulated card",
             "packets a second, divided by those where everything traps",
             "what is done about it",
@@ -273,7 +273,7 @@ impl EmulatedRows {
             let of = move |point: &&Overload| point.burst.is_some() == bounded;
             self.overload.iter().filter(of)
         };
-        let mut chart = row_charts::chart(
+        let mut chart = charts::chart(
             "More frames than one processor can take",
             "thousand packets a second in the application",
             "thousand frames a second that arrive",

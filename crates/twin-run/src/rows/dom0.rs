@@ -7,7 +7,7 @@ use e1000_sim::live::channel::{ByChannel, ChannelCost};
 use e1000_sim::live::merged_by_dom0::MergedByDom0;
 use serde::Serialize;
 
-use crate::rows::Verdict;
+use super::verdict::Verdict;
 
 /// Less a packet with the header in the ring: 2,794 to 3,230 Mb/s (thesis, 3.4).
 const CHANNEL: f64 = 1.157;

@@ -6,9 +6,9 @@ use e1000_sim::contexts::protection::Protection;
 use e1000_sim::contexts::row::{ByContext, Column, Seen};
 use serde::Serialize;
 
+use super::charts;
+use super::verdict::Verdict;
 use crate::plot::{Chart, Series};
-use crate::row_charts;
-use crate::rows::Verdict;
 
 /// Part of the most that the guest with the fewest frames must get.
 const FAIR: f64 = 0.95;
@@ -150,7 +150,7 @@ impl Cdna {
             let direction = if way.seen.sent { "sent" } else { "received" };
             format!("{direction}, {}", column.protection.as_str())
         };
-        let mut chart = row_charts::chart(
+        let mut chart = charts::chart(
             "A context of the card for each guest",
             "cycles a packet, through dom0 divided by a context",
             "direction, and what stands between guest and card",
@@ -164,7 +164,7 @@ impl Cdna {
         let measured: Vec<_> = bars().map(|(_, column)| column.measured).collect();
         chart.series = vec![
             Series::exact("counted, with crossings", bars().map(counted).collect()),
-            row_charts::measured(measured.iter()),
+            charts::measured(measured.iter()),
             Series::exact("thesis", bars().map(wanted).collect()),
         ];
         chart.notes = "Frames of 1,514 bytes. Lines: from the 10th to the 90th percentile of turns. The thesis has \

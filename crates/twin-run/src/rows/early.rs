@@ -6,7 +6,7 @@ use std::fmt::Write;
 use e1000_sim::live::early_ack::{EarlyAck, Order, Taken};
 use serde::Serialize;
 
-use crate::rows::Verdict;
+use super::verdict::Verdict;
 
 /// One load with DBNet's figures.
 #[derive(Debug, Serialize)]

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use e1000_sim::live::crossing::ByCrossing;
 use serde::Serialize;
 
-use crate::rows::Verdict;
+use super::verdict::Verdict;
 
 /// The part of the kicks that the design wants gone.
 const GONE: f64 = 0.9;

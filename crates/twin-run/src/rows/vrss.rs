@@ -12,8 +12,8 @@ use e1000_sim::system::SystemError;
 use process_lab::program::Variant;
 use serde::Serialize;
 
+use super::verdict::Verdict;
 use crate::plot::{Chart, Scale, Series};
-use crate::rows::Verdict;
 
 /// Dong et al., 5.4: 9.5 Gb/s of ten cards, 2.61 times what the single thread carried.
 const PAPER: f64 = 2.61;
