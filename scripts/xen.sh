@@ -13,6 +13,7 @@
 #   busy       the same while dom0 has other work, guests die, and talk with each other
 #   retype     a dom0 that makes page tables of pages that the window shows
 #   offload    a card that neither segments nor gathers nor computes checksums: it is done for it
+#   spoof      a guest that sends with others' sources and floods everybody, beside another one
 #   changes    rings, MTU and speed changed in mid-transfer, the carrier lost, the interface set down
 #   campaign   many faults in the driver's data, in a guest's transfers
 #   large      64 MiB each way by two guests at once
@@ -29,11 +30,11 @@
 #   down       the card removed, dom0 put to sleep, and shut down, in a guest's transfers
 #   sample     attach in short: one guest, one wild pointer in mid-transfer
 #   count      instructions a packet, by dom0 and by the driver inside Xen; one processor
-# Without arguments: each but the last twelve with one processor and with two; processors, stuck, pvh,
-# frontend, two, reset and down with two; campaign, large, save and count.
+# Without arguments all but sample: processors, stuck, pvh, frontend, two, reset and down with two processors,
+# campaign, save and count with one, the others with one and with two.
 #
 # Needs target/stock, target/xen (scripts/xen-packages.sh, xen-modules.sh, xen-payload.sh, and
-# xen-install.sh for `command`) and, without privileges, QEMU and busybox (scripts/setup.sh). For
+# xen-install.sh for `command` and `spoof`) and, without privileges, QEMU and busybox (scripts/setup.sh). For
 # Debian 13's, target/stock-6.12 and target/xen-trixie (scripts/xen/release.sh).
 # Leaves target/xen/run/SCENARIO-PROCESSORS/: console.log (Xen and dom0), results.log (the
 # lines), the initramfs. The last line is
@@ -74,6 +75,7 @@ die() {
 
 . "$parts/programs.sh"
 . "$parts/count.sh"
+. "$parts/wire.sh"
 
 # ---- Initramfs -----------------------------------------------------------------
 
@@ -216,8 +218,9 @@ prepare() {
     head -c "$(($(data_mib "$1") * 1048576))" /dev/urandom >"$2/data"
     cp "$parts/peer.sh" "$2/"
     guest_system "$2/guest"
-    [ "$1" != count ] || add_counting "$2"
     case $1 in
+    count) add_counting "$2" ;;
+    spoof) add_wire "$2" ;;
     two) cards >"$2/options" ;;
     reset)
         # Words of `options` have no spaces.
@@ -237,6 +240,11 @@ prepare() {
         add_payload "$2" platform
         ;;
     command) add_command "$2/dom0" ;;
+    spoof)
+        add_modules "$2/dom0"
+        add_payload "$2" platform
+        add_command "$2/dom0"
+        ;;
     faults | retype | campaign)
         add_modules "$2/dom0" xen_faults.ko xen_retype.ko
         add_payload "$2" platform-test
@@ -328,17 +336,21 @@ scenario() {
     [ "$name" != pvh ] || processor_model=$processor_model,+svm,+npt
     run=$xen/run/$name-$processors
     [ "$guest" = "$xen_release" ] || run=$run-$guest
+    [ "$guests" = 1 ] || run=$run-guests-$guests
     echo "xen: $name, $processors processor(s), $mib MiB; $(cat "$xen/VERSION"), dom0's kernel $release, guests' ${guest_modules##*/}"
     prepare "$name" "$run"
     status=0
     boot "$run" "$processors" || status=$?
-    [ "$name" != count ] || report_counts "$run" >>"$run/results.log"
+    case $name in
+    count) report_counts "$run" >>"$run/results.log" ;;
+    spoof) report_wire "$run" >>"$run/results.log" ;;
+    esac
     judge "$name-$processors" "$run" "$status"
     [ ! -e "$run/table" ] || cat "$run/table"
 }
 
 scenarios_of() {
-    echo baseline modules attach again command faults retype busy changes offload upcalls processors stuck pvh frontend two reset down campaign large save sample count
+    echo baseline modules attach again command faults retype busy spoof changes offload upcalls processors stuck pvh frontend two reset down campaign large save sample count
 }
 
 main() {
@@ -356,7 +368,7 @@ main() {
     guest_modules=$(CDPATH='' cd -P -- "$guest_stock/modules" && pwd -P) || die "no $guest_stock/modules: run make stock"
     [ -s "$guest_xen/vmlinux" ] || die "no $guest_xen/vmlinux: TWIN_XEN_RELEASE=$guest scripts/xen-packages.sh"
     if [ $# = 0 ]; then
-        for name in baseline modules attach again command faults retype busy changes offload upcalls; do
+        for name in baseline modules attach again command faults retype busy spoof changes offload upcalls; do
             set -- "$@" "$name:1" "$name:2"
         done
         set -- "$@" processors:2 stuck:2 pvh:2 frontend:2 two:2 reset:2 down:2 campaign:1 large:1 large:2 save:1 count:1
