@@ -30,8 +30,9 @@
 #   down       the card removed, dom0 put to sleep, and shut down, in a guest's transfers
 #   sample     attach in short: one guest, one wild pointer in mid-transfer
 #   count      instructions a packet, by dom0 and by the driver inside Xen; one processor
+#   arrivals   the same of frames that come one by one
 # Without arguments all but sample: processors, stuck, pvh, frontend, two, reset and down with two processors,
-# campaign, save and count with one, the others with one and with two.
+# campaign, save, count and arrivals with one, the others with one and with two.
 #
 # Needs target/stock, target/xen (scripts/xen-packages.sh, xen-modules.sh, xen-payload.sh, and
 # xen-install.sh for `command` and `spoof`) and, without privileges, QEMU and busybox (scripts/setup.sh). For
@@ -50,11 +51,11 @@
 #                   large once, and 64
 #   TWIN_XEN_FAULTS faults of `campaign` (default 500)
 #   TWIN_XEN_LIMIT  seconds that a scenario may take (default 1800)
-#   TWIN_XEN_FRAMES frames that `count` sends and receives of each size (default 2000)
+#   TWIN_XEN_FRAMES frames that `count` sends and receives of each size, and `arrivals` receives (default 2000)
 #   TWIN_XEN_GUESTS guests that are connected while `count` counts one's frames (default 1, at most 8)
 #   TWIN_XEN_STAGES parameters of twin_dom0.ko, separated by commas, and last `offload`, with which the card
 #                   neither segments nor gathers nor computes checksums: bridge=1,notify=16,offload
-#                   (not in count and command)
+#                   (not in count, arrivals, spoof and command)
 #   TWIN_XEN_PATIENCE  how many times longer every wait inside may take (default 1)
 set -eu
 
@@ -146,7 +147,7 @@ dom0_system() {
     : >"$1/etc/xen/xl.conf"
     cp "$parts/vif-script" "$1/etc/xen/scripts/"
     cp "$parts/dom0-init" "$1/init"
-    cp "$parts/dom0-common.sh" "$parts/twin.sh" "$1/"
+    cp "$parts/dom0-common.sh" "$parts/twin.sh" "$parts/counting.sh" "$1/"
 }
 
 # ---- One scenario --------------------------------------------------------------
@@ -220,6 +221,7 @@ prepare() {
     guest_system "$2/guest"
     case $1 in
     count) add_counting "$2" ;;
+    arrivals) add_arrivals "$2" ;;
     spoof) add_wire "$2" ;;
     two) cards >"$2/options" ;;
     reset)
@@ -235,7 +237,7 @@ prepare() {
     cp "$parts/dom0-$1.sh" "$2/dom0/scenario.sh"
     case $1 in
     baseline) ;;
-    attach | again | busy | changes | offload | large | save | sample | count | upcalls | processors | stuck | pvh | down | two | frontend | reset)
+    attach | again | busy | changes | offload | large | save | sample | count | arrivals | upcalls | processors | stuck | pvh | down | two | frontend | reset)
         add_modules "$2/dom0"
         add_payload "$2" platform
         ;;
@@ -269,7 +271,7 @@ boot() (
         -m $((guests > 3 ? 3072 : 2048)) -nodefaults -no-reboot -display none \
         -chardev pipe,id=monitor,path=monitor -mon chardev=monitor,mode=readline \
         -serial file:console.log -serial file:results.log \
-        -netdev "user,id=network,guestfwd=tcp:10.0.2.100:7001-cmd:sh peer.sh down,guestfwd=tcp:10.0.2.100:7002-cmd:sh peer.sh up,guestfwd=tcp:10.0.2.100:7003-cmd:sh peer.sh payload,guestfwd=tcp:10.0.2.100:7004-cmd:sh peer.sh frames,guestfwd=tcp:10.0.2.100:7006-cmd:sh peer.sh link" \
+        -netdev "user,id=network,guestfwd=tcp:10.0.2.100:7001-cmd:sh peer.sh down,guestfwd=tcp:10.0.2.100:7002-cmd:sh peer.sh up,guestfwd=tcp:10.0.2.100:7003-cmd:sh peer.sh payload,guestfwd=tcp:10.0.2.100:7004-cmd:sh peer.sh frames,guestfwd=tcp:10.0.2.100:7006-cmd:sh peer.sh link,guestfwd=tcp:10.0.2.100:7007-cmd:sh peer.sh arrivals" \
         -device e1000,netdev=network,id=card,addr=2 \
         $(cat options 2>/dev/null) \
         -kernel "$xen/xen" \
@@ -343,6 +345,7 @@ scenario() {
     boot "$run" "$processors" || status=$?
     case $name in
     count) report_counts "$run" >>"$run/results.log" ;;
+    arrivals) report_arrivals "$run" >>"$run/results.log" ;;
     spoof) report_wire "$run" >>"$run/results.log" ;;
     esac
     judge "$name-$processors" "$run" "$status"
@@ -350,7 +353,7 @@ scenario() {
 }
 
 scenarios_of() {
-    echo baseline modules attach again command faults retype busy spoof changes offload upcalls processors stuck pvh frontend two reset down campaign large save sample count
+    echo baseline modules attach again command faults retype busy spoof changes offload upcalls processors stuck pvh frontend two reset down campaign large save sample count arrivals
 }
 
 main() {
@@ -371,7 +374,7 @@ main() {
         for name in baseline modules attach again command faults retype busy spoof changes offload upcalls; do
             set -- "$@" "$name:1" "$name:2"
         done
-        set -- "$@" processors:2 stuck:2 pvh:2 frontend:2 two:2 reset:2 down:2 campaign:1 large:1 large:2 save:1 count:1
+        set -- "$@" processors:2 stuck:2 pvh:2 frontend:2 two:2 reset:2 down:2 campaign:1 large:1 large:2 save:1 count:1 arrivals:1
     fi
     for one; do
         scenario "$one"

@@ -2,7 +2,7 @@
 /*
  * A plugin of QEMU's emulator: whose instructions a machine with Xen executes.
  *
- *   -plugin FILE,out=PATH,xen_end=ADDRESS[,event.NAME=ADDRESS]...
+ *   -plugin FILE,out=PATH,xen_end=ADDRESS[,event.NAME=ADDRESS]...[,orders=PATH,wire=PATH]
  *
  * Debian has no header of the interface (docs/devel/tcg-plugins.rst of QEMU's source), so what
  * is used of it, version 1, is declared here.
@@ -31,13 +31,18 @@
  *   event NAME TIMES                   how often the instruction at that address was executed
  *   at OFFSET TIMES [string]           each instruction of Xen's image and of the payload, by
  *                                      its distance from 0xffff82d040000000
+ *
+ * With `orders` and `wire` it also puts frames on the card's wire, one by one (at_rest).
  */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 /* ---- QEMU's interface ---------------------------------------------------------- */
 
@@ -197,6 +202,91 @@ static bool is_mark(const uint8_t *bytes, size_t size, uint32_t *number)
 	return *number < 256;
 }
 
+/* ---- Frames, one by one -------------------------------------------------------------------- */
+
+/*
+ * The next frame comes when the machine has nothing left to do: Xen's idle loop is about to halt the
+ * processor, and since the frame before the card has interrupted it. So frames come one after the
+ * other by what the machine executes, and not by the host's clock: while the emulator's main loop
+ * takes the frame from the pipe, this processor waits in the middle of its instruction, and no
+ * time goes by for it (-icount).
+ *
+ * An order is one write to a pipe, so that it is read whole: how many, as four bytes, highest first;
+ * then a frame as the wire takes it (filter-redirector), its length in four bytes before it. A new
+ * order takes the place of one that is not done.
+ */
+#define ORDER 4096	/* PIPE_BUF: what is written at once */
+static struct {
+	int orders, wire;		/* pipes; -1: none */
+	const char *path;		/* the latter's */
+	const struct counter *interrupts;
+	uint64_t seen;			/* of those, when the last frame went */
+	uint32_t left;
+	size_t size;
+	uint8_t bytes[ORDER];
+} arrivals = { .orders = -1, .wire = -1 };
+
+#define COUNT 4		/* bytes of an order before its frame */
+
+static void take_order(void)
+{
+	const ssize_t size = read(arrivals.orders, arrivals.bytes, sizeof(arrivals.bytes));
+
+	if (size <= COUNT)
+		return;
+	/* QEMU has its end open by now. */
+	if (arrivals.wire < 0)
+		arrivals.wire = open(arrivals.path, O_WRONLY | O_NONBLOCK);
+	arrivals.size = (size_t)size - COUNT;
+	arrivals.left = (uint32_t)arrivals.bytes[0] << 24 | arrivals.bytes[1] << 16 |
+			arrivals.bytes[2] << 8 | arrivals.bytes[3];
+	arrivals.seen = arrivals.interrupts->now - 1;
+}
+
+/* Until the main loop has the frame, but not for ever. */
+#define MOST 100000
+static void wait_for_main_loop(void)
+{
+	int tries, there = 1;
+
+	for (tries = 0; there && tries < MOST; tries++)
+		if (ioctl(arrivals.wire, FIONREAD, &there))
+			return;
+		else if (there)
+			usleep(10);
+}
+
+static void at_rest(unsigned int processor, void *unused)
+{
+	(void)processor;
+	(void)unused;
+	take_order();
+	if (!arrivals.left || arrivals.interrupts->now == arrivals.seen)
+		return;
+	arrivals.seen = arrivals.interrupts->now;
+	arrivals.left--;
+	if (write(arrivals.wire, arrivals.bytes + COUNT, arrivals.size) != (ssize_t)arrivals.size)
+		fprintf(stderr, "count: a frame did not get on the wire\n");
+	else
+		wait_for_main_loop();
+}
+
+static bool open_arrivals(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < event_count; i++)
+		if (!strcmp(events[i].name, "interrupts"))
+			arrivals.interrupts = &events[i].times;
+	return arrivals.interrupts && arrivals.path;
+}
+
+/* hlt, of one byte. Only Xen halts: a guest asks it to. */
+static bool halts(const uint8_t *bytes, size_t size)
+{
+	return size == 1 && bytes[0] == 0xf4;
+}
+
 /* ---- Translation --------------------------------------------------------------------------- */
 
 static void add(struct qemu_plugin_insn *insn, struct counter *counter)
@@ -231,6 +321,8 @@ static void count(struct qemu_plugin_insn *insn, enum class class)
 	if (is_mark(bytes, size, &number))
 		qemu_plugin_register_vcpu_insn_exec_cb(insn, write_all, QEMU_PLUGIN_CB_NO_REGS,
 						       (void *)(uintptr_t)number);
+	if (arrivals.orders >= 0 && class == XEN && halts(bytes, size))
+		qemu_plugin_register_vcpu_insn_exec_cb(insn, at_rest, QEMU_PLUGIN_CB_NO_REGS, NULL);
 }
 
 static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
@@ -262,6 +354,10 @@ static bool take(char *word)
 		return (out = fopen(value, "w"));
 	if (!strcmp(word, "xen_end"))
 		return (xen_end = strtoull(value, NULL, 16));
+	if (!strcmp(word, "orders"))
+		return (arrivals.orders = open(value, O_RDONLY | O_NONBLOCK)) >= 0;
+	if (!strcmp(word, "wire"))
+		return (arrivals.path = strdup(value));
 	if (strncmp(word, "event.", 6) || event_count == EVENTS)
 		return false;
 	events[event_count].name = strdup(word + 6);
@@ -281,6 +377,10 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, 
 		}
 	fine = calloc(FINE, sizeof(*fine));
 	is_string = calloc(FINE, sizeof(*is_string));
+	if (arrivals.orders >= 0 && !open_arrivals()) {
+		fprintf(stderr, "count: orders= needs wire= and event.interrupts=\n");
+		return 1;
+	}
 	if (!out || !xen_end || !fine || !is_string) {
 		fprintf(stderr, "count: out= and xen_end= are needed, and 272 MiB\n");
 		return 1;

@@ -2,13 +2,13 @@
 # From the functions of payload and Xen (count-functions.awk, count-symbols.awk) in the order of
 # their addresses, and what the plugin wrote: what a packet cost, as lines for judge() of xen.sh,
 # as a table in the file `table`, and by function, the largest first, in the file
-# `table-by-function`. A window is between a mark with an even number and the next. `crossings`
+# `table-by-function`. `kinds` are those of packets, `rounds` those of a scenario, each with all kinds, from
+# the first mark on; the first is by dom0. A window is between a mark with an even number and the next. `crossings`
 # are Xen's instructions for interrupts, events, timers and changes of domain, by the names of its
 # functions; what a hypercall, a copy or a guest's system call takes is not among them.
 BEGIN {
-    kinds = split("sent 1514,received 1514,sent 60,received 60,stored 1460,fetched 1460", kind, ",")
-    # Rounds of dom0-count.sh, each with all kinds, from the first mark on.
-    rounds = split("dom0,twin,off,aggregate,bridge,notify,pace,all", round, ",")
+    kinds = split(kinds, kind, ",")
+    rounds = split(rounds, round, ",")
     split("xen payload dom0-kernel dom0-other guest-kernel guest-other", class, " ")
 }
 FILENAME ~ /functions$/ {

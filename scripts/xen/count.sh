@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# The host's part of the scenario `count`: QEMU's options, and what was counted, as lines and
+# The host's part of the scenarios `count` and `arrivals`: QEMU's options, and what was counted, as lines and
 # as a table (count.awk). Sourced by xen.sh.
 
 # The address of a symbol of the hypervisor's, without 0x.
@@ -39,8 +39,41 @@ xen_functions() {
     grep '^symbol 0xffff82d0' "$xen/payload/xen.table" | sort -k 2,2 | awk -f "$parts/count-symbols.awk"
 }
 
-# report_counts RUN: lines for judge(), and the files `table` and `table-by-function`.
-report_counts() {
+# report_windows RUN KINDS ROUNDS: lines for judge(), and the files `table` and `table-by-function`.
+report_windows() {
     { payload_functions "$1"; xen_functions; } | sort -n >"$1/functions"
-    awk -v "frames=$frames" -v "table=$1/table" -f "$parts/count.awk" "$1/functions" "$1/counts"
+    awk -v "frames=$frames" -v "table=$1/table" -v "kinds=$2" -v "rounds=$3" \
+        -f "$parts/count.awk" "$1/functions" "$1/counts"
+}
+
+# report_counts RUN: those of `count`.
+report_counts() {
+    report_windows "$1" 'sent 1514,received 1514,sent 60,received 60,stored 1460,fetched 1460' \
+        dom0,twin,off,aggregate,bridge,notify,pace,all
+}
+
+# add_arrivals RUN: what frames need that come one by one. The card does not put its interrupts off: each frame
+# has one.
+add_arrivals() {
+    add_counting "$1"
+    mkfifo "$1/orders"
+    sed -i 's|-plugin [^ ]*|&,orders=orders,wire=frames.in|; s|$| -global e1000.mitigation=off|' "$1/options"
+}
+
+# report_arrivals RUN: those of `arrivals`, and whether the stage does what it is for.
+report_arrivals() {
+    report_windows "$1" 'single 1514,single 60' dom0,twin,notify >"$1/counted"
+    cat "$1/counted"
+    # One event of a frame is the program's, which waits for the next.
+    awk '$1 == "@value" { value[$2] = $3 }
+        function less(size, what, of) {
+            return value["twin/" size "-single-" what] > 0 && \
+                value["notify/" size "-single-" what] < of * value["twin/" size "-single-" what]
+        }
+        function step(size) {
+            print (less(size, "events", 1) && less(size, "switches", 0.5) && less(size, "all", 1) ? "@ok" : "@fail"),
+                "notify/" size "-less", value["twin/" size "-single-switches"], "changes of domain without the stage,",
+                value["notify/" size "-single-switches"], "with it"
+        }
+        END { step(1514); step(60) }' "$1/counted"
 }

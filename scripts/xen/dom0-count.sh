@@ -7,44 +7,9 @@
 # to do meanwhile but wait. With more guests than one (TWIN_XEN_GUESTS) the others are connected and
 # do nothing.
 . /twin.sh
-
-# Without it Xen executes a guest's rdtsc in software, several times a packet: the emulator's
-# processor does not promise that its clock never stops, as today's do (invariant TSC).
-guest_options='tsc_mode = "native"'
-
-# listen N: reads guest N's console from its start; says: whether it has come to a line that begins like
-# this since. No program is started for it, and nothing is read twice: all of that is counted.
-listen() {
-    exec 3<"$(console_of "$1")"
-    part=
-}
-says() {
-    while read -r line <&3; do
-        line=$part$line part=
-        case $line in "$1"*) return 0 ;; esac
-    done
-    # A line whose end is not there yet.
-    part=$part$line
-    return 1
-}
-
-mkfifo /tmp/never
-pause() {
-    read -r -t "$1" _ <>/tmp/never
-}
-
-# await_line LINE: for ten minutes.
-most=$(limit 120)
-await_line() {
-    tries=$most
-    until says "$1" || [ $tries = 0 ]; do
-        tries=$((tries - 1))
-        pause 5
-    done
-}
+. /counting.sh
 
 guests=$(option guests)
-frames=$(option frames)
 others=
 n=3
 while [ $n -lt $((guests + 2)) ]; do
@@ -65,52 +30,16 @@ end_others() {
     done
 }
 
-# complete N WINDOWS: guest N has ended, and so many were counted.
-complete() {
-    end_guest "$1" 10
-    [ "$(grep -c '^@ok \(send\|receive\|store\|fetch\)-' "$(console_of "$1")")" = "$2" ]
-    step "guest$1/complete" $? "$2 windows"
-}
-
 # ---- By dom0 ------------------------------------------------------------------------
 
-must 60 netback modprobe xen-netback
-must 60 bridge modprobe bridge
-brctl addbr br0
-brctl addif br0 eth0
-ip link set br0 up
-ip link set eth0 up
-await 60 carrier grep -q 1 /sys/class/net/eth0/carrier
+begin_netback
 begin_others
 start_guest 1 "count:0:$frames" && listen 1 && await_line @done
 complete 1 6
 end_others
-ip link set br0 down
-brctl delbr br0
-must 60 netback-away rmmod xen-netback
+end_netback
 
 # ---- By the driver inside Xen ---------------------------------------------------------
-
-# The guest does what it reads from its console, to which who writes here writes.
-terminal() {
-    xenstore-read "/local/domain/$(xl domid guest2)/console/tty"
-}
-
-# round NAME COMMAND STAGE...: the stages from the next attachment on, and what the guest does then.
-round() {
-    label=$1 command=$2
-    shift 2
-    for stage; do
-        echo "${stage#*=}" >"/sys/module/twin_dom0/parameters/${stage%=*}"
-    done
-    tell 60 "$label/restart" restart 1
-    await 60 "$label/carrier" grep -q 1 /sys/class/net/eth0/carrier
-    step "$label/stages" 0 "$(status_of stages), offload $(status_of offload)"
-    echo "$command" >"$(terminal)"
-    await_line '@ok done'
-    is state 1 && is aborts 0
-    step "$label/alive" $? "state $(status_of state), $(status_of aborts) aborts"
-}
 
 # What there is alone: `only NAME MARK STAGE...`.
 only() {

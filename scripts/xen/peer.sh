@@ -8,6 +8,8 @@
 #   peer.sh payload   receives dom0's symbols (a tar archive), answers with the livepatch
 #   peer.sh frames    receives "SIZE COUNT MAC", puts so many frames and a quarter more on the
 #                     card's wire, 32 at a time (the pipe frames.in, QEMU's filter-redirector)
+#   peer.sh arrivals  receives the same, and orders so many and some more, each of which comes when the machine
+#                     has nothing left to do (count-plugin.c)
 set -eu
 
 # Octal escapes of a number in two bytes, and of an Ethernet address.
@@ -40,8 +42,20 @@ frames() {
     sleep 2
 }
 
+arrivals() {
+    read -r size count mac
+    count=$((count + 64))
+    {
+        printf "\\000\\000$(two_bytes $count)"
+        one_frame "$size" "$mac"
+    } >order
+    # In one write.
+    cat order >orders
+}
+
 case $1 in
 frames) frames ;;
+arrivals) arrivals ;;
 down) exec cat data ;;
 up) exec sha256sum ;;
 link) # The connection ends at once; this goes on.

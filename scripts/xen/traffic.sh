@@ -79,6 +79,21 @@ count_frames() {
     try 600 fetch-1460 /traffic fetch $peer 7001 $(($2 * 1460)) "$((mark + 2))"
 }
 
+# count_arrivals MARK FRAMES: frames received that come one by one (peer.sh arrivals), once the program
+# is there.
+count_arrivals() {
+    mark=$1
+    for size in 1514 60; do
+        {
+            sleep 1
+            echo "$size $2 $(cat /sys/class/net/eth0/address)" | nc $peer 7007 >/dev/null
+        } &
+        try 600 "receive-$size" /traffic receive eth0 "$2" "$mark"
+        wait $!
+        mark=$((mark + 2))
+    done
+}
+
 # count_stored MARK SEGMENTS: bytes to the host by TCP, of so many segments of 1,460 bytes.
 count_stored() {
     try 600 store-1460 /traffic store $peer 7002 $(($2 * 1460)) "$1"
