@@ -4,6 +4,7 @@
  * around them. What they do to a frontend that takes steps at any time is in xen-rings.c, hostile rings are
  * in xen-hostile.c.
  */
+#include "../platform/xen/vif.h"
 #include "xen.h"
 
 enum { FRAME_AT = 3000 };
@@ -439,8 +440,86 @@ static void without_pace_nothing_is_by_time(void)
 	}
 }
 
+/* ---- Addresses ----------------------------------------------------------------------------------- */
+
+static long connect_as(uint32_t handle, uint16_t last)
+{
+	const uint32_t guest = handle % GUESTS;
+	const struct twin_xen_vif vif = {
+		.domain = guest + 1,
+		.handle = 10 + handle,
+		.transmit_ring = ring_of(guest, 0),
+		.receive_ring = ring_of(guest, 1),
+		.local_port = DOM0_PORT,
+		.remote_port = GUEST_PORT,
+		.mac = { 0, 0x16, 0x3e, 0, last >> 8, last & 0xff },
+	};
+
+	return xen_vif_connect(&vif);
+}
+
+/* For each of 65,536 addresses: whose it is, of guests that have wanted[]; 0 of those that are gone. */
+static void check_addresses(const uint32_t wanted[TWIN_XEN_VIFS])
+{
+	uint32_t last, i;
+
+	for (last = 0; last < 0x10000; last++) {
+		const uint8_t address[6] = { 0, 0x16, 0x3e, 0, last >> 8, last & 0xff };
+		uint64_t guests = 0;
+
+		for (i = 0; i < TWIN_XEN_VIFS; i++)
+			guests |= (uint64_t)(wanted[i] == last) << i;
+		if (xen_address_guests(address) != guests) {
+			CHECK_EQUAL(xen_address_guests(address), guests);
+			return;
+		}
+	}
+}
+
+#define GONE 0x10000u
+
+/* As many as there can be; they go in an order of their own. The last two have one address. */
+static void an_address_is_its_guests(void)
+{
+	uint32_t wanted[TWIN_XEN_VIFS], trial, i;
+
+	for (trial = 0; trial < 16; trial++) {
+		start_with((struct twin_xen_stages){ 0 });
+		xen_vif_disconnect_all();
+		for (i = 0; i < TWIN_XEN_VIFS; i++) {
+			wanted[i] = i + 1 == TWIN_XEN_VIFS ? wanted[i - 1] : (trial * 40503 + i * 257) & 0xffff;
+			CHECK_EQUAL(connect_as(i, wanted[i]), 0);
+		}
+		check_addresses(wanted);
+		for (i = 0; i < TWIN_XEN_VIFS; i++) {
+			const uint32_t who = (i * 5 + trial) % TWIN_XEN_VIFS;
+
+			CHECK_EQUAL(xen_vif_disconnect(who % GUESTS + 1, 10 + who), 0);
+			wanted[who] = GONE;
+			check_addresses(wanted);
+		}
+	}
+}
+
+/* Without the stage both who have an address get what is for it. */
+static void one_address_of_two_is_both_guests(void)
+{
+	start_with((struct twin_xen_stages){ 0 });
+	xen_vif_disconnect_all();
+	CHECK_EQUAL(connect_as(0, 7), 0);
+	CHECK_EQUAL(connect_as(1, 7), 0);
+	give_requests(0, 4);
+	give_requests(1, 4);
+	CHECK(card_gives(mac(7), outside));
+	CHECK_EQUAL(vif_status(0).received, 1);
+	CHECK_EQUAL(vif_status(1).received, 1);
+	CHECK(!card_gives(mac(8), outside));
+}
+
 int main(void)
 {
+	RUN(an_address_is_its_guests);
+	RUN(one_address_of_two_is_both_guests);
 	RUN(packets_find_their_guest);
 	RUN(a_packet_to_its_sender_is_nobodys);
 	RUN(nobody_has_anothers_source);

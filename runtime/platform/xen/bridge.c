@@ -3,8 +3,8 @@
  * The stage `bridge`: the core's bridge (<twin/bridge.h>) over the table of guests' interfaces. A guest's
  * number is that of its entry.
  *
- * Without the stage the switch compares a packet's address with each guest's (deliver.c), believes a
- * guest's source, and limits nobody.
+ * Without the stage a packet's destination alone says who has it (address.c): any source is believed, and
+ * nobody limited.
  *
  * Whoever calls has xen_lock, so the bridge's own lock is never waited for. Its counts are read without
  * (xen_bridge_status), each for itself, as the others are.
@@ -32,19 +32,14 @@ void xen_bridge_start(void)
 	twin_bridge_init(&bridge, &limit);
 }
 
-static uint32_t number_of(const struct vif *vif)
-{
-	return (uint32_t)(vif - xen_vifs);
-}
-
 bool xen_bridge_add(const struct vif *vif)
 {
-	return twin_bridge_add(&bridge, number_of(vif), vif->mac) == TWIN_OK;
+	return twin_bridge_add(&bridge, vif->number, vif->mac) == TWIN_OK;
 }
 
 void xen_bridge_remove(const struct vif *vif)
 {
-	twin_bridge_remove(&bridge, number_of(vif));
+	twin_bridge_remove(&bridge, vif->number);
 }
 
 /* Only the limit of groups asks for the time. */
@@ -55,12 +50,12 @@ static uint64_t time_of(const uint8_t *header)
 
 enum twin_way xen_bridge_send(const struct vif *vif, const uint8_t *header, uint64_t *guests)
 {
-	return twin_bridge_send(&bridge, number_of(vif), header, time_of(header), guests);
+	return twin_bridge_send(&bridge, vif->number, header, time_of(header), guests);
 }
 
 void xen_bridge_put_off(const struct vif *vif, const uint8_t *header, enum twin_way way)
 {
-	twin_bridge_put_off(&bridge, number_of(vif), header, way);
+	twin_bridge_put_off(&bridge, vif->number, header, way);
 }
 
 /* To a group each segment is a packet: else a storm would have as many times its limit. */

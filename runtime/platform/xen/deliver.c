@@ -37,7 +37,7 @@ bool xen_vif_has_requests(struct vif *vif, uint32_t count)
 
 /* Copy requests from the first on that has no answer: up to those that were seen, or the ring's
  * end, or as many as there is place for. */
-static bool copy_requests(struct vif *vif)
+static __attribute__((noinline)) bool copy_requests(struct vif *vif)
 {
 	const struct vif_ring *ring = &vif->receive;
 	struct vif_requests *frames = &vif->frames;
@@ -177,65 +177,26 @@ INLINE bool deliver(struct vif *vif, const struct xen_bytes *bytes, const struct
 
 /* ---- The switch ------------------------------------------------------------------ */
 
-static bool is_same(const uint8_t *a, const uint8_t *b)
+INLINE void give_all(uint64_t guests, const struct xen_bytes *bytes, const struct vif_marks *marks)
 {
-	uint32_t first[2];
-	uint16_t last[2];
-
-	__builtin_memcpy(&first[0], a, 4);
-	__builtin_memcpy(&first[1], b, 4);
-	__builtin_memcpy(&last[0], a + 4, 2);
-	__builtin_memcpy(&last[1], b + 4, 2);
-	return !((first[0] ^ first[1]) | (uint32_t)(last[0] ^ last[1]));
-}
-
-bool xen_vif_knows(const struct vif *from, const uint8_t *address)
-{
-	const struct vif *vif;
-
-	for (vif = xen_vifs; vif < xen_vifs + xen_vif_count; vif++)
-		if (vif->domain && vif != from && is_same(vif->mac, address))
-			return true;
-	return false;
-}
-
-bool xen_vif_switch(const struct vif *from, const uint8_t *destination,
-		    const struct xen_bytes *bytes, const struct vif_marks *marks)
-{
-	const bool group = xen_is_group(destination);
-	bool known = false;
-	uint32_t i;
-
-	for (i = 0; i < xen_vif_count; i++) {
-		struct vif *vif = &xen_vifs[i];
-
-		if (!vif->domain || vif == from || !(group || is_same(vif->mac, destination)))
-			continue;
-		deliver(vif, bytes, marks);
-		known = true;
-	}
-	return known;
+	xen_vif_active |= guests;
+	for (; guests; guests &= guests - 1)
+		deliver(xen_vif_first(guests), bytes, marks);
 }
 
 void xen_vif_give(uint64_t guests, const struct xen_bytes *bytes, const struct vif_marks *marks)
 {
-	for (; guests; guests &= guests - 1)
-		deliver(&xen_vifs[__builtin_ctzll(guests)], bytes, marks);
-}
-
-static bool give_by_bridge(const struct xen_bytes *bytes, const struct vif_marks *marks, uint32_t segments)
-{
-	const uint64_t guests = xen_bridge_receive(bytes->first, segments);
-
-	xen_vif_give(guests, bytes, marks);
-	return guests;
+	give_all(guests, bytes, marks);
 }
 
 /* From the card, to whom it is for. */
 INLINE bool switch_in(const struct xen_bytes *bytes, const struct vif_marks *marks, uint32_t segments)
 {
-	return xen_stages.bridge ? give_by_bridge(bytes, marks, segments) :
-				   xen_vif_switch(NULL, bytes->first, bytes, marks);
+	const uint64_t guests = xen_stages.bridge ? xen_bridge_receive(bytes->first, segments) :
+						    xen_vif_find(bytes->first);
+
+	give_all(guests, bytes, marks);
+	return guests;
 }
 
 bool xen_vif_receive(const uint8_t *frame, uint32_t length, uint32_t flags)

@@ -13,53 +13,39 @@
 /* Guests grant to the domain of their backend. */
 #define DOM0 0
 
-struct page {
-	struct domain *guest;
-	uint32_t reference;
-	bool readonly;
-	struct page_info *info;
-	uint8_t *bytes;
-};
-
 /* In the order of Xen's own copies (grant_table.c, gnttab_copy_release_buf): the grant, whose release
  * may mark the page as written to, while the page is still what it was granted as. */
-static void give_back(const struct page *page, bool typed)
+static inline void give_back(struct domain *guest, uint32_t reference, bool readonly,
+			     struct page_info *page, bool typed)
 {
-	release_grant_for_copy(page->guest, page->reference, page->readonly);
+	release_grant_for_copy(guest, reference, readonly);
 	if (typed)
-		put_page_type(page->info);
-	put_page(page->info);
+		put_page_type(page);
+	put_page(page);
 }
 
 /* For each packet: part of its two callers, which know what `readonly` is. */
 #define INLINE static inline __attribute__((always_inline))
 
-/* `end` is how far the copy goes. */
-INLINE bool take(struct page *page, struct domain *guest, uint32_t reference, bool readonly,
-		 uint32_t end)
+/* The page's bytes, of which the first `end` are used; NULL if it is not to be had. */
+INLINE uint8_t *take(struct domain *guest, uint32_t reference, bool readonly, uint32_t end,
+		     struct page_info **page)
 {
 	uint16_t offset, length;
 	unsigned long frame;
 
-	*page = (struct page){ .guest = guest, .reference = reference, .readonly = readonly };
 	if (end > NETIF_GRANT_SIZE ||
-	    acquire_grant_for_copy(guest, reference, DOM0, readonly, &frame, &page->info,
-				   &offset, &length, false))
-		return false;
+	    acquire_grant_for_copy(guest, reference, DOM0, readonly, &frame, page, &offset, &length,
+				   false))
+		return NULL;
 	/* Part of a page only, or a page that is a table. */
 	if (offset || length < end ||
-	    (!readonly && !get_page_type(page->info, XEN_TYPE_WRITABLE << XEN_TYPE_SHIFT))) {
-		give_back(page, false);
-		return false;
+	    (!readonly && !get_page_type(*page, XEN_TYPE_WRITABLE << XEN_TYPE_SHIFT))) {
+		give_back(guest, reference, readonly, *page, false);
+		return NULL;
 	}
 	/* All memory of a machine without any above 4 GiB is there (attach.c). */
-	page->bytes = xen_at((uint64_t)frame << TWIN_PAGE_SHIFT);
-	return true;
-}
-
-INLINE void release(const struct page *page)
-{
-	give_back(page, !page->readonly);
+	return xen_at((uint64_t)frame << TWIN_PAGE_SHIFT);
 }
 
 /* Where parts that begin at `offset` end, or more than a page has. */
@@ -75,15 +61,16 @@ static uint32_t end_of(uint32_t offset, const struct xen_part *parts, uint32_t c
 bool xen_grant_read(struct domain *guest, uint32_t reference, uint32_t offset,
 		    const struct xen_part *parts, uint32_t count)
 {
-	struct page page;
+	struct page_info *page;
+	/* Which refuses what ends behind the page. */
+	const uint8_t *from = take(guest, reference, true, end_of(offset, parts, count), &page);
 	uint32_t i;
 
-	/* Which refuses what ends behind the page. */
-	if (!take(&page, guest, reference, true, end_of(offset, parts, count)))
+	if (!from)
 		return false;
-	for (i = 0; i < count; offset += parts[i++].bytes)
-		memcpy(parts[i].to, page.bytes + offset, parts[i].bytes);
-	release(&page);
+	for (i = 0, from += offset; i < count; from += parts[i++].bytes)
+		memcpy(parts[i].to, from, parts[i].bytes);
+	give_back(guest, reference, true, page, false);
 	return true;
 }
 
@@ -104,16 +91,28 @@ static uint32_t copy_part(uint8_t *to, const struct xen_bytes *bytes, uint32_t a
 	return count;
 }
 
+static __attribute__((noinline)) void copy_parts(uint8_t *to, const struct xen_bytes *bytes,
+						 uint32_t from, uint32_t count)
+{
+	uint32_t at;
+
+	for (at = 0; at < count;)
+		at += copy_part(to + at, bytes, from + at, count - at);
+}
+
 bool xen_grant_write(struct domain *guest, uint32_t reference, const struct xen_bytes *bytes,
 		     uint32_t from, uint32_t count)
 {
-	struct page page;
-	uint32_t at;
+	struct page_info *page;
+	uint8_t *to = take(guest, reference, false, count, &page);
 
-	if (!take(&page, guest, reference, false, count))
+	if (!to)
 		return false;
-	for (at = 0; at < count;)
-		at += copy_part(page.bytes + at, bytes, from + at, count - at);
-	release(&page);
+	/* All of it in one place, as of most packets. */
+	if (from <= bytes->first_length && count <= bytes->first_length - from)
+		memcpy(to, (const uint8_t *)bytes->first + from, count);
+	else
+		copy_parts(to, bytes, from, count);
+	give_back(guest, reference, false, page, true);
 	return true;
 }

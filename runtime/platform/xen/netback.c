@@ -38,9 +38,8 @@ struct taken {
 	struct netif_packet packet;
 	uint8_t header[HOT_HEADER];
 	uint32_t buffer;
-	/* What the bridge says, if there is that stage. */
-	enum twin_way way;
-	uint64_t guests;
+	uint64_t guests;	/* that have it */
+	enum twin_way way;	/* what the bridge says, if there is that stage */
 };
 /* One processor at a time is served. */
 static struct taken batch[XEN_TRANSMIT_BATCH];
@@ -123,16 +122,30 @@ static uint64_t response_to(const struct netif_packet *packet, uint32_t i, int16
 	return bytes;
 }
 
-static void respond(struct vif *vif, const struct taken *taken, int16_t status)
+static bool answer_all(struct vif *vif, const struct netif_packet *packet, int16_t status)
 {
-	const uint32_t entries = taken->packet.entries;
 	uint32_t i;
 
-	for (i = 0; i < entries; i++)
-		if (!xen_ring_answer(&vif->transmit, response_to(&taken->packet, i, status))) {
-			xen_vif_break(vif, "its ring is gone");
-			return;
-		}
+	for (i = 0; i < packet->entries; i++)
+		if (!xen_ring_answer(&vif->transmit, response_to(packet, i, status)))
+			return false;
+	return true;
+}
+
+/* Of the only entry, as most packets have. */
+static bool answer_only(struct vif *vif, const struct netif_packet *packet, int16_t status)
+{
+	return xen_ring_answer(&vif->transmit,
+			       packet->piece[0].id | (uint32_t)(uint16_t)status << 16);
+}
+
+static void respond(struct vif *vif, const struct taken *taken, int16_t status)
+{
+	const struct netif_packet *packet = &taken->packet;
+
+	if (!(packet->entries == 1 ? answer_only(vif, packet, status) :
+				     answer_all(vif, packet, status)))
+		xen_vif_break(vif, "its ring is gone");
 }
 
 /* Whether the packet goes on after entry i of those. */
@@ -252,12 +265,6 @@ static bool describe(struct vif *vif, struct taken *taken, struct xen_packet *pa
 			      &packet->checksum_offset);
 }
 
-/* Not only for a guest that is here. */
-static bool is_for_card(const struct vif *vif, const struct taken *taken)
-{
-	return xen_is_group(taken->header) || !xen_vif_knows(vif, taken->header);
-}
-
 /* What becomes of a packet. */
 enum fate {
 	FATE_SEND,
@@ -289,7 +296,9 @@ static enum fate fate_of(const struct vif *vif, struct taken *taken)
 {
 	if (xen_stages.bridge)
 		return fate_by_bridge(vif, taken);
-	return is_for_card(vif, taken) ? FATE_SEND : FATE_LOCAL;
+	taken->guests = xen_vif_find(taken->header) & ~xen_vif_bit(vif);
+	/* Not only for guests that are here. */
+	return !taken->guests || xen_is_group(taken->header) ? FATE_SEND : FATE_LOCAL;
 }
 
 /* It stays in the ring, and the bridge will be asked again. */
@@ -301,7 +310,7 @@ static void put_off(const struct vif *vif, const struct taken *taken)
 
 /* To other guests. Only when the ring will have its answer: a packet that has to wait for the
  * driver comes here again. */
-static void switch_out(struct vif *vif, const struct taken *taken, const struct xen_packet *packet)
+static void switch_out(const struct taken *taken, const struct xen_packet *packet)
 {
 	const struct xen_bytes bytes = {
 		.first = taken->header,
@@ -318,10 +327,7 @@ static void switch_out(struct vif *vif, const struct taken *taken, const struct 
 		marks.flags |= NETRXF_DATA_VALIDATED;
 	if (flags & NETTXF_CSUM_BLANK)
 		marks.flags |= NETRXF_CSUM_BLANK;
-	if (xen_stages.bridge)
-		xen_vif_give(taken->guests, &bytes, &marks);
-	else
-		xen_vif_switch(vif, taken->header, &bytes, &marks);
+	xen_vif_give(taken->guests, &bytes, &marks);
 }
 
 /* With an answer, NETIF_RSP_*. The bridge counts what it drops. */
@@ -379,7 +385,7 @@ static bool send(struct vif *vif, uint32_t count)
 
 		waits |= result == HOT_BUSY || result == HOT_NO_BUFFER;
 		if (!waits && is_sound(result) && xen_is_group(batch[i].header))
-			switch_out(vif, &batch[i], &packets[i]);
+			switch_out(&batch[i], &packets[i]);
 		if (alive && result != HOT_SENT)
 			release(&batch[i]);
 		if (waits)
@@ -427,7 +433,7 @@ static enum served serve_batch(struct vif *vif, uint32_t produced)
 		return SERVED_WAITS;
 	}
 	if (fate == FATE_LOCAL)
-		switch_out(vif, &batch[count], &packets[count]);
+		switch_out(&batch[count], &packets[count]);
 	if (fate != FATE_SEND) {
 		release(&batch[count]);
 		finish(vif, &batch[count], answer_to(fate));
@@ -508,15 +514,19 @@ static enum rest serve(struct vif *vif, bool over)
 
 /* ---- Events -------------------------------------------------------------------------- */
 
-/* Whether packets of it wait, and none could be taken. */
-static bool attend(struct vif *vif, bool over)
+static void kick(uint64_t guests)
 {
-	const bool kicked = __atomic_exchange_n(&vif->kicked, 0, __ATOMIC_ACQ_REL);
+	__atomic_fetch_or(&xen_vif_kicked, guests, __ATOMIC_RELEASE);
+}
+
+/* Whether packets of it wait, and none could be taken. */
+static bool attend(struct vif *vif, bool kicked, bool over)
+{
 	const uint32_t taken = vif->transmit.taken;
 	const enum rest rest = kicked || (over && vif->paced) ? serve(vif, over) : REST_NONE;
 
 	if (rest != REST_NONE)
-		__atomic_store_n(&vif->kicked, 1, __ATOMIC_RELEASE);
+		kick(xen_vif_bit(vif));
 	/* Packets that wait for the driver, or for a restart, are not waited for by time. */
 	if (over && !vif->window)
 		vif->paced = false;
@@ -525,32 +535,46 @@ static bool attend(struct vif *vif, bool over)
 	return rest == REST_WAITS && vif->transmit.taken == taken;
 }
 
+/* The next of a set that is not empty, from that number on and then from 0. */
+static struct vif *next_of(uint64_t guests, uint32_t from)
+{
+	const uint64_t behind = guests & (~0ull << from);
+
+	return xen_vif_first(behind ? behind : guests);
+}
+
 /*
- * All guests, from `first` on. Who comes first has what there is too little of, descriptors of
- * the card and buffers: next time that is the first one that got none, else the next one.
+ * All guests that are kicked or have a window, from `first` on. Who comes first has what there is too
+ * little of, descriptors of the card and buffers: next time that is the first one that got none, else
+ * the one behind the first.
  */
 static void attend_all(bool over)
 {
 	static uint32_t first;
-	uint32_t i, without = TWIN_XEN_VIFS;
+	const uint64_t kicked = __atomic_exchange_n(&xen_vif_kicked, 0, __ATOMIC_ACQ_REL);
+	const uint64_t guests = (kicked | (over ? xen_vif_active : 0)) & xen_vif_present;
+	uint32_t at = first, without = TWIN_XEN_VIFS;
+	struct vif *vif;
+	uint64_t rest;
 
-	for (i = 0; i < xen_vif_count; i++) {
-		const uint32_t number = (first + i) % xen_vif_count;
-
-		if (xen_vifs[number].domain && attend(&xen_vifs[number], over) &&
-		    without == TWIN_XEN_VIFS)
-			without = number;
+	if (!guests)
+		return;
+	xen_vif_active |= guests;
+	first = (next_of(guests, at)->number + 1) % TWIN_XEN_VIFS;
+	for (rest = guests; rest; rest &= ~xen_vif_bit(vif)) {
+		vif = next_of(rest, at);
+		at = vif->number;
+		if (attend(vif, kicked & xen_vif_bit(vif), over) && without == TWIN_XEN_VIFS)
+			without = at;
 	}
-	first = (without == TWIN_XEN_VIFS ? first + 1 : without) % TWIN_XEN_VIFS;
+	if (without != TWIN_XEN_VIFS)
+		first = without;
 }
 
 /* Those that do not notify for each packet are looked at afterwards as if they had. */
 void xen_vif_hold(void)
 {
-	uint32_t i;
-
-	for (i = 0; i < TWIN_XEN_VIFS; i++)
-		__atomic_store_n(&xen_vifs[i].kicked, 1, __ATOMIC_RELEASE);
+	kick(xen_vif_present);
 	xen_pace_hold();
 }
 
@@ -579,18 +603,20 @@ void xen_vif_try(void)
 
 bool xen_vif_kick(const struct domain *domain, uint32_t port)
 {
-	uint32_t i;
+	uint64_t rest;
 
 	if (!xen_attached())
 		return false;
-	for (i = 0; i < TWIN_XEN_VIFS; i++) {
-		struct vif *vif = &xen_vifs[i];
+	for (rest = __atomic_load_n(&xen_vif_present, __ATOMIC_ACQUIRE); rest; rest &= rest - 1) {
+		/* Not its own word of it: the entry may be about to be another guest's. */
+		const uint32_t number = (uint32_t)__builtin_ctzll(rest);
+		struct vif *vif = &xen_vifs[number];
 
 		if (__atomic_load_n(&vif->domain, __ATOMIC_ACQUIRE) != domain ||
 		    vif->remote_port != port)
 			continue;
 		xen_count(&vif->status.kicks);
-		__atomic_store_n(&vif->kicked, 1, __ATOMIC_RELEASE);
+		kick(1ull << number);
 		xen_vif_try();
 		return true;
 	}

@@ -65,15 +65,13 @@ static enum netif_verdict parse_only(const struct netif_tx_request *entry,
 									       NETIF_MALFORMED;
 }
 
-enum netif_verdict netif_parse(const struct netif_tx_request *entries, uint32_t available,
-			       struct netif_packet *packet)
+/* One with others behind it. */
+static __attribute__((noinline)) enum netif_verdict parse_several(const struct netif_tx_request *entries,
+								  uint32_t available,
+								  struct netif_packet *packet)
 {
 	uint32_t more;
 
-	if (!available)
-		return NETIF_INCOMPLETE;
-	if (!(entries[0].flags & (NETTXF_EXTRA_INFO | NETTXF_MORE_DATA)))
-		return parse_only(&entries[0], packet);
 	*packet = (struct netif_packet){
 		.size = entries[0].size, .flags = entries[0].flags, .entries = 1,
 	};
@@ -93,6 +91,16 @@ enum netif_verdict netif_parse(const struct netif_tx_request *entries, uint32_t 
 		take(packet, &entries[packet->entries]);
 	}
 	return settle_sizes(packet) ? NETIF_PACKET : NETIF_MALFORMED;
+}
+
+enum netif_verdict netif_parse(const struct netif_tx_request *entries, uint32_t available,
+			       struct netif_packet *packet)
+{
+	if (!available)
+		return NETIF_INCOMPLETE;
+	if (entries[0].flags & (NETTXF_EXTRA_INFO | NETTXF_MORE_DATA))
+		return parse_several(entries, available, packet);
+	return parse_only(&entries[0], packet);
 }
 
 /* ---- Checksums ----------------------------------------------------------------- */

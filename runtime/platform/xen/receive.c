@@ -50,7 +50,7 @@ static uint32_t count, used;
  * Guests are offered no tags beside their frames (io/netif.h has none), and without it a frame
  * would be one of no VLAN, or of another: so the tag goes back to where it was.
  */
-static bool copy_tagged(uint8_t *to, uint64_t data, uint32_t length, uint16_t tag)
+static __attribute__((noinline)) bool copy_tagged(uint8_t *to, uint64_t data, uint32_t length, uint16_t tag)
 {
 	const uint8_t inserted[TAG] = { TAG_TYPE >> 8, TAG_TYPE & 0xff, tag >> 8, tag & 0xff };
 
@@ -145,7 +145,7 @@ static void keep(const struct frame *frame)
 	count++;
 }
 
-static void put_chain(uint64_t data, uint32_t size, uint32_t flags)
+static __attribute__((noinline)) void put_chain(uint64_t data, uint32_t size, uint32_t flags)
 {
 	const uint32_t length = read_chain(data, size);
 	struct frame *frame;

@@ -8,7 +8,7 @@
 #include "vif.h"
 
 struct vif xen_vifs[TWIN_XEN_VIFS];
-uint32_t xen_vif_count;
+uint64_t xen_vif_present, xen_vif_kicked, xen_vif_active;
 
 void xen_vif_break(struct vif *vif, const char *why)
 {
@@ -73,18 +73,18 @@ static bool waits_for_window(const struct vif *vif)
 
 void xen_vif_answer(bool over)
 {
-	uint32_t i;
+	uint64_t rest;
 
 	xen_receive_deliver();
-	for (i = 0; i < xen_vif_count; i++) {
-		struct vif *vif = &xen_vifs[i];
+	for (rest = xen_vif_active; rest; rest &= rest - 1) {
+		struct vif *vif = xen_vif_first(rest);
 
-		if (!vif->domain)
-			continue;
 		if (is_event_due(vif, over))
 			send_event(vif);
 		if (waits_for_window(vif))
 			xen_pace_set();
+		else
+			xen_vif_active &= ~xen_vif_bit(vif);
 	}
 	if (xen_pace_holds())
 		xen_pace_set();
@@ -104,11 +104,11 @@ void xen_vif_publish(void)
 /* Whether all guests' frontends take such, and there is one. */
 static bool all_take_merged(void)
 {
-	uint32_t i, features = xen_vif_count ? MERGED : 0;
+	uint32_t features = xen_vif_present ? MERGED : 0;
+	uint64_t rest;
 
-	for (i = 0; i < xen_vif_count; i++)
-		if (xen_vifs[i].domain)
-			features &= xen_vifs[i].features;
+	for (rest = xen_vif_present; rest; rest &= rest - 1)
+		features &= xen_vif_first(rest)->features;
 	return features == MERGED;
 }
 
@@ -141,6 +141,15 @@ static struct vif *find_free(void)
 	return NULL;
 }
 
+/* From now on kicks, packets and services find it, or do not. */
+static void set_present(uint64_t guests)
+{
+	__atomic_store_n(&xen_vif_present, guests, __ATOMIC_RELEASE);
+	xen_vif_active &= guests;
+	xen_address_update();
+	set_merging();
+}
+
 /* Nobody comes back to the guest's rings: what it waits for, it is told now. */
 static void disconnect(struct vif *vif)
 {
@@ -151,9 +160,7 @@ static void disconnect(struct vif *vif)
 	if (xen_stages.bridge)
 		xen_bridge_remove(vif);
 	__atomic_store_n(&vif->domain, NULL, __ATOMIC_RELEASE);
-	while (xen_vif_count && !xen_vifs[xen_vif_count - 1].domain)
-		xen_vif_count--;
-	set_merging();
+	set_present(xen_vif_present & ~xen_vif_bit(vif));
 	xen_put_domain(domain);
 }
 
@@ -174,7 +181,7 @@ long xen_vif_connect(const struct twin_xen_vif *given)
 		.local_port = given->local_port,
 		.remote_port = given->remote_port,
 		.features = given->features,
-		.kicked = 1,
+		.number = (uint32_t)(vif - xen_vifs),
 	};
 	memcpy(vif->mac, given->mac, sizeof(vif->mac));
 	if (domain == hardware_domain || !xen_ring_open(&vif->transmit, given->transmit_ring, sizeof(struct netif_tx_request)) ||
@@ -187,9 +194,10 @@ long xen_vif_connect(const struct twin_xen_vif *given)
 		return -XEN_EINVAL;
 	}
 	__atomic_store_n(&vif->domain, domain, __ATOMIC_RELEASE);
-	if (xen_vif_count <= (uint32_t)(vif - xen_vifs))
-		xen_vif_count = vif - xen_vifs + 1;
-	set_merging();
+	set_present(xen_vif_present | xen_vif_bit(vif));
+	/* It may have packets, and answers that were shown without an event, from before. */
+	xen_vif_active |= xen_vif_bit(vif);
+	__atomic_fetch_or(&xen_vif_kicked, xen_vif_bit(vif), __ATOMIC_RELEASE);
 	xen_service_request();
 	return 0;
 }

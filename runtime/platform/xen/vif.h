@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A guest's interface, shared by the files of the backend: vif.c has the table, ring.c the
- * answers in a ring, pace.c when guests are looked at, deliver.c what goes to guests,
- * netback.c what comes from them.
+ * A guest's interface, shared by the files of the backend: vif.c has the table, address.c whose
+ * an address is, ring.c the answers in a ring, pace.c when guests are looked at, deliver.c what
+ * goes to guests, netback.c what comes from them.
+ *
+ * Guests are numbers of the table, and sets of them bits of a word: what is done for a packet or a
+ * service takes as long beside seven idle guests as beside none.
  *
  * Everything here is called with xen_lock taken, unless it says otherwise.
  */
@@ -45,7 +48,7 @@ struct vif {
 	struct vif_requests frames;
 	uint32_t local_port, remote_port;
 	uint8_t mac[ETHERNET_ADDRESS];
-	uint32_t kicked;		/* atomically: it is to be served */
+	uint32_t number;		/* of its entry */
 	uint32_t window;		/* packets that it has sent since the window began */
 	bool paced;			/* it does not notify for each (pace.c) */
 	uint8_t features;		/* TWIN_XEN_VIF_* */
@@ -54,8 +57,27 @@ struct vif {
 
 /* Kicks look at domain and port of any entry without the lock. */
 extern struct vif xen_vifs[TWIN_XEN_VIFS];
-/* Entries from here on are free. */
-extern uint32_t xen_vif_count;
+_Static_assert(TWIN_XEN_VIFS <= 64, "a bit of a word each");
+
+/* Those that are connected. Kicks read it without the lock. */
+extern uint64_t xen_vif_present;
+/* Those that are to be served, whoever says so: atomically. */
+extern uint64_t xen_vif_kicked;
+/* Those that may be owed answers or events, or are looked at when a window ends: all others have
+ * seen everything. Whoever serves or delivers to a guest puts it there, xen_vif_answer() takes it
+ * away. */
+extern uint64_t xen_vif_active;
+
+static inline uint64_t xen_vif_bit(const struct vif *vif)
+{
+	return 1ull << vif->number;
+}
+
+/* One of a set that is not empty. */
+static inline struct vif *xen_vif_first(uint64_t guests)
+{
+	return &xen_vifs[__builtin_ctzll(guests)];
+}
 
 /* Serve it no more; why is for the console. */
 void xen_vif_break(struct vif *vif, const char *why);
@@ -112,6 +134,13 @@ bool xen_pace_holds(void);
  * ended, and what the guest had was served. */
 uint32_t xen_pace_ahead(struct vif *vif, bool over);
 
+/* ---- address.c ---- */
+
+/* Guests, or their addresses, have changed. */
+void xen_address_update(void);
+/* Those with that address, which is no group's: none or one, or more if they have the same. */
+uint64_t xen_address_guests(const uint8_t *address);
+
 /* ---- bridge.c: only with that stage ---- */
 
 /* A guest has an address from now on, which no other has; whether. And has none any more. */
@@ -138,16 +167,7 @@ struct vif_marks {
 	uint8_t gso_type;
 };
 
-/* Whether that is the address of a guest, but `from` (or NULL). */
-bool xen_vif_knows(const struct vif *from, const uint8_t *address);
-/*
- * Give a packet to the guests that its destination names, but `from` (or NULL). Whether
- * there is one; it may have had no room.
- */
-bool xen_vif_switch(const struct vif *from, const uint8_t *destination,
-		    const struct xen_bytes *bytes, const struct vif_marks *marks);
-
-/* The same to the guests that the bridge has found: those of a way that it has just given have domains. */
+/* Give a packet to guests that are connected; each may have no room. */
 void xen_vif_give(uint64_t guests, const struct xen_bytes *bytes, const struct vif_marks *marks);
 /* Whether so many requests for frames are there. */
 bool xen_vif_has_requests(struct vif *vif, uint32_t count);
@@ -155,6 +175,12 @@ bool xen_vif_has_requests(struct vif *vif, uint32_t count);
 static inline bool xen_is_group(const uint8_t *address)
 {
 	return address[0] & 1;
+}
+
+/* Guests that a destination names. */
+static inline uint64_t xen_vif_find(const uint8_t *destination)
+{
+	return xen_is_group(destination) ? xen_vif_present : xen_address_guests(destination);
 }
 
 #endif /* TWIN_XEN_VIF_H */
