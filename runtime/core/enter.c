@@ -81,7 +81,9 @@ _Static_assert(sizeof(struct twin_call_entry) == 16 && offsetof(struct twin_call
 struct outer {
 	struct twin_instance *instance;
 	uint64_t host_rsp;
-	uint64_t driver_rsp;	/* an import may enter more than once: each time from here */
+	/* Of the import's caller. The site among them: dom0 and nested driver code may write to its word on
+	 * the driver stack. An import may enter more than once: each time from this rsp. */
+	struct twin_registers saved;
 	uint64_t entry_function;
 	uint64_t kept[6];	/* of the outer import, if it freezes afterwards */
 	uint32_t may_nest;
@@ -93,7 +95,7 @@ static void save_outer(const struct twin_cpu *cpu, struct outer *outer)
 
 	outer->instance = cpu->instance;
 	outer->host_rsp = cpu->host_rsp;
-	outer->driver_rsp = cpu->saved.rsp;
+	outer->saved = cpu->saved;
 	outer->entry_function = cpu->entry_function;
 	outer->may_nest = cpu->may_nest;
 	for (i = 0; i < 6; i++)
@@ -106,7 +108,7 @@ static void restore_outer(struct twin_cpu *cpu, const struct outer *outer)
 
 	cpu->instance = outer->instance;
 	cpu->host_rsp = outer->host_rsp;
-	cpu->saved.rsp = outer->driver_rsp;
+	cpu->saved = outer->saved;
 	cpu->entry_function = outer->entry_function;
 	cpu->may_nest = outer->may_nest;
 	for (i = 0; i < 6; i++)
@@ -334,8 +336,8 @@ int twin_enter_slowly(struct twin_cpu *cpu, uint64_t hyp, uint64_t a0, uint64_t 
 
 /* ---- Calls out of the driver ------------------------------------------- */
 
-static void fill_frame(const struct twin_instance *instance, struct twin_call_frame *frame,
-		       const struct twin_registers *saved, uint64_t target)
+static inline void fill_frame(const struct twin_instance *instance, struct twin_call_frame *frame,
+			      const struct twin_registers *saved, uint64_t target)
 {
 	const uint64_t *stack = (const uint64_t *)data_at(instance, saved->rsp);
 
@@ -357,7 +359,7 @@ static void fill_frame(const struct twin_instance *instance, struct twin_call_fr
  * of the host leaks, and routines that promise to keep more registers than the
  * psABI requires (the kernel has some) need no other path.
  */
-static void take_frame(struct twin_registers *saved, const struct twin_call_frame *frame)
+static inline void take_frame(struct twin_registers *saved, const struct twin_call_frame *frame)
 {
 	saved->rdi = frame->rdi;
 	saved->rsi = frame->rsi;
@@ -368,10 +370,9 @@ static void take_frame(struct twin_registers *saved, const struct twin_call_fram
 	saved->rax = frame->rax;
 }
 
-static int perform(struct twin_cpu *cpu, struct twin_call_frame *frame, twin_hot_routine hot)
+static inline int perform(struct twin_cpu *cpu, struct twin_instance *instance,
+			  struct twin_call_frame *frame, twin_hot_routine hot)
 {
-	struct twin_instance *instance = cpu->instance;
-
 	if (hot)
 		return hot(cpu, frame);
 	if (instance->ops->import)
@@ -380,7 +381,8 @@ static int perform(struct twin_cpu *cpu, struct twin_call_frame *frame, twin_hot
 }
 
 /* Write the report, unless the routine or an entry nested in it did. */
-static int abort_call(struct twin_cpu *cpu, const struct twin_call_frame *frame)
+static __attribute__((noinline)) int abort_call(struct twin_cpu *cpu,
+						const struct twin_call_frame *frame)
 {
 	enum twin_abort_kind kind = is_dead(cpu->instance) ? TWIN_ABORT_DEAD : TWIN_ABORT_IMPORT;
 
@@ -398,48 +400,43 @@ static void clear_vectors(struct twin_instance *instance)
 }
 
 /*
- * What the C frames below hold of the driver goes to the context, where twin_resume takes it
- * from: an entry nested in the import has left its own there. A context that has no layout makes quick entries come by twin_enter, which
- * refuses them.
+ * All of the driver's is in the context, where twin_resume takes it from. A context that has no
+ * layout makes quick entries come by twin_enter, which refuses them.
  */
-static int freeze(struct twin_cpu *cpu, const struct twin_registers *saved,
-		  const struct twin_call_frame *frame)
+static __attribute__((noinline)) int freeze(struct twin_cpu *cpu, const struct twin_call_frame *frame)
 {
 	const struct twin_instance *instance = cpu->instance;
 
 	if (cpu->nested || !has_window(instance) || !instance->vector_free || instance->dma)
 		return abort_call(cpu, frame);
-	cpu->saved = *saved;
 	cpu->frozen = cpu->instance;
 	cpu->stack_layout = 0;
 	return TWIN_FROZEN;
 }
 
-/* saved is copied, because a nested entry overwrites it. The copy includes the site:
- * dom0 and nested driver code may write to its word on the driver stack. */
-static int call_out(struct twin_cpu *cpu, uint64_t target, twin_hot_routine hot)
+/* What a nested entry changes of the context is as before when it has ended (restore_outer). */
+INLINE int call_out(struct twin_cpu *cpu, uint64_t target, twin_hot_routine hot)
 {
-	struct twin_registers saved = cpu->saved;
+	struct twin_instance *instance = cpu->instance;
 	struct twin_call_frame frame;
 	int status;
 
-	count(&cpu->instance->statistics.imports);
-	fill_frame(cpu->instance, &frame, &saved, target);
+	count(&instance->statistics.imports);
+	fill_frame(instance, &frame, &cpu->saved, target);
 	cpu->report.kind = TWIN_ABORT_NONE;
-	if (is_dead(cpu->instance))
+	if (RARE(is_dead(instance)))
 		return abort_call(cpu, &frame);
 	cpu->may_nest = 1;
 	gs_to_host(cpu);
-	status = perform(cpu, &frame, hot);
+	status = perform(cpu, instance, &frame, hot);
 	gs_to_driver(cpu);
 	cpu->may_nest = 0;
-	if (status == TWIN_FROZEN && !hot && !is_dead(cpu->instance))
-		return freeze(cpu, &saved, &frame);
-	if (status || is_dead(cpu->instance))
+	if (status == TWIN_FROZEN && !hot && !is_dead(instance))
+		return freeze(cpu, &frame);
+	if (RARE(status || is_dead(instance)))
 		return abort_call(cpu, &frame);
-	clear_vectors(cpu->instance);
-	take_frame(&saved, &frame);
-	cpu->saved = saved;
+	clear_vectors(instance);
+	take_frame(&cpu->saved, &frame);
 	return TWIN_OK;
 }
 

@@ -39,7 +39,7 @@ static bool is_window_valid(const struct twin_instance_config *config)
 		return false;
 	if (config->range_limit && !config->ranges)
 		return false;
-	return config->ops->unmap_range && config->ops->set_gs_base;
+	return config->ops->unmap_range && (config->ops->set_gs_base || config->gs_is_set);
 }
 
 static bool is_memory_valid(const struct twin_instance_config *config)
@@ -81,6 +81,7 @@ int twin_instance_init(struct twin_instance *instance, const struct twin_instanc
 	instance->scheme = config->scheme;
 	instance->vector_free = config->vector_free;
 	instance->enters_gs = config->window && !config->gs_is_set;
+	instance->switches_gs = config->window && config->ops->set_gs_base;
 	instance->stlb = config->stlb;
 	instance->nodes = config->nodes;
 	instance->node_count = config->node_count;

@@ -75,18 +75,19 @@ static inline bool has_window(const struct twin_instance *instance)
  * While driver code runs, the GS base is the window's start. Code of the core uses no
  * GS and runs with either; around code of the host these two are called, on the CPU that
  * the driver runs on. The host's base is noted anew each time, as host code may change it.
+ * A host whose code uses no GS either need not change it (set_gs_base).
  */
 static inline void gs_to_driver(struct twin_cpu *cpu)
 {
 	struct twin_instance *instance = cpu->instance;
 
-	if (has_window(instance))
+	if (instance->switches_gs)
 		cpu->host_gs = instance->ops->set_gs_base(instance, instance->window);
 }
 
 static inline void gs_to_host(const struct twin_cpu *cpu)
 {
-	if (has_window(cpu->instance))
+	if (cpu->instance->switches_gs)
 		cpu->instance->ops->set_gs_base(cpu->instance, cpu->host_gs);
 }
 

@@ -130,6 +130,12 @@ static void configurations_are_checked(void)
 	REFUSED(scheme = TWIN_SCHEME_STLB);
 	REFUSED(vector_free = 0);
 #undef REFUSED
+	/* A host that sets the base itself, and whose code uses no GS. */
+	bad = config();
+	bad.ops = &no_gs;
+	bad.gs_is_set = 1;
+	CHECK_EQUAL(twin_instance_init(&instance, &bad), TWIN_OK);
+	CHECK_EQUAL(instance.switches_gs + instance.enters_gs, 0);
 	set_up();
 }
 

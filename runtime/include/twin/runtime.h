@@ -215,7 +215,8 @@ struct twin_vectors {
  * The operations that the runtime needs from the machine it runs on. Each may be
  * called on several CPUs at once unless its comment says otherwise. Only import may
  * sleep or run a driver. Each leaves by returning only (no longjmp, no unwinding).
- * map_window is required, or of an instance with a window unmap_range and set_gs_base.
+ * map_window is required, or of an instance with a window unmap_range and, but with gs_is_set,
+ * set_gs_base.
  * Where another operation is NULL, what would call it is refused, except that calls of
  * unmap_window and warn are left out. The vector operations are required unless the
  * instance is vector_free.
@@ -224,8 +225,8 @@ struct twin_vectors {
  * not calls in the driver's source. The values that an import leaves in them are
  * cleared before the driver goes on.
  *
- * The GS base is the host's in import, port_in, port_out, warn and resolve_upcall. In
- * the vector operations and set_gs_base it may be the driver's: they do not use GS.
+ * The GS base is the host's in import, port_in, port_out, warn and resolve_upcall, if there is
+ * set_gs_base. In the vector operations and set_gs_base it may be the driver's: they do not use GS.
  */
 struct twin_platform_ops {
 	/*
@@ -246,7 +247,8 @@ struct twin_platform_ops {
 	 * range that was added. No CPU is inside the driver; the table lock is held.
 	 */
 	void (*unmap_range)(struct twin_instance *instance, uint64_t start, uint64_t length);
-	/* With a window: set this CPU's GS base and give the one that it had. */
+	/* With a window: set this CPU's GS base and give the one that it had. With gs_is_set it may be NULL:
+	 * the base stays the driver's in the operations, and none uses GS. */
 	uint64_t (*set_gs_base)(struct twin_instance *instance, uint64_t base);
 	/*
 	 * The stub for dom0's kernel function at vm, or 0 if there is none. The
@@ -327,7 +329,7 @@ struct twin_instance_config {
 	uint32_t vector_free;
 	/* 1: with a window, the GS base is the window's start already when twin_enter is
 	 * called, outside of imports, and afterwards; the caller has put the host's into
-	 * cpu->host_gs, and restores it. set_gs_base is then for calls of host code alone. */
+	 * cpu->host_gs, and restores it. set_gs_base is then for calls of host code alone, or NULL. */
 	uint32_t gs_is_set;
 	const struct twin_platform_ops *ops;
 	void *platform;				/* the platform's own */
@@ -413,6 +415,7 @@ struct twin_instance {
 	struct twin_statistics statistics;
 	struct twin_abort_report report;	/* of the first abort */
 	struct twin_call_entry call_cache[TWIN_CALL_ENTRIES];
+	uint64_t switches_gs;		/* 1: calls of host code have its GS base */
 };
 
 /* Bytes of struct twin_instance, for callers not in C. [any] */

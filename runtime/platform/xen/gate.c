@@ -21,19 +21,6 @@ static struct twin_range ranges[RANGES];
 
 /* ---- Operations ----------------------------------------------------------- */
 
-/*
- * Around calls out of the driver the base stays the window's: they lead to this platform and to functions of
- * Xen's, with interrupts off, and neither uses GS. A driver that is frozen in one leaves through twin_enter. So
- * the host's base, which the core notes anew after each, is what was noted before the entry: in this processor's
- * context, also when upcall.c has taken its block from those that can be entered.
- */
-static uint64_t set_gs_base(struct twin_instance *instance, uint64_t base)
-{
-	(void)instance;
-	(void)base;
-	return xen_block_context(xen_processor() % TWIN_XEN_CPUS)->host_gs;
-}
-
 /* For twin_unmap, of which this platform has no use: dom0's own page tables say what is
  * there, at once. Nothing here calls it. */
 static void unmap_range(struct twin_instance *instance, uint64_t start, uint64_t length)
@@ -51,9 +38,13 @@ static void warn(struct twin_instance *instance, uint64_t site)
 		printk(XEN_WARNING "twin: WARN of the driver at %pS\n", (void *)site);
 }
 
+/*
+ * No set_gs_base: around calls out of the driver the base stays the window's. They lead to this platform and
+ * to functions of Xen's, with interrupts off, and neither uses GS. A driver that is frozen in one leaves
+ * through twin_enter.
+ */
 static const struct twin_platform_ops ops = {
 	.unmap_range = unmap_range,
-	.set_gs_base = set_gs_base,
 	.import = xen_import,
 	.warn = warn,
 };
