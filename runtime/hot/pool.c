@@ -22,8 +22,29 @@
 struct hot_pool hot_pools[HOT_POOLS];
 struct hot_cpu hot_cpus[HOT_CPUS];
 
-/* Moves up to a batch from the pool to an empty magazine; whether any came. */
-static bool hot_pool_refill(struct hot_pool *pool, struct hot_magazine *magazine)
+/*
+ * This CPU's, and a pool, as addresses that the compiler does not know to be parts of arrays: else it
+ * computes each from the arrays' beginnings again, and each is then cut anew when this is rewritten.
+ */
+static __always_inline struct hot_magazine *hot_magazine_of(enum hot_pool_id id)
+{
+	struct hot_magazine *magazine = &hot_cpus[hot_cpu_id()].magazine[id];
+
+	OPTIMIZER_HIDE_VAR(magazine);
+	return magazine;
+}
+
+static __always_inline struct hot_pool *hot_pool_of(enum hot_pool_id id)
+{
+	struct hot_pool *pool = &hot_pools[id];
+
+	OPTIMIZER_HIDE_VAR(pool);
+	return pool;
+}
+
+/* Moves up to a batch from the pool to an empty magazine; whether any came. Rare, as is a flush: inline they
+ * would have every call save registers. */
+static noinline bool hot_pool_refill(struct hot_pool *pool, struct hot_magazine *magazine)
 {
 	u32 n = 0;
 
@@ -36,7 +57,7 @@ static bool hot_pool_refill(struct hot_pool *pool, struct hot_magazine *magazine
 }
 
 /* Moves the coldest batch of a full magazine to the pool. */
-static void hot_pool_flush(struct hot_pool *pool, struct hot_magazine *magazine)
+static noinline void hot_pool_flush(struct hot_pool *pool, struct hot_magazine *magazine)
 {
 	u32 i;
 
@@ -51,8 +72,8 @@ static void hot_pool_flush(struct hot_pool *pool, struct hot_magazine *magazine)
 
 void *hot_pool_get(enum hot_pool_id id)
 {
-	struct hot_magazine *magazine = &hot_cpus[hot_cpu_id()].magazine[id];
-	struct hot_pool *pool = &hot_pools[id];
+	struct hot_magazine *magazine = hot_magazine_of(id);
+	struct hot_pool *pool = hot_pool_of(id);
 	u32 index;
 
 	if (unlikely(!magazine->count) && !hot_pool_refill(pool, magazine))
@@ -64,13 +85,16 @@ void *hot_pool_get(enum hot_pool_id id)
 
 void hot_pool_put(enum hot_pool_id id, u32 index)
 {
-	struct hot_magazine *magazine = &hot_cpus[hot_cpu_id()].magazine[id];
-	struct hot_pool *pool = &hot_pools[id];
+	struct hot_magazine *magazine = hot_magazine_of(id);
+	struct hot_pool *pool = hot_pool_of(id);
+	u32 count;
 
 	if (unlikely(magazine->count == HOT_MAGAZINE))
 		hot_pool_flush(pool, magazine);
 	smp_store_release(&pool->state[index], HOT_OBJECT_FREE);
-	magazine->index[magazine->count++] = index;
+	count = magazine->count;
+	magazine->index[count] = index;
+	magazine->count = count + 1;
 }
 
 /*
