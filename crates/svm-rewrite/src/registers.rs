@@ -1,17 +1,35 @@
 //! Registers as liveness, the encoder and the decoder name them, and which of them an
 //! instruction has as operands.
 
+use std::ops::Range;
+
 use iced_x86::{Instruction, OpKind, Register};
 use liveness::Reg;
 
 /// The general register that a register is part of.
 pub fn gpr(r: Register) -> Option<Reg> {
-    if r.is_gpr() {
-        Reg::new(r.full_register().number() as u8)
-    } else {
-        None
-    }
+    GENERAL[r as usize]
 }
+
+/// What [`gpr`] gives, by the number of iced's register.
+static GENERAL: [Option<Reg>; 256] = {
+    /// `register` and those behind it are parts of these, in order.
+    const fn put(all: &mut [Option<Reg>; 256], register: Register, parts_of: Range<u8>) {
+        let mut n = parts_of.start;
+        while n < parts_of.end {
+            all[register as usize + (n - parts_of.start) as usize] = Reg::new(n);
+            n += 1;
+        }
+    }
+    let mut all = [None; 256];
+    put(&mut all, Register::AL, 0..4);
+    put(&mut all, Register::AH, 0..4);
+    put(&mut all, Register::SPL, 4..16);
+    put(&mut all, Register::AX, 0..16);
+    put(&mut all, Register::EAX, 0..16);
+    put(&mut all, Register::RAX, 0..16);
+    all
+};
 
 /// The 64-bit register.
 pub fn reg64(r: Reg) -> Register {
@@ -92,8 +110,26 @@ pub fn rename(iced: &mut Instruction, from: Reg, to: Reg) {
 /// The register operands of an instruction, without registers in addresses and without
 /// implicit ones.
 pub fn register_operands(iced: &Instruction) -> impl Iterator<Item = Register> {
-    let named = (0..iced.op_count()).filter(|&n| iced.op_kind(n) == OpKind::Register);
-    named.map(|n| iced.op_register(n))
+    // Operands of another kind, and those that are not there, have none. A fifth never has.
+    let all = [
+        iced.op0_register(),
+        iced.op1_register(),
+        iced.op2_register(),
+        iced.op3_register(),
+    ];
+    all.into_iter().filter(|r| *r != Register::None)
+}
+
+/// Whether an operand is in memory, and shown as one.
+pub fn has_memory(iced: &Instruction) -> bool {
+    // A fifth operand is never in memory.
+    let kinds = [
+        iced.op0_kind(),
+        iced.op1_kind(),
+        iced.op2_kind(),
+        iced.op3_kind(),
+    ];
+    kinds.contains(&OpKind::Memory)
 }
 
 /// `ah ch dh bh` cannot be encoded together with a register that needs a REX prefix.
@@ -105,4 +141,44 @@ pub fn uses_high_byte(iced: &Instruction) -> bool {
 /// Whether an operand is a segment, control, debug or test register.
 pub fn names_system_register(iced: &Instruction) -> bool {
     register_operands(iced).any(|r| r.is_segment_register() || r.is_cr() || r.is_dr() || r.is_tr())
+}
+
+#[cfg(test)]
+mod tests {
+    use iced_x86::{Decoder, DecoderOptions};
+
+    use super::*;
+
+    #[test]
+    fn each_part_of_a_general_register_is_one() {
+        for r in Register::values() {
+            let number = || r.full_register().number() as u8;
+            let expected = r.is_gpr().then(|| Reg::new(number())).flatten();
+            assert_eq!(gpr(r), expected, "{r:?}");
+        }
+    }
+
+    /// Of each opcode with some prefixes.
+    #[test]
+    fn operands_are_those_that_the_decoder_counts() {
+        let heads: [&[u8]; 7] = [
+            &[],
+            &[0x48],
+            &[0x66],
+            &[0x0f],
+            &[0x66, 0x0f],
+            &[0xc4, 0xe2],
+            &[0x62, 0xf2, 0x7d],
+        ];
+        for head in heads {
+            for opcode in 0..=0xffff_u16 {
+                let bytes = [head, &opcode.to_le_bytes(), &[0x11; 11]].concat();
+                let iced = Decoder::new(64, &bytes, DecoderOptions::NONE).decode();
+                let is = |kind| (0..iced.op_count()).filter(move |n| iced.op_kind(*n) == kind);
+                let registers = is(OpKind::Register).map(|n| iced.op_register(n));
+                assert!(register_operands(&iced).eq(registers), "{iced}");
+                assert_eq!(has_memory(&iced), is(OpKind::Memory).count() > 0, "{iced}");
+            }
+        }
+    }
 }

@@ -25,12 +25,13 @@ use std::num::NonZero;
 use std::ops::Range;
 
 use foldhash::HashMap;
+use iced_x86::Instruction;
 use liveness::{BlockId, Effect, LocSet};
 use twin_abi::Accesses;
 
 use crate::lift::{FuncIdx, Function, InstIdx, Lifted};
 use crate::refusal::{self, Refusal, RefusalCode};
-use alike::{Alike, Bytes, Judgement};
+use alike::{Alike, Bytes, Known, bytes_tell_class};
 use class::Class;
 use classify::{Kept, Question};
 use flow::effects;
@@ -229,15 +230,15 @@ impl Judge<'_> {
     fn run(&self, functions: Range<u32>) -> Judgements {
         let insts = functions.clone().map(|f| self.lifted.function(FuncIdx(f)));
         let count = insts.map(|function| function.insts.len()).sum();
-        let (mut known, mut judgements) = (Known::new(count), Judgements::room_for(count));
+        let (mut memory, mut judgements) = (Memory::new(count), Judgements::room_for(count));
         for f in functions.map(FuncIdx) {
-            self.function(f, &mut known, &mut judgements);
+            self.function(f, &mut memory, &mut judgements);
         }
         judgements
     }
 
     /// Judges the instructions of a function.
-    fn function(&self, f: FuncIdx, known: &mut Known, judgements: &mut Judgements) {
+    fn function(&self, f: FuncIdx, memory: &mut Memory, judgements: &mut Judgements) {
         let lifted = self.lifted;
         let function = lifted.function(f);
         let context = effects::Context {
@@ -249,20 +250,11 @@ impl Judge<'_> {
         };
         let contents = lifted.contents(function.section);
         for i in function.insts.clone().map(InstIdx) {
-            let inst = lifted.inst(i);
-            let bytes = Bytes::of(inst, contents).filter(|_| !self.is_named(function, i));
-            let judgement = match bytes.and_then(|bytes| known.alike.get(bytes)) {
-                Some(judgement) => *judgement,
-                None => {
-                    let asked = (function, i, bytes);
-                    self.instruction(asked, known, &mut judgements.refusals)
-                }
-            };
-            let Judgement {
+            let Known {
                 survey,
                 changes_facts,
                 class,
-            } = judgement;
+            } = self.instruction((function, contents, i), memory, &mut judgements.refusals);
             let exit = self.hidden.exit(lifted, i, self.rules.conventions);
             let effect = effects::effect(lifted, i, survey.effect, &exit, &context);
             judgements.effects.push(effect);
@@ -278,51 +270,76 @@ impl Judge<'_> {
         function.padding || self.kept.contains_key(&i.0) || self.hidden.extra.skipped.contains(&i.0)
     }
 
-    /// Judges an instruction, and keeps that for others with the same bytes. Refusals are of
-    /// a place: they are found again.
+    /// Judges an instruction of a function, in a section with these contents. What its bytes
+    /// tell is kept for others with the same bytes. Refusals are of a place: they are found
+    /// again.
     fn instruction(
         &self,
-        (function, inst, bytes): (&Function, InstIdx, Option<Bytes>),
-        known: &mut Known,
+        (function, contents, i): (&Function, &[u8], InstIdx),
+        Memory { surveyor, alike }: &mut Memory,
         refusals: &mut Vec<Refusal>,
-    ) -> Judgement {
-        let iced = &self.lifted.inst(inst).iced;
-        let mut survey = known.surveyor.of(iced);
+    ) -> Known {
+        let inst = self.lifted.inst(i);
+        let bytes = Bytes::of(inst, contents);
+        let tell_class = bytes_tell_class(inst) && !self.is_named(function, i);
+        let found = alike.get(bytes).copied();
+        let mut known = found.unwrap_or_else(|| self.survey(&inst.iced, surveyor));
+        if tell_class && known.class.is_some() {
+            return known;
+        }
+        known.class = self
+            .class(function, i, &known.survey)
+            .map_err(|refusal| refusal::add(refusals, refusal))
+            .ok();
+        if tell_class {
+            alike.keep(bytes, known);
+        } else if found.is_none() {
+            alike.keep(
+                bytes,
+                Known {
+                    class: None,
+                    ..known
+                },
+            );
+        }
+        known
+    }
+
+    /// All but its class.
+    fn survey(&self, iced: &Instruction, surveyor: &mut Surveyor) -> Known {
+        let mut survey = surveyor.of(iced);
         (self.rules.amend)(iced, &mut survey);
+        Known {
+            survey,
+            changes_facts: survey::may_change_facts(iced, &survey),
+            class: None,
+        }
+    }
+
+    fn class(&self, function: &Function, i: InstIdx, survey: &Survey) -> Result<Class, Refusal> {
         let question = Question {
             lifted: self.lifted,
             hidden: self.hidden,
-            survey: &survey,
-            inst,
+            survey,
+            inst: i,
             padding: function.padding,
-            kept: self.kept.get(&inst.0).copied(),
-            switch: self.hints.switches.at(inst).map(|switch| switch.callee),
+            kept: self.kept.get(&i.0).copied(),
+            switch: self.hints.switches.at(i).map(|switch| switch.callee),
             accesses: self.accesses,
         };
-        let class = classify::classify(self.rules, &question);
-        let judgement = Judgement {
-            survey,
-            changes_facts: survey::may_change_facts(iced, &survey),
-            class: class
-                .map_err(|refusal| refusal::add(refusals, refusal))
-                .ok(),
-        };
-        if let (Some(bytes), Some(_)) = (bytes, judgement.class) {
-            known.alike.keep(bytes, judgement);
-        }
-        judgement
+        classify::classify(self.rules, &question)
     }
 }
 
 /// What is kept of instructions that were judged, for others like them.
-struct Known {
+struct Memory {
     surveyor: Surveyor,
     alike: Alike,
 }
 
-impl Known {
-    fn new(instructions: usize) -> Known {
-        Known {
+impl Memory {
+    fn new(instructions: usize) -> Memory {
+        Memory {
             surveyor: Surveyor::new(),
             alike: Alike::new(instructions),
         }

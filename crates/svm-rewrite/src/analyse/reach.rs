@@ -41,19 +41,22 @@ pub fn leave_out(
             is_entry(lifted, f) || codemap.contains(&(function.section, function.start))
         })
         .map(|f| lifted.function(f).insts.start);
-    let reached = Reach {
+    let reach = Reach {
         lifted,
         flow,
         exits,
         switches,
-    }
-    .from(entered);
-    for (i, class) in classes.iter_mut().enumerate() {
-        let stops = lifted.insts[i].iced.mnemonic() == Mnemonic::Int3;
-        match (reached[i], stops) {
-            (false, false) => *class = Class::Unreached(class.site_class()),
-            (true, true) => *class = Class::Trap(Trap::Bug),
-            (false, true) | (true, false) => {}
+    };
+    let reached = reach.from(entered);
+    for (insts, reached) in flow.blocks().iter().zip(reached) {
+        for i in insts.clone().map(|i| i as usize) {
+            let stops = lifted.insts[i].iced.mnemonic() == Mnemonic::Int3;
+            let class = &mut classes[i];
+            match (reached, stops) {
+                (false, false) => *class = Class::Unreached(class.site_class()),
+                (true, true) => *class = Class::Trap(Trap::Bug),
+                (false, true) | (true, false) => {}
+            }
         }
     }
 }
@@ -66,18 +69,24 @@ struct Reach<'a> {
 }
 
 impl Reach<'_> {
+    /// The blocks that are reached from these instructions.
     fn from(&self, entries: impl Iterator<Item = u32>) -> Vec<bool> {
-        let mut reached = vec![false; self.exits.len()];
+        let mut reached = vec![false; self.flow.blocks().len()];
         let mut work: Vec<u32> = entries.collect();
         while let Some(from) = work.pop() {
             let mut next = Some(from);
-            while let Some(i) = next
-                && !std::mem::replace(&mut reached[i as usize], true)
-            {
-                let (behind, elsewhere) = self.after(InstIdx(i));
+            while let Some(first) = next {
+                // All that is led to begins a block, and only the last instruction of one leads
+                // elsewhere than to the next.
+                let block = self.flow.block_of(InstIdx(first)).0 as usize;
+                if std::mem::replace(&mut reached[block], true) {
+                    break;
+                }
+                let last = self.flow.blocks()[block].end - 1;
+                let (behind, elsewhere) = self.after(InstIdx(last));
                 work.extend(elsewhere);
-                if self.exits[i as usize] == Exit::Table {
-                    let switch = self.switches.at(InstIdx(i));
+                if self.exits[last as usize] == Exit::Table {
+                    let switch = self.switches.at(InstIdx(last));
                     let cases = switch.iter().flat_map(|switch| &switch.cases);
                     work.extend(cases.map(|case| case.to.0));
                 }

@@ -27,21 +27,67 @@ const WORDS: usize = 8;
 /// As many of them as are kept for what registers of [`FOLLOWED`] hold: `rsp` is set to that.
 const RESERVED: usize = 4;
 
-/// A stack word whose content is known.
+/// The stack words whose contents are known. Kept so that two of these are compared at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Word {
-    at: i32,
-    value: i32,
-    /// Whether `push` made it, and nothing else has written it.
-    is_pushed: bool,
+struct Words {
+    /// Where each is: a place is listed once, and `UNKNOWN` is none.
+    at: [i32; WORDS],
+    value: [i32; WORDS],
+    /// A bit for each: whether `push` made it, and nothing else has written it.
+    pushed: u8,
 }
 
-impl Word {
-    const NONE: Word = Word {
-        at: UNKNOWN,
-        value: UNKNOWN,
-        is_pushed: false,
+impl Words {
+    const NONE: Words = Words {
+        at: [UNKNOWN; WORDS],
+        value: [UNKNOWN; WORDS],
+        pushed: 0,
     };
+
+    /// The number of the word at a place.
+    fn find(&self, FramePlace(place): FramePlace) -> Option<usize> {
+        self.at.iter().position(|at| i64::from(*at) == place)
+    }
+
+    fn is_pushed(&self, n: usize) -> bool {
+        self.pushed & 1 << n != 0
+    }
+
+    fn clear(&mut self, n: usize) {
+        (self.at[n], self.value[n]) = (UNKNOWN, UNKNOWN);
+        self.pushed &= !(1 << n);
+    }
+
+    /// Bytes are written there.
+    fn forget(&mut self, at: i64, size: i64) {
+        for n in 0..WORDS {
+            let place = i64::from(self.at[n]);
+            if place < at + size && at < place + 8 {
+                self.clear(n);
+            }
+        }
+    }
+
+    /// A word is written, if there is a free entry from the `first` on.
+    fn remember(&mut self, first: usize, at: i32, value: i32, is_pushed: bool) {
+        if let Some(n) = (first..WORDS).find(|n| self.at[*n] == UNKNOWN) {
+            (self.at[n], self.value[n]) = (at, value);
+            self.pushed |= u8::from(is_pushed) << n;
+        }
+    }
+
+    /// Those that hold the same on both paths.
+    fn join(mut self, other: &Words) -> Words {
+        for n in 0..WORDS {
+            let same = |m: &usize| (other.at[*m], other.value[*m]) == (self.at[n], self.value[n]);
+            match (0..WORDS).find(same) {
+                Some(m) if other.is_pushed(m) => {}
+                Some(_) => self.pushed &= !(1 << n),
+                None => self.clear(n),
+            }
+        }
+        self
+    }
 }
 
 /// The known contents at a program point.
@@ -53,8 +99,7 @@ pub struct Frame {
     followed: LocSet,
     /// Registers whose content comes from a word of the frame.
     loaded: LocSet,
-    /// A place is listed once.
-    words: [Word; WORDS],
+    words: Words,
 }
 
 impl Frame {
@@ -66,7 +111,7 @@ impl Frame {
             registers,
             followed,
             loaded: LocSet::empty(),
-            words: [Word::NONE; WORDS],
+            words: Words::NONE,
         }
     }
 
@@ -103,9 +148,9 @@ impl Frame {
     /// that was pushed is taken to be what was pushed: compilers make no objects by `push` that
     /// others write.
     pub fn load_into(&mut self, register: Register, from: Option<FramePlace>) {
-        let word = from.and_then(|at| self.word(at));
-        let value = word.and_then(|word| known(word.value));
-        match self.follows_all() && word.is_some_and(|word| word.is_pushed) {
+        let word = from.and_then(|at| self.words.find(at));
+        let value = word.and_then(|n| known(self.words.value[n]));
+        match self.follows_all() && word.is_some_and(|n| self.words.is_pushed(n)) {
             true => self.set(register, value),
             false => self.set_loaded(register, value),
         }
@@ -147,18 +192,13 @@ impl Frame {
         Some(FramePlace(self.get(reg64(base))? + displacement + moved))
     }
 
-    fn word(&self, FramePlace(at): FramePlace) -> Option<Word> {
-        let mut words = self.words.iter();
-        words.find(|word| i64::from(word.at) == at).copied()
-    }
-
     /// `push` of a register, or of something that is not followed.
     pub fn push(&mut self, register: Option<Register>) {
         let value = register.and_then(|r| self.get(r));
         let rsp = self.get(Register::RSP).map(|rsp| rsp - 8);
         self.set(Register::RSP, rsp);
         let Some(at) = rsp else { return };
-        self.forget(at, 8);
+        self.words.forget(at, 8);
         self.remember(at, value, register.unwrap_or(Register::None), true);
     }
 
@@ -177,7 +217,7 @@ impl Frame {
         ) {
             return;
         }
-        self.forget(at, iced.memory_size().size() as i64);
+        self.words.forget(at, iced.memory_size().size() as i64);
         let word = iced.op1_kind() == OpKind::Register && iced.op1_register().is_gpr64();
         if iced.mnemonic() == Mnemonic::Mov && word {
             let from = iced.op1_register();
@@ -222,38 +262,16 @@ impl Frame {
         if joined.words == other.words {
             return joined;
         }
-        for word in &mut joined.words {
-            let same = |w: &&Word| (w.at, w.value) == (word.at, word.value);
-            *word = match other.words.iter().find(same) {
-                Some(theirs) => Word {
-                    is_pushed: word.is_pushed && theirs.is_pushed,
-                    ..*word
-                },
-                None => Word::NONE,
-            };
-        }
+        joined.words = self.words.join(&other.words);
         joined
-    }
-
-    fn forget(&mut self, at: i64, size: i64) {
-        for word in &mut self.words {
-            let place = i64::from(word.at);
-            if place < at + size && at < place + 8 {
-                *word = Word::NONE;
-            }
-        }
     }
 
     fn remember(&mut self, at: i64, value: Option<i64>, from: Register, is_pushed: bool) {
         let is_kept = gpr(from).is_some_and(|r| FOLLOWED.contains(LocSet::reg(r)));
         let first = if is_kept { 0 } else { RESERVED };
-        let free = self.words[first..].iter_mut().find(|w| w.at == UNKNOWN);
-        if let (Some(word), Some(value), Ok(at)) = (free, value, i32::try_from(at)) {
-            *word = Word {
-                at,
-                value: stored(Some(value)),
-                is_pushed,
-            };
+        if let (Some(value), Ok(at)) = (value, i32::try_from(at)) {
+            self.words
+                .remember(first, at, stored(Some(value)), is_pushed);
         }
     }
 }
@@ -285,7 +303,12 @@ mod tests {
     #[test]
     fn half_of_a_frame_pointer_is_none() {
         let whole = after_store(Code::Mov_rm64_r64, Register::RBP);
-        let value = |frame: Frame| frame.word(FramePlace(-8)).map(|word| word.value);
+        let value = |frame: Frame| {
+            frame
+                .words
+                .find(FramePlace(-8))
+                .map(|n| frame.words.value[n])
+        };
         assert_eq!(value(whole), Some(0));
         let half = after_store(Code::Mov_rm32_r32, Register::EBP);
         assert_eq!(value(half), None);

@@ -1,12 +1,13 @@
 //! The instructions whose treatment depends on stack facts, and the functions that are
 //! followed to find these facts.
 
-use iced_x86::{OpKind, Register};
+use iced_x86::Register;
 use liveness::{BlockId, Reg};
 
 use super::facts::{Asked, Input};
 use crate::analyse::class::{Class, Space};
 use crate::lift::{FuncIdx, Inst, InstIdx};
+use crate::registers::{gpr, has_memory, register_operands};
 
 /// Instructions whose treatment depends on facts, and the functions that are followed
 /// to find these facts.
@@ -91,12 +92,10 @@ fn jumps_between_functions(input: Input<'_>) -> Vec<(FuncIdx, FuncIdx)> {
 /// Whether an instruction names `rsp`, also as a base, or has an operand `disp(%reg)`.
 fn uses_frame(inst: &Inst) -> bool {
     let iced = &inst.iced;
-    let names_rsp = (0..iced.op_count()).any(|n| {
-        iced.op_kind(n) == OpKind::Register && iced.op_register(n).full_register() == Register::RSP
-    });
-    let memory = (0..iced.op_count()).any(|n| iced.op_kind(n) == OpKind::Memory);
-    let through_rsp = iced.memory_base() == Register::RSP;
-    names_rsp || memory && (through_rsp || inst.operand().simple().is_some())
+    let names_rsp = || register_operands(iced).any(|r| gpr(r) == Some(Reg::RSP));
+    let through_rsp = || iced.memory_base() == Register::RSP;
+    let memory = || has_memory(iced) && (through_rsp() || inst.operand().simple().is_some());
+    names_rsp() || memory()
 }
 
 /// Whether an operand is `disp(%rbp)` or `disp(%r10)`, which unwinding counts from.

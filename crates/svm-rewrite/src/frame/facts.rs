@@ -163,11 +163,6 @@ impl Facts {
     pub(super) fn pass(&mut self, input: Input<'_>, i: InstIdx, variant: Variant) {
         let inst = input.lifted.inst(i);
         let iced = &inst.iced;
-        match iced.mnemonic() {
-            Mnemonic::Std => self.direction = Some(Direction::Backward),
-            Mnemonic::Cld => self.direction = Some(Direction::Forward),
-            _ => {}
-        }
         if routines::is_call(iced) {
             // A callee preserves rsp and the callee-saved registers but for those that it is
             // known to lose, and returns with DF clear (psABI 3.2.1).
@@ -177,6 +172,8 @@ impl Facts {
         }
         self.frame.store(iced);
         match iced.code() {
+            Code::Std => self.direction = Some(Direction::Backward),
+            Code::Cld => self.direction = Some(Direction::Forward),
             Code::Leaveq => {
                 let saved = self.frame.get(Register::RBP);
                 self.frame.set(Register::RSP, saved);

@@ -54,7 +54,7 @@ pub fn decode<'o>(
     // An instruction is about 4 bytes long.
     let room = (bytes as usize / 4).min(MOST_INSTRUCTIONS);
     let mut disassembly = Disassembly::with_capacity(room);
-    let mut branches = Vec::new();
+    let mut branches = Vec::with_capacity(room / 4);
     let mut memo = match remember {
         true => Memo::new(bytes as usize),
         false => Memo::disabled(),
