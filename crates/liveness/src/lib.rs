@@ -68,6 +68,6 @@ mod solve;
 pub mod x86;
 
 pub use locations::{Flag, Loc, LocIter, LocSet, Piece, Reg, dead_registers};
-pub use order::{Predecessors, postorder};
+pub use order::{Predecessors, Sweeps, postorder};
 pub use solve::{BlockId, Effect, FlowGraph, InstId, Liveness, solve};
 pub use x86::EffectFinder;

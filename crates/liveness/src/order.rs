@@ -80,49 +80,79 @@ impl Predecessors {
     }
 }
 
-/// The blocks still to be evaluated, handed out in sweeps over the order.
-///
-/// One bit for each position of the order, and above these one bit for each word that is not zero,
-/// so that a sweep with few blocks is cheap.
+/// The blocks still to be evaluated, handed out in sweeps over an order.
 pub(crate) struct Pending<'a> {
     order: &'a [BlockId],
     position: Vec<u32>,
-    words: Vec<u64>,
-    nonzero: Vec<u64>,
-    cursor: u32,
+    sweeps: Sweeps,
 }
 
 impl<'a> Pending<'a> {
     /// Every block of the order.
     pub(crate) fn all(order: &'a [BlockId]) -> Pending<'a> {
-        let words = order.len().div_ceil(64);
         let mut pending = Pending {
             order,
             position: vec![0; order.len()],
-            words: vec![0; words],
-            nonzero: vec![0; words.div_ceil(64)],
-            cursor: 0,
+            sweeps: Sweeps::new(order.len()),
         };
-        for (position, block) in order.iter().enumerate() {
-            pending.position[block.index()] = position as u32;
-            pending.add(*block);
+        for (position, block) in (0..).zip(order) {
+            pending.position[block.index()] = position;
+            pending.sweeps.add(position);
         }
         pending
     }
 
     /// Adds a block; it stays one entry however often it is added.
     pub(crate) fn add(&mut self, block: BlockId) {
-        let position = self.position[block.index()] as usize;
-        self.words[position / 64] |= 1 << (position % 64);
-        self.nonzero[position / 4096] |= 1 << (position / 64 % 64);
+        self.sweeps.add(self.position[block.index()]);
     }
 
-    /// Takes the next block at or after the cursor, or else starts another sweep.
+    /// Takes the next block.
     pub(crate) fn next(&mut self) -> Option<BlockId> {
-        let position = self.find(self.cursor).or_else(|| self.find(0))?;
-        self.remove(position);
-        self.cursor = position + 1;
+        let position = self.sweeps.take()?;
         Some(self.order[position as usize])
+    }
+}
+
+/// Numbers, handed out in ascending order, over and over again: those that are added meanwhile
+/// come in the same sweep if they are ahead, else in the next one.
+///
+/// One bit for each number, and above these one bit for each word that is not zero, so that a
+/// sweep with few numbers is cheap.
+#[derive(Clone, Debug)]
+pub struct Sweeps {
+    words: Vec<u64>,
+    nonzero: Vec<u64>,
+    cursor: u32,
+}
+
+impl Sweeps {
+    /// None yet, of the numbers below `count`.
+    pub fn new(count: usize) -> Sweeps {
+        let words = count.div_ceil(64);
+        Sweeps {
+            words: vec![0; words],
+            nonzero: vec![0; words.div_ceil(64)],
+            cursor: 0,
+        }
+    }
+
+    /// Adds a number; it stays one entry however often it is added.
+    ///
+    /// # Panics
+    /// If it is not below the count.
+    pub fn add(&mut self, number: u32) {
+        let number = number as usize;
+        self.words[number / 64] |= 1 << (number % 64);
+        self.nonzero[number / 4096] |= 1 << (number / 64 % 64);
+    }
+
+    /// Takes the next number at or after the cursor, or else starts another sweep.
+    pub fn take(&mut self) -> Option<u32> {
+        let number = self.find(self.cursor).or_else(|| self.find(0))?;
+        self.remove(number);
+        self.cursor = number + 1;
+        Some(number)
     }
 
     fn find(&self, from: u32) -> Option<u32> {
@@ -135,9 +165,9 @@ impl<'a> Pending<'a> {
         Some(word * 64 + self.words[word as usize].trailing_zeros())
     }
 
-    fn remove(&mut self, position: u32) {
-        let word = position as usize / 64;
-        self.words[word] &= !(1 << (position % 64));
+    fn remove(&mut self, number: u32) {
+        let word = number as usize / 64;
+        self.words[word] &= !(1 << (number % 64));
         if self.words[word] == 0 {
             self.nonzero[word / 64] &= !(1 << (word % 64));
         }

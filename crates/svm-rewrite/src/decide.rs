@@ -14,6 +14,7 @@ use crate::encode::apply::Decisions;
 use crate::encode::deep;
 use crate::explain::stats::{self, Stats};
 use crate::frame::facts::{self, Asked, FactsBefore};
+use crate::frame::frames::Frames;
 use crate::frame::lost::Lost;
 use crate::frame::variants::Variants;
 use crate::frame::words::{self, StackWords};
@@ -185,6 +186,7 @@ pub fn decide<'a>(
         classes,
         variants,
         facts,
+        frames,
         lost,
     } = refined;
     // --- classes do not change beyond this point ---
@@ -197,7 +199,9 @@ pub fn decide<'a>(
     // A second stack has the data; no return address is on it.
     let words = match options.row().has_checks() {
         true => None,
-        false => Some(words::find(&analysis, &classes, &facts, &lost, &variants)?),
+        false => Some(words::find(
+            &analysis, &classes, &facts, &lost, &frames, &variants,
+        )?),
     };
     let returns = match target.classes.guards_returns && words.is_none() {
         true => returns::plan(&returns::Input {
@@ -281,6 +285,7 @@ struct Refined {
     classes: Vec<Class>,
     variants: Variants,
     facts: FactsBefore,
+    frames: Frames,
     lost: Lost,
 }
 
@@ -303,7 +308,8 @@ fn refine(
         );
     }
     let variants = Variants::find(lifted, &analysis.flow, &classes);
-    let lost = Lost::find(analysis, &classes, codemap);
+    let frames = Frames::find(lifted, &analysis.flow);
+    let lost = Lost::find(analysis, &classes, codemap, &frames);
     let input = facts::Input::of(analysis, &classes, &lost);
     let facts = facts::analyse(input, &variants, asked);
     (target.refine)(analysis, &facts, &mut classes);
@@ -311,6 +317,7 @@ fn refine(
         classes,
         variants,
         facts,
+        frames,
         lost,
     })
 }

@@ -10,10 +10,7 @@ use crate::analyse::class::Class;
 use crate::analyse::flow::Exit;
 use crate::asm::{Jump, Label};
 use crate::encode::window::FrameHere;
-use crate::frame::FramePlace;
-use crate::frame::facts::Facts;
 use crate::frame::variants::Variant;
-use crate::frame::words::copies_return_address;
 use crate::lift::{Destination, FuncIdx, InstIdx, Lifted, is_filler};
 
 /// Writes one variant of a function.
@@ -116,15 +113,12 @@ impl FunctionWriter<'_, '_> {
             e.check_return_word(i, check);
         }
         if let Some(words) = self.decisions.words {
-            let before = self.decisions.facts.get(i, variant);
             let here = FrameHere {
-                is_data: words.is_data(i, variant),
-                distance: before.and_then(|f| f.stack_move(&e.lifted.inst(i).iced)),
-                direction: before.and_then(Facts::direction),
-                return_address: before.and_then(|f| {
-                    let FramePlace(rsp) = f.stack_pointer()?;
-                    copies_return_address(&e.lifted.inst(i).iced, f).then_some(-rsp)
-                }),
+                inst: i,
+                iced: &e.lifted.inst(i).iced,
+                variant,
+                facts: self.decisions.facts,
+                words,
             };
             if e.through_window(i, plan, &here) {
                 return;

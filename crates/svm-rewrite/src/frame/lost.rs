@@ -54,13 +54,17 @@ pub struct Lost {
 
 impl Lost {
     /// Finds them.
-    pub fn find(analysis: &Analysis<'_>, classes: &[Class], codemap: &Codemap) -> Lost {
-        let frames = Frames::find(analysis.lifted, &analysis.flow);
+    pub fn find(
+        analysis: &Analysis<'_>,
+        classes: &[Class],
+        codemap: &Codemap,
+        frames: &Frames,
+    ) -> Lost {
         let finder = Finder {
             analysis,
             classes,
             codemap,
-            frames: &frames,
+            frames,
         };
         let mut lost = Lost::default();
         for _ in 0..ROUNDS {

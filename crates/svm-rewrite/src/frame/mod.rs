@@ -7,7 +7,7 @@ mod before;
 mod contents;
 mod dependents;
 pub mod facts;
-mod frames;
+pub mod frames;
 pub mod lost;
 pub mod refine;
 mod sets;

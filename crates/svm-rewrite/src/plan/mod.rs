@@ -242,11 +242,13 @@ impl<'a> Planner<'a> {
     /// Whether no register and no flag is asked for, as of most instructions. Where addresses
     /// are cut, what a sequence borrows is decided of each.
     fn has_no_sequence(&self, i: InstIdx) -> bool {
+        if self.scheme.cut.is_some() || !self.pointers.is_empty() {
+            return false;
+        }
         let class = self.class(i);
         let demand = Demand::of(class, self.scheme, self.rules);
         let leaves = demand.call_registers || matches!(class, Class::Branch(_));
-        let asks = demand.translates || leaves && self.rules.has_veneers;
-        self.scheme.cut.is_none() && self.pointers.is_empty() && !asks
+        !(demand.translates || leaves && self.rules.has_veneers)
     }
 
     /// An earlier translation serves it.

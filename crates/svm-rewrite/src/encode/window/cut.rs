@@ -26,23 +26,28 @@ use crate::registers::reg64;
 
 impl Emitter<'_> {
     /// Writes an instruction whose class has a sequence here; whether it has.
-    pub(super) fn through_cut(&mut self, i: InstIdx, plan: &InstPlan, here: &FrameHere) -> bool {
+    pub(super) fn through_cut(
+        &mut self,
+        i: InstIdx,
+        plan: &InstPlan,
+        here: &FrameHere<'_>,
+    ) -> bool {
         match plan.class {
-            Class::Memory(Space::Heap) if here.return_address.is_some() => {
-                let distance = here.return_address.unwrap_or_default();
-                self.cut_and_load_return_address(i, plan, distance);
-            }
-            Class::Memory(Space::Heap) if self.reads_rsp(i) => self.with_view_cut(i, plan),
-            Class::Memory(Space::Heap) | Class::Prefetch(Space::Heap) => self.cut_access(i, plan),
+            Class::Memory(Space::Heap) => match here.return_address() {
+                Some(distance) => self.cut_and_load_return_address(i, plan, distance),
+                None if self.reads_rsp(i) => self.with_view_cut(i, plan),
+                None => self.cut_access(i, plan),
+            },
+            Class::Prefetch(Space::Heap) => self.cut_access(i, plan),
             Class::Memory(space @ Space::PerCpu(_)) | Class::Prefetch(space @ Space::PerCpu(_)) => {
                 self.memory(i, plan, space);
             }
             Class::BitString(space) => self.bit_string(i, plan, space),
             Class::Xlat => self.xlat(i, plan),
-            Class::PushMemory(_) if !here.is_data && self.by_itself(i, 0).is_none() => {
+            Class::PushMemory(_) if !here.is_data() && self.by_itself(i, 0).is_none() => {
                 self.push_cut(i, plan);
             }
-            Class::PopMemory(_) if !here.is_data && self.by_itself(i, 1).is_none() => {
+            Class::PopMemory(_) if !here.is_data() && self.by_itself(i, 1).is_none() => {
                 self.pop_cut(i, plan);
             }
             Class::CallIndirect(Callee::Memory(space @ Space::PerCpu(_))) => {

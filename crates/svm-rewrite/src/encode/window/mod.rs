@@ -10,7 +10,7 @@ mod stack;
 pub mod strict;
 mod strings;
 
-use iced_x86::{Code, Register};
+use iced_x86::{Code, Instruction, Register};
 use liveness::Reg;
 use twin_abi::Processor;
 
@@ -18,6 +18,10 @@ use super::Emitter;
 use crate::analyse::class::{Callee, Class, Direction, Space};
 use crate::asm::import::Import;
 use crate::asm::{Base, Field, Index, Jump, Operand, Referent, movabs, rm, rr};
+use crate::frame::FramePlace;
+use crate::frame::facts::{Facts, FactsBefore};
+use crate::frame::variants::Variant;
+use crate::frame::words::{StackWords, copies_return_address};
 use crate::lift::InstIdx;
 use crate::plan::borrow::Borrowed;
 use crate::plan::{CutBy, InstPlan};
@@ -27,53 +31,80 @@ use crate::schemes::Cut;
 /// The register in which `twin_stlb_call` takes an address.
 const TARGET: Reg = Reg::R11;
 
-/// What a sequence has to know of the frame at its instruction.
-pub struct FrameHere {
+/// The frame at an instruction, of which most sequences ask nothing.
+pub struct FrameHere<'h> {
+    pub inst: InstIdx,
+    pub iced: &'h Instruction,
+    pub variant: Variant,
+    pub facts: &'h FactsBefore,
+    pub words: &'h StackWords,
+}
+
+impl FrameHere<'_> {
     /// Whether the word that it pushes or pops is on the data stack.
-    pub is_data: bool,
+    fn is_data(&self) -> bool {
+        self.words.is_data(self.inst, self.variant)
+    }
+
     /// How far `rsp` moves, of [`Class::FramePointerToStack`].
-    pub distance: Option<i64>,
+    fn distance(&self) -> i64 {
+        known(self.facts().and_then(|facts| facts.stack_move(self.iced)))
+    }
+
     /// The direction of string instructions.
-    pub direction: Option<Direction>,
+    fn direction(&self) -> Direction {
+        known(self.facts().and_then(Facts::direction))
+    }
+
     /// How far above `rsp` the return address is that it loads or pushes.
-    pub return_address: Option<i64>,
+    fn return_address(&self) -> Option<i64> {
+        let facts = self.facts()?;
+        let FramePlace(rsp) = facts.stack_pointer()?;
+        copies_return_address(self.iced, facts).then_some(-rsp)
+    }
+
+    fn facts(&self) -> Option<&Facts> {
+        self.facts.get(self.inst, self.variant)
+    }
+}
+
+fn known<T>(fact: Option<T>) -> T {
+    fact.expect("checked before anything was written")
 }
 
 impl Emitter<'_> {
     /// Writes an instruction whose class has a sequence here; whether it has.
-    pub fn through_window(&mut self, i: InstIdx, plan: &InstPlan, here: &FrameHere) -> bool {
-        let known = || here.direction.expect("checked before anything was written");
+    pub fn through_window(&mut self, i: InstIdx, plan: &InstPlan, here: &FrameHere<'_>) -> bool {
         if self.cuts_in_registers() && self.through_cut(i, plan, here) {
             return true;
         }
         match plan.class {
-            Class::Plain => self.stack_word(i, plan, here.is_data),
+            Class::Plain => self.stack_word(i, plan, here),
             // `push d(%rsp)` among them.
-            Class::Stack | Class::PushMemory(_) if here.is_data => {
-                self.push_memory_to_data(i, plan, here.return_address);
+            Class::Stack | Class::PushMemory(_) if here.is_data() => {
+                self.push_memory_to_data(i, plan, here.return_address());
             }
             Class::Memory(Space::PerCpu(_))
             | Class::Prefetch(Space::PerCpu(_))
             | Class::BitString(Space::PerCpu(_)) => self.through_segment(i, plan),
-            Class::Stack | Class::Memory(_) if here.return_address.is_some() => {
-                let distance = here.return_address.unwrap_or_default();
-                self.load_return_address(i, distance);
-            }
-            Class::Stack | Class::Memory(_) if self.reads_rsp(i) => self.with_view(i, plan),
-            Class::Stack | Class::Memory(_) | Class::Prefetch(_) | Class::BitString(_) => {
-                self.in_window(i, plan);
-            }
-            Class::PopMemory(_) if here.is_data => self.pop_data_to_memory(i, plan),
+            Class::Stack | Class::Memory(_) => match here.return_address() {
+                Some(distance) => self.load_return_address(i, distance),
+                None if self.reads_rsp(i) => self.with_view(i, plan),
+                None => self.in_window(i, plan),
+            },
+            Class::Prefetch(_) | Class::BitString(_) => self.in_window(i, plan),
+            Class::PopMemory(_) if here.is_data() => self.pop_data_to_memory(i, plan),
             Class::PushMemory(_) | Class::PopMemory(_) => self.in_window(i, plan),
             Class::FramePointerToStack => {
-                let distance = here.distance.expect("checked before anything was written");
-                self.frame_pointer_to_two_stacks(i, distance, here.is_data);
+                self.frame_pointer_to_two_stacks(i, here.distance(), here.is_data());
             }
             Class::Xlat => self.xlat_in_window(plan),
             Class::String(op, log2, repeat) => {
-                self.string_in_window(i, plan, op, log2, repeat, known());
+                self.string_in_window(i, plan, op, log2, repeat, here.direction());
             }
-            Class::PortString(port, repeat) => self.port_string(i, plan, port, repeat, known()),
+            Class::PortString(port, repeat) => {
+                self.port_string(i, plan, port, repeat, here.direction());
+            }
             Class::CallIndirect(Callee::Memory(space)) => {
                 self.indirect_in_window(i, plan, space, Jump::Call);
             }

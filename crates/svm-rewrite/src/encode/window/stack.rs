@@ -5,7 +5,7 @@
 use iced_x86::{Code, Instruction, Mnemonic, OpKind, Register};
 use liveness::Reg;
 
-use super::{Emitter, Reached, lowered};
+use super::{Emitter, FrameHere, Reached, lowered};
 use crate::asm::import::Import;
 use crate::asm::{Address, Base, Index, Operand, Segment, mr, rm};
 use crate::lift::InstIdx;
@@ -25,13 +25,13 @@ impl Emitter<'_> {
     }
 
     /// An instruction without an operand in memory, which may use the stack.
-    pub(super) fn stack_word(&mut self, i: InstIdx, plan: &InstPlan, is_data: bool) {
-        let iced = self.lifted.inst(i).iced;
+    pub(super) fn stack_word(&mut self, i: InstIdx, plan: &InstPlan, here: &FrameHere<'_>) {
+        let iced = here.iced;
         let whole = iced.op1_kind() == OpKind::Register && iced.op1_register() == Register::RSP;
         match iced.mnemonic() {
             Mnemonic::Push if iced.op0_register() == Register::RSP => self.push_view(plan),
-            Mnemonic::Push if is_data => self.push_to_data(i),
-            Mnemonic::Pop if is_data => self.pop_from_data(iced.op0_register()),
+            Mnemonic::Push if here.is_data() => self.push_to_data(i),
+            Mnemonic::Pop if here.is_data() => self.pop_from_data(iced.op0_register()),
             Mnemonic::Mov if whole => self.address_on_stack(i, plan),
             Mnemonic::Lea
                 if iced.memory_base() == Register::RSP && iced.op0_register() != Register::RSP =>

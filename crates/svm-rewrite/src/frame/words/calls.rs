@@ -100,10 +100,10 @@ impl Calls {
     ) {
         let lifted = analysis.lifted;
         let inst = lifted.inst(i);
-        let Some(FramePlace(rsp)) = facts.stack_pointer() else {
+        let Some(Destination::Inst(target)) = inst.target else {
             return;
         };
-        let Some(Destination::Inst(target)) = inst.target else {
+        let Some(FramePlace(rsp)) = facts.stack_pointer() else {
             return;
         };
         if routines::is_call(&inst.iced) {
@@ -122,9 +122,6 @@ impl Calls {
 
     /// Takes in what an instruction does to the frame, or above it.
     pub fn add_use(&mut self, frame: usize, iced: &Instruction, facts: &Facts, used: &Use) {
-        if !facts.is_certain(iced) {
-            return;
-        }
         let above = match used {
             // `lea` reaches nothing; it takes an address, or keeps it in a register.
             Use::Reach(_) if iced.mnemonic() == Mnemonic::Lea => return,
@@ -134,7 +131,7 @@ impl Calls {
             Use::Address(at) => Above::Address(*at),
             _ => return,
         };
-        if let Some(above) = above.clipped() {
+        if let Some(above) = above.clipped().filter(|_| facts.is_certain(iced)) {
             self.above.entry(frame).or_default().insert(above);
         }
     }

@@ -33,6 +33,7 @@ use crate::analyse::routines;
 use crate::asm::LONGEST;
 use crate::lift::{FuncIdx, InstIdx, Lifted};
 use crate::refusal::{self, Refusal, RefusalCode};
+use crate::registers::{has_memory, register_operands};
 use calls::Calls;
 use uses::{Found, Use, Uses, Written};
 
@@ -59,12 +60,12 @@ pub fn find(
     classes: &[Class],
     facts: &FactsBefore,
     lost: &Lost,
+    frames: &Frames,
     variants: &Variants,
 ) -> Result<StackWords, Vec<Refusal>> {
     let lifted = analysis.lifted;
     let mut refusals = Vec::new();
     let mut words = StackWords::default();
-    let frames = Frames::find(lifted, &analysis.flow);
     let written = Written::find(analysis, lost);
     for (i, class) in (0..).map(InstIdx).zip(classes) {
         if let Err((code, reason)) = fits(lifted, i, *class) {
@@ -90,12 +91,12 @@ pub fn find(
                 refusal::add(&mut refusals, lifted.refusal(code, *i, reason));
             }
             if !matches!(class, Class::Drop | Class::Unreached(_)) {
-                calls.add(analysis, &frames, (*i, frame, variant), facts);
+                calls.add(analysis, frames, (*i, frame, variant), facts);
             }
         }
         all.push((variant, found));
     }
-    if let Err(call) = calls.solve(analysis, &written, &frames) {
+    if let Err(call) = calls.solve(analysis, &written, frames) {
         let (code, reason) = TOO_MANY;
         refusal::add(&mut refusals, lifted.refusal(code, call, reason));
         return Err(refusals);
@@ -206,7 +207,6 @@ fn fits(lifted: &Lifted<'_>, i: InstIdx, class: Class) -> Result<(), Refused> {
     /// The prefixes 65 and 67, and a SIB byte where the operand was relative to `rip`.
     const GROWTH: usize = 3;
     let iced = &lifted.inst(i).iced;
-    let has_memory = (0..iced.op_count()).any(|n| iced.op_kind(n) == OpKind::Memory);
     match class {
         Class::Drop | Class::Unreached(_) => return Ok(()),
         Class::PushMemory(Space::PerCpu(_)) | Class::PopMemory(Space::PerCpu(_)) => {
@@ -217,7 +217,7 @@ fn fits(lifted: &Lifted<'_>, i: InstIdx, class: Class) -> Result<(), Refused> {
         }
         _ => {}
     }
-    if has_memory && iced.mnemonic() != Mnemonic::Lea && iced.len() + GROWTH > LONGEST {
+    if iced.len() + GROWTH > LONGEST && has_memory(iced) && iced.mnemonic() != Mnemonic::Lea {
         return Err((
             RefusalCode::Unsupported,
             "the instruction leaves no room for the prefixes of the window",
@@ -235,9 +235,8 @@ fn fits(lifted: &Lifted<'_>, i: InstIdx, class: Class) -> Result<(), Refused> {
 /// Whether an operand is `rsp`, whole, or an address that counts from it. The low half is
 /// the same on both stacks.
 fn names_rsp(iced: &Instruction) -> bool {
-    let operand = |n| iced.op_kind(n) == OpKind::Register && iced.op_register(n) == Register::RSP;
-    let address = iced.mnemonic() == Mnemonic::Lea && iced.memory_base() == Register::RSP;
-    address || (0..iced.op_count()).any(operand)
+    let address = iced.memory_base() == Register::RSP && iced.mnemonic() == Mnemonic::Lea;
+    address || register_operands(iced).any(|r| r == Register::RSP)
 }
 
 /// Whether `rsp` is moved, or read by an instruction that a register can serve, too.
@@ -442,7 +441,6 @@ fn address_taken(iced: &Instruction, facts: &Facts) -> Option<Use> {
         return None;
     }
     let indexed = iced.memory_base() == Register::RSP && iced.memory_index() != Register::None;
-    let kept = FRAME_POINTERS.into_iter().find(|r| is(0, *r));
     let at = match iced.mnemonic() {
         _ if indexed => rsp.max(rsp + iced.memory_displacement64() as i64),
         _ if iced.memory_index() != Register::None => indexed_place(iced, facts)?,
@@ -452,10 +450,9 @@ fn address_taken(iced: &Instruction, facts: &Facts) -> Option<Use> {
         M::Push if is(0, Register::RSP) => rsp,
         _ => return Some(Use::Address(copied(iced, facts)?)),
     };
-    Some(match (iced.mnemonic(), kept) {
-        (M::Mov | M::Lea, Some(register)) if !indexed => Use::Kept(at, register),
-        _ => Use::Address(at),
-    })
+    let keeps = matches!(iced.mnemonic(), M::Mov | M::Lea) && !indexed;
+    let kept = FRAME_POINTERS.into_iter().find(|r| keeps && is(0, *r));
+    Some(kept.map_or(Use::Address(at), |register| Use::Kept(at, register)))
 }
 
 /// `rsp` moves by so many bytes from a place.

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use foldhash::HashSet;
 use iced_x86::{Code, Register};
-use liveness::{BlockId, LocSet};
+use liveness::{BlockId, LocSet, Sweeps};
 
 use super::super::lost::Lost;
 use crate::analyse::Analysis;
@@ -100,29 +100,30 @@ pub(super) struct Written<'w> {
 
 impl<'w> Written<'w> {
     pub fn find(analysis: &'w Analysis<'w>, lost: &'w Lost) -> Written<'w> {
-        let blocks = analysis.flow.blocks();
+        let flow = &analysis.flow;
+        let blocks = flow.blocks();
         // Who jumps to a function's beginning has restored them, or has not written them.
         let lifted = analysis.lifted;
         let functions = (0..lifted.functions.len() as u32).map(FuncIdx);
-        let entries = functions.flat_map(|f| lifted.entries_of(f));
-        let entered: HashSet<u32> = entries.map(|i| i.0).collect();
+        let mut is_entered = vec![false; blocks.len()];
+        for entry in functions.flat_map(|f| lifted.entries_of(f)) {
+            is_entered[flow.block_of(entry).0 as usize] = true;
+        }
         let mut written = Written {
             analysis,
             lost,
             before: vec![LocSet::empty(); blocks.len()],
         };
-        let mut work: Vec<BlockId> = (0..blocks.len() as u32).map(BlockId).collect();
-        while let Some(block) = work.pop() {
-            let n = block.0 as usize;
+        let mut work = Sweeps::new(blocks.len());
+        (0..blocks.len() as u32).for_each(|block| work.add(block));
+        while let Some(block) = work.take() {
+            let n = block as usize;
             let after = written.before[n].union(written.by(blocks[n].clone()));
-            for &next in analysis.flow.continuations(block) {
-                if entered.contains(&blocks[next.0 as usize].start) {
-                    continue;
-                }
+            for &next in flow.continuations(BlockId(block)) {
                 let before = &mut written.before[next.0 as usize];
-                let joined = before.union(after);
-                if std::mem::replace(before, joined) != joined {
-                    work.push(next);
+                if !is_entered[next.0 as usize] && !before.contains(after) {
+                    *before = before.union(after);
+                    work.add(next.0);
                 }
             }
         }
