@@ -89,7 +89,8 @@ impl<'p> View<'p> {
             }
             view.code.push(id);
             view.object.sections.push(Section {
-                name: Cow::Borrowed(&section.name),
+                // Code's name, as the verifier asks for, and still one of its own.
+                name: Cow::Owned(format!(".text{}", section.name)),
                 data: Cow::Borrowed(&section.data),
                 relocations: Vec::new(),
                 ..*section

@@ -206,6 +206,36 @@ f: ret
 .section .twin.codemap, "a", @progbits
 .quad "twin_vm:commit_creds", f
 
+### an address of dom0's kernel, by a section of the same name
+# refuse: object-section
+# from: docs/spec/object.md (twin_vm:NAME is a section, or else a symbol)
+# whole
+{NOTE}
+.text
+.globl f
+.type f, @function
+f: ret
+.section commit_creds, "ax", @progbits
+.type g, @function
+g: ret
+.section .twin.codemap, "a", @progbits
+.quad "twin_vm:commit_creds", g
+
+### an address of a section whose name is code's
+# accept
+# from: docs/spec/object.md
+# whole
+{NOTE}
+.text
+.globl f
+.type f, @function
+f: ret
+.section .text.commit_creds, "ax", @progbits
+.type g, @function
+g: ret
+.section .twin.codemap, "a", @progbits
+.quad "twin_vm:.text.commit_creds", g
+
 ### an address that is no symbol's
 # refuse: P2-codemap
 # from: contract P2 (an address has one entry)

@@ -275,6 +275,52 @@ ret
 # from: arch/x86/lib/retpoline.S
 jmp __x86_return_thunk
 
+### a thunk by which a kernel replaces another, where its processor needs that
+# refuse: P2-relocation
+# from: arch/x86/lib/retpoline.S (indirect target selection)
+jmp __x86_indirect_its_thunk_rax
+
+### a thunk of assembly in older kernels
+# refuse: P2-relocation
+# from: arch/x86/lib/retpoline.S of Linux 5.12
+jmp __x86_retpoline_rax
+
+### a thunk for code that runs before the kernel's has its addresses
+# refuse: P2-relocation
+# from: arch/x86/boot/startup/Makefile
+jmp __pi___x86_indirect_thunk_rax
+
+### a thunk of a compiler's own
+# refuse: P2-relocation
+# from: LLVM, lib/Target/X86/X86IndirectThunks.cpp
+jmp __llvm_retpoline_r11
+
+### a thunk of a compiler's own, of another mitigation
+# refuse: P2-relocation
+# from: LLVM, lib/Target/X86/X86IndirectThunks.cpp
+je __llvm_lvi_thunk_r11
+ret
+
+### a thunk by which a kernel replaces one that returns
+# refuse: P2-relocation
+# from: arch/x86/lib/retpoline.S (srso_alias_return_thunk)
+jmp srso_alias_return_thunk
+
+### the table of global offsets as a routine, which kernels make zero of
+# refuse: P2-relocation
+# from: kernel/module/main.c (simplify_symbols)
+{KEEP}
+1: call 2f
+2: {RET}
+.reloc 1b + 1, R_X86_64_PLT32, _GLOBAL_OFFSET_TABLE_ - 4
+
+### a routine whose name has only a part of such a thunk's
+# accept
+# from: arch/x86/lib/retpoline.S
+{KEEP}
+call count_return_thunks
+{RET}
+
 ### a name of the runtime that is none of its entries
 # refuse: object-symbol
 # from: runtime/core/internal.h

@@ -227,7 +227,7 @@ f: ret
 .quad f
 
 ### code that runs when the object is loaded, by its name
-# refuse: P4-frame
+# refuse: object-section
 # from: psABI 5.2 (.init)
 # whole
 {NOTE}
@@ -239,6 +239,162 @@ f: ret
 .globl _init
 _init: pop %rax
 ret
+
+### code of which a linker keeps one, by its name
+# refuse: object-section
+# from: binutils, bfd/elflink.c (_bfd_elf_section_already_linked)
+# whole
+{NOTE}
+.text
+.globl f
+.type f, @function
+f: ret
+.section .gnu.linkonce.t.g, "ax", @progbits
+.globl g
+g: ret
+
+### code that a linker takes for a warning, by its name
+# refuse: object-section
+# from: binutils, bfd/elflink.c (elf_link_add_object_symbols)
+# whole
+{NOTE}
+.text
+.globl f
+.type f, @function
+f: ret
+.section .gnu.warning, "ax", @progbits
+.globl g
+g: ret
+
+### code that a linker takes for a warning of a symbol
+# refuse: object-section
+# from: binutils, bfd/elflink.c (elf_link_add_object_symbols)
+# whole
+{NOTE}
+.text
+.globl f
+.type f, @function
+f: ret
+.section .gnu.warning.f, "ax", @progbits
+.globl g
+g: ret
+
+### code out of which a linker takes entries, by its name
+# refuse: object-section
+# from: binutils, bfd/elf-eh-frame.c
+# whole
+{NOTE}
+.text
+.globl f
+.type f, @function
+f: ret
+.section .eh_frame, "ax", @progbits
+.globl g
+g: ret
+
+### code that a linker leaves out, by its name
+# refuse: object-section
+# from: lld, ELF/InputFiles.cpp
+# whole
+{NOTE}
+.text
+.globl f
+.type f, @function
+f: ret
+.section .note.GNU-stack, "ax", @progbits
+.globl g
+g: ret
+
+### code that makes a linker compile other code
+# refuse: object-section
+# from: binutils, ld/plugin.c
+# whole
+{NOTE}
+.text
+.globl f
+.type f, @function
+f: ret
+.section .gnu.lto_main, "ax", @progbits
+.globl g
+g: ret
+
+### code that a linker sorts among the functions that run at the start
+# refuse: object-section
+# from: binutils, ld/scripttempl/elf.sc
+# whole
+{NOTE}
+.text
+.globl f
+.type f, @function
+f: ret
+.section .ctors, "ax", @progbits
+.globl g
+g: ret
+
+### code in a table of the kernel
+# refuse: object-section
+# from: kernel/module/main.c (find_module_sections)
+# whole
+{NOTE}
+.text
+.globl f
+.type f, @function
+f: ret
+.section __ex_table, "ax", @progbits
+.globl g
+g: ret
+
+### code in per-CPU memory, by its name
+# refuse: object-section
+# from: kernel/module/main.c (simplify_symbols)
+# whole
+{NOTE}
+.text
+.globl f
+.type f, @function
+f: ret
+.section .data..percpu, "ax", @progbits
+.globl g
+g: ret
+
+### a name that only begins like one of code
+# refuse: object-section
+# from: include/asm-generic/vmlinux.lds.h
+# whole
+{NOTE}
+.text
+.globl f
+.type f, @function
+f: ret
+.section .texture, "ax", @progbits
+.globl g
+g: ret
+
+### names of code
+# accept
+# from: include/asm-generic/vmlinux.lds.h
+# whole
+{NOTE}
+.text
+.globl f
+.type f, @function
+f: ret
+.section .text.unlikely, "ax", @progbits
+.globl g
+g: ret
+
+### a name of code that is left out when dom0 runs it
+# accept
+# from: docs/spec/payload.md
+# whole
+{NOTE}
+.text
+.globl f
+.type f, @function
+f: ret
+.section .init.text, "ax", @progbits
+.globl g
+g: ret
 
 ### data
 # refuse: object-section
@@ -403,8 +559,8 @@ f: ret
 .section .twin.stlb, "aw", @progbits
 .skip 64
 
-### a table that is called like the runtime's code
-# refuse: P1-untranslated
+### code that is called like the runtime's of another target
+# refuse: object-section
 # from: docs/spec/object.md
 # whole
 {NOTE}

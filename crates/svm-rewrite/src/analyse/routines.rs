@@ -99,6 +99,22 @@ pub fn is_return_thunk(name: &str) -> bool {
     name == "__x86_return_thunk"
 }
 
+/// Whether it is a thunk that continues at an address in a register or on the stack, and none of
+/// those above: one by which kernels replace these (arch/x86/lib/retpoline.S), or a compiler's own.
+pub fn is_other_thunk(name: &str) -> bool {
+    const BEGIN: [&str; 5] = [
+        "__x86_indirect_",
+        "__x86_retpoline_",
+        "__llvm_retpoline_",
+        "__llvm_external_retpoline_",
+        "__llvm_lvi_thunk_",
+    ];
+    let known = indirect_thunk(name).is_some() || is_return_thunk(name);
+    let plain = name.strip_prefix("__pi_").unwrap_or(name);
+    let begins = BEGIN.iter().any(|begin| plain.starts_with(begin));
+    !known && (begins || plain.ends_with("_return_thunk"))
+}
+
 /// Whether a call there only serves tracing.
 pub fn is_trace_entry(name: &str) -> bool {
     matches!(name, "__fentry__" | "mcount")

@@ -10,6 +10,7 @@
 //! [`Descriptor`] holds all of them. No code outside this folder depends on the target in
 //! any other way.
 
+mod code;
 mod hypervisor;
 mod linux;
 mod process;

@@ -4,6 +4,7 @@
 //! each symbol means, and where the code may be entered. Anything unexpected is a
 //! violation. So nothing is loaded that the rest of the verifier did not check.
 
+mod code_names;
 pub mod module;
 mod names;
 mod note;

@@ -30,6 +30,7 @@ use twin_linux_runtime::Returns;
 
 use crate::findings::{Findings, ViolationCode};
 use crate::insn::{CodeAt, Routine};
+use crate::object::code_names::is_code_name;
 use crate::object::names as entered;
 use crate::object::{Image, Meaning, slow_register};
 
@@ -39,40 +40,6 @@ pub const RUNTIME: [&str; 3] = [
     sections::LINUX_RODATA,
     sections::LINUX_STLB,
 ];
-
-/// Names of sections of code, also with a dot and more behind them: those that the kernel's own
-/// linker script has (include/asm-generic/vmlinux.lds.h), and `.fixup` of Linux 5.15 and before. Any
-/// other name may be one by which a kernel finds data, whatever the flags say: it writes list
-/// heads over `__dyndbg_classes` (`ddebug_attach_module_classes`, lib/dynamic_debug.c), does not load
-/// `__versions` (`rewrite_section_headers`, kernel/module/main.c), and takes symbols in
-/// `.data..percpu` for places in per-CPU memory (`simplify_symbols`, ibid.).
-const CODE: [&str; 19] = [
-    ".text",
-    ".init.text",
-    ".exit.text",
-    ".meminit.text",
-    ".memexit.text",
-    ".head.text",
-    ".ref.text",
-    ".sched.text",
-    ".spinlock.text",
-    ".cpuidle.text",
-    ".kprobes.text",
-    ".noinstr.text",
-    ".entry.text",
-    ".irqentry.text",
-    ".softirqentry.text",
-    ".static_call.text",
-    ".altinstr_replacement",
-    ".altinstr_aux",
-    ".fixup",
-];
-
-/// Whether every kernel takes a section of this name for code.
-fn is_code_name(name: &str) -> bool {
-    let rest = CODE.iter().find_map(|code| name.strip_prefix(code));
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-}
 
 /// Sorts the sections: fills [`Image::code`].
 pub fn sections<'o>(image: &mut Image<'o>, findings: &mut Findings<'o>) {

@@ -8,6 +8,7 @@ use elf_loader::{Role, Section};
 use twin_abi::sections;
 
 use super::Image;
+use super::code_names::is_code_name;
 use crate::findings::{Findings, ViolationCode};
 
 impl<'o> Image<'o> {
@@ -75,6 +76,9 @@ fn judge_section(section: &Section<'_>) -> Result<SectionClass, &'static str> {
         sections::NOTE | sections::CODEMAP | sections::MAP | sections::ORIGIN => {
             Err("its type or flags are not those that the ABI gives it")
         }
+        name if flags == CODE && kind == SHT_PROGBITS && !is_code_name(name) => Err(
+            "code in a section whose name is none of code's: who goes by names takes it for something else",
+        ),
         _ if flags == CODE && kind == SHT_PROGBITS => code_bytes(section),
         _ if section.is_code() => Err("code with other flags or without contents"),
         // Assemblers always make .data and .bss.

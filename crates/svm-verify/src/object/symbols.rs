@@ -132,14 +132,21 @@ impl<'o> Image<'o> {
     }
 }
 
-/// Names that kernels give to routines which jump to an address in a register:
-/// a loader that resolved them would let the driver choose.
-const THUNKS: [&str; 4] = [
-    "__x86_indirect_thunk_",
-    "__x86_indirect_call_thunk_",
-    "__x86_indirect_jump_thunk_",
-    "__x86_return_thunk",
-];
+/// Whether kernels or compilers give a name like this to routines that continue at an address in a
+/// register or on the stack (arch/x86/lib/retpoline.S of Linux 5.10 to 7.3; LLVM,
+/// lib/Target/X86/X86IndirectThunks.cpp): a loader that resolved it would let the driver choose.
+fn goes_anywhere(name: &str) -> bool {
+    const BEGIN: [&str; 5] = [
+        "__x86_indirect_",
+        "__x86_retpoline_",
+        "__llvm_retpoline_",
+        "__llvm_external_retpoline_",
+        "__llvm_lvi_thunk_",
+    ];
+    // Code that runs before the kernel's has its addresses has copies of this name.
+    let name = name.strip_prefix("__pi_").unwrap_or(name);
+    BEGIN.iter().any(|begin| name.starts_with(begin)) || name.ends_with("_return_thunk")
+}
 
 fn judge_undefined(
     symbol: &Symbol<'_>,
@@ -163,8 +170,12 @@ fn judge_undefined(
             Ok(Meaning::Vm)
         };
     }
-    if THUNKS.iter().any(|thunk| name.starts_with(thunk)) {
+    if goes_anywhere(name) {
         return Ok(Meaning::Unusable("it transfers control to any address"));
+    }
+    // Loaders leave a linker's own name unresolved (`simplify_symbols`, kernel/module/main.c).
+    if name == "_GLOBAL_OFFSET_TABLE_" {
+        return Ok(Meaning::Unusable("a symbol that may stay unresolved: zero"));
     }
     let meaning = match name {
         names::CALL => Meaning::Routine(Routine::Indirect),

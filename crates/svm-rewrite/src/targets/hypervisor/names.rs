@@ -10,8 +10,10 @@ use elf_loader::{Object, Place, Symbol};
 use twin_abi::names;
 
 use crate::analyse::classify::Refused;
+use crate::analyse::routines;
 use crate::lift::{Destination, Inst, Lifted};
 use crate::refusal::{Refusal, RefusalCode};
+use crate::targets::code;
 
 /// A function of which the loader calls a resolver to learn its address (`STT_GNU_IFUNC`).
 const INDIRECT: u8 = 10;
@@ -66,6 +68,7 @@ pub fn check(object: &Object<'_>) -> Result<(), Refusal> {
             return Err(Refusal::at(RefusalCode::Name, &section.name, 0, reason));
         }
     }
+    code::check(object, RefusalCode::Name)?;
     for (_, symbol) in object.symbols() {
         let Place::In(id) = symbol.place else {
             continue;
@@ -94,7 +97,7 @@ fn refused(symbol: &Symbol<'_>) -> Option<&'static str> {
 }
 
 /// Refuses a direct call or jump to a name of the runtime, where only what the rewriter makes may
-/// go, and to a symbol without a name, which no loader resolves.
+/// go, to a thunk that is not known, and to a symbol without a name, which no loader resolves.
 ///
 /// # Errors
 /// It is one.
@@ -107,6 +110,10 @@ pub fn refuse_names(lifted: &Lifted<'_>, inst: &Inst) -> Result<(), Refused> {
         name if name.starts_with(names::RUNTIME_PREFIX) => {
             Err((RefusalCode::Name, "it goes to a name that is the runtime's"))
         }
+        name if routines::is_other_thunk(name) => Err((
+            RefusalCode::Name,
+            "it goes to a thunk that is not known: it may continue at any address",
+        )),
         _ => Ok(()),
     }
 }

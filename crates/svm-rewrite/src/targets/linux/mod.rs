@@ -19,7 +19,6 @@
 //! ```
 
 mod classify;
-mod code;
 mod emit;
 mod kept;
 mod named;
@@ -38,11 +37,11 @@ use elf_loader::consts::STB_WEAK;
 use elf_loader::{Object, modinfo};
 use liveness::{LocSet, Reg};
 
-use super::Descriptor;
+use super::{Descriptor, code};
 use crate::analyse::flow::Conventions;
 use crate::analyse::{classify as classes, survey};
 use crate::frame::refine;
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, RefusalCode};
 use crate::schemes::Table;
 use crate::{encode, plan};
 
@@ -52,7 +51,7 @@ pub use runtime::{Stop, returns};
 pub const DESCRIPTOR: Descriptor = Descriptor {
     check_object: |object| {
         series::check(object)?;
-        code::check(object)?;
+        code::check(object, RefusalCode::Metadata)?;
         outside::check(object)
     },
     any_relocation: false,

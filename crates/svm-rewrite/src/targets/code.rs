@@ -1,7 +1,9 @@
 //! Names of sections of code.
 //!
 //! Kernels find sections by their names and do not ask for flags: code in one of another
-//! name may be written over, or not loaded (`find_module_sections`, kernel/module/main.c).
+//! name may be written over, or not loaded (`find_module_sections`, kernel/module/main.c). For a
+//! hypervisor, `twin_vm:kfree` would be the section of this name to one and the kernel's function to
+//! another.
 
 use elf_loader::Object;
 
@@ -31,18 +33,18 @@ const KNOWN: [&str; 19] = [
     ".fixup",
 ];
 
-/// Refuses code in a section of another name.
+/// Refuses code in a section of another name, by that code of a refusal.
 ///
 /// # Errors
 /// The first such section.
-pub fn check(object: &Object<'_>) -> Result<(), Refusal> {
+pub fn check(object: &Object<'_>, refused: RefusalCode) -> Result<(), Refusal> {
     let mut code = object.sections().filter(|(_, section)| section.is_code());
     let Some((_, other)) = code.find(|(_, section)| !is_known(&section.name)) else {
         return Ok(());
     };
     let reason = "code in a section whose name is none of code's, so that a kernel may take it \
                   for something else: put it into .text";
-    Err(Refusal::at(RefusalCode::Metadata, &other.name, 0, reason))
+    Err(Refusal::at(refused, &other.name, 0, reason))
 }
 
 fn is_known(name: &str) -> bool {
