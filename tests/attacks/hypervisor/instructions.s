@@ -631,6 +631,171 @@ ret
 tpause %edi
 ret
 
+### random bytes of VIA, stored at rdi
+# refuse: P3-instruction
+# from: VIA PadLock programming guide, XSTORE
+.byte 0xf3, 0x0f, 0xa7, 0xc0
+ret
+
+### a cipher of VIA, from rsi to rdi
+# refuse: P3-instruction
+# from: VIA PadLock programming guide, REP XCRYPTECB
+.byte 0xf3, 0x0f, 0xa7, 0xc8
+ret
+
+### a digest of VIA, of what is at rsi
+# refuse: P3-instruction
+# from: VIA PadLock programming guide, REP XSHA1
+.byte 0xf3, 0x0f, 0xa6, 0xc8
+ret
+
+### a list of model-specific registers, read to memory at rdi
+# refuse: P3-instruction
+# from: SDM vol. 2, RDMSRLIST
+.byte 0xf2, 0x0f, 0x01, 0xc6
+ret
+
+### a list of model-specific registers, written from memory at rdi
+# refuse: P3-instruction
+# from: SDM vol. 2, WRMSRLIST
+.byte 0xf3, 0x0f, 0x01, 0xc6
+ret
+
+### a model-specific register read by a program
+# refuse: P3-undecodable
+# from: SDM vol. 2, URDMSR
+.byte 0xf2, 0x0f, 0x38, 0xf8, 0xc1
+ret
+
+### a key bound to a platform, from rbx to rcx
+# refuse: P3-instruction
+# from: SDM vol. 2, PBNDKB
+.byte 0x0f, 0x01, 0xc7
+ret
+
+### the page tables of a guest exchanged
+# refuse: P3-instruction
+# from: SDM vol. 3, VMFUNC
+.byte 0x0f, 0x01, 0xd4
+ret
+
+### an exit from an encrypted guest
+# refuse: P3-instruction
+# from: APM vol. 3, VMGEXIT
+.byte 0xf3, 0x0f, 0x01, 0xd9
+ret
+
+### a call of the module below a guest of TDX
+# refuse: P3-instruction
+# from: SDM vol. 2, TDCALL
+.byte 0x66, 0x0f, 0x01, 0xcc
+ret
+
+### translations dropped on all processors
+# refuse: P3-instruction
+# from: APM vol. 3, INVLPGB
+.byte 0x0f, 0x01, 0xfe
+ret
+
+### a page of an encrypted guest accepted
+# refuse: P3-instruction
+# from: APM vol. 3, PVALIDATE
+.byte 0xf2, 0x0f, 0x01, 0xff
+ret
+
+### the rights of a page adjusted
+# refuse: P3-instruction
+# from: APM vol. 3, RMPADJUST
+.byte 0xf3, 0x0f, 0x01, 0xfe
+ret
+
+### a return from an event, in the other way of delivering them
+# refuse: P3-instruction
+# from: SDM vol. 2, ERETS
+.byte 0xf2, 0x0f, 0x01, 0xca
+ret
+
+### the base of gs for the kernel, by a selector
+# refuse: P3-instruction
+# from: SDM vol. 2, LKGS
+.byte 0xf2, 0x0f, 0x00, 0xf0
+ret
+
+### interrupts of programs off
+# refuse: P3-instruction
+# from: SDM vol. 2, CLUI
+.byte 0xf3, 0x0f, 0x01, 0xee
+ret
+
+### the history of predictions reset
+# refuse: P3-instruction
+# from: SDM vol. 2, HRESET
+.byte 0xf3, 0x0f, 0x3a, 0xf0, 0xc0, 0x00
+ret
+
+### the extended states' register read
+# refuse: P3-instruction
+# from: SDM vol. 2, XGETBV
+.byte 0x0f, 0x01, 0xd0
+ret
+
+### a counter of the processor read by a program
+# refuse: P3-instruction
+# from: APM vol. 3, RDPRU
+.byte 0x0f, 0x01, 0xfd
+ret
+
+### a token put on the shadow stack
+# refuse: P3-instruction
+# from: SDM vol. 2, SETSSBSY
+.byte 0xf3, 0x0f, 0x01, 0xe8
+ret
+
+### the shadow stack's pointer read
+# refuse: P3-instruction
+# from: SDM vol. 2, RDSSPQ
+.byte 0xf3, 0x48, 0x0f, 0x1e, 0xc8
+ret
+
+### a sum in memory that no register sees
+# refuse: P3-instruction
+# from: SDM vol. 2, AADD
+{T:(%rdi)}
+.byte 0x0f, 0x38, 0xfc, 0x08
+ret
+
+### a sum in memory, if a comparison says so
+# refuse: P3-instruction
+# from: SDM vol. 2, CMPBEXADD
+{T:(%rdi)}
+.byte 0xc4, 0xe2, 0x71, 0xe6, 0x10
+ret
+
+### a load that is to be shared
+# refuse: P3-undecodable
+# from: SDM vol. 2, MOVRS
+{T:(%rdi)}
+.byte 0x0f, 0x38, 0x8b, 0x08
+ret
+
+### a prefetch of code
+# refuse: P3-instruction
+# from: SDM vol. 2, PREFETCHIT0
+.byte 0x0f, 0x18, 0x3d, 0, 0, 0, 0
+ret
+
+### all registers loaded, by an undocumented one of old
+# refuse: P3-instruction
+# from: the 80386's LOADALL
+.byte 0x0f, 0x07
+ret
+
+### profiling records, to memory that no operand shows
+# refuse: P3-instruction
+# from: APM vol. 3, LWPINS
+.byte 0x8f, 0xea, 0x78, 0x12, 0xc0, 0, 0, 0, 0
+ret
+
 ### a store of 16 bytes that a comparison decides
 # accept
 # from: SDM vol. 2, CMPXCHG16B

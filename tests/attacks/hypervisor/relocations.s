@@ -361,3 +361,68 @@ ret
 pop %rax
 pop %rbx
 ret
+
+### an entry of a table of methods, for a linker that drops what nobody calls
+# refuse: elf-unsupported
+# from: binutils, R_X86_64_GNU_VTENTRY
+mov $0, %eax
+.vtable_entry f, 0
+ret
+
+### an offset in a table of procedures
+# refuse: P2-relocation
+# from: psABI table 4.9 (R_X86_64_PLTOFF64)
+1: movabs $0, %rax
+ret
+.reloc 1b + 2, R_X86_64_PLTOFF64, imported
+
+### an offset from the global offset table
+# refuse: P2-relocation
+# from: psABI table 4.9 (R_X86_64_GOTOFF64)
+1: movabs $0, %rax
+ret
+.reloc 1b + 2, R_X86_64_GOTOFF64, f
+
+### the distance to the global offset table
+# refuse: P2-relocation
+# from: psABI table 4.9 (R_X86_64_GOTPC32)
+1: lea 0x1000(%rdi), %rax
+ret
+.reloc 1b + 3, R_X86_64_GOTPC32, "twin_vm:x"
+
+### a call that a linker replaces, by a descriptor of thread-local storage
+# refuse: P2-relocation
+# from: psABI table 4.9 (R_X86_64_TLSDESC_CALL)
+1: mov %rdi, %rax
+ret
+.reloc 1b, R_X86_64_TLSDESC_CALL, "twin_vm:x"
+
+### a comment's address
+# refuse: P2-relocation
+# from: gABI chapter 4
+mov $.comment, %rdi
+ret
+.section .comment, "MS", @progbits, 1
+.asciz "x"
+.text
+
+### a comment that is relocated
+# refuse: P2-relocation
+# from: gABI chapter 4
+ret
+.section .comment, "", @progbits
+.long f
+.text
+
+### a large common block
+# refuse: elf-unsupported
+# from: psABI 4.2 (SHN_X86_64_LCOMMON)
+ret
+.largecomm shared, 8, 8
+
+### a long nop whose address the loader fills in, and nobody reads
+# accept
+# from: docs/spec/object.md, relocations in code
+1: nopl 0x1000(%rax)
+ret
+.reloc 1b + 3, R_X86_64_32S, "twin_vm:x"
