@@ -79,6 +79,17 @@ pub enum Leaves {
     Nowhere,
 }
 
+/// What the address of a memory operand counts from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CountsFrom {
+    /// Zero.
+    Zero,
+    /// The GS base, by a sum of 64 bits.
+    Gs,
+    /// The GS base, by a sum that is cut to 32 bits.
+    GsInLowHalf,
+}
+
 /// A memory operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operand {
@@ -92,8 +103,8 @@ pub struct Operand {
     pub displacement_at: usize,
     /// The register with a bit's offset from there, and the bits that are reached at once.
     pub bit: Option<(u8, u8)>,
-    /// Whether the sum is cut to 32 bits and counts from the GS base.
-    pub in_window: bool,
+    /// What the sum of these counts from.
+    pub from: CountsFrom,
     /// How many bytes are reached.
     pub size: u16,
     /// Whether they may be written.
@@ -187,9 +198,10 @@ fn before(insn: &Insn, rules: &Rules) -> [Before; 16] {
     let mut before = [Before::Any; 16];
     before[usize::from(Gpr::RSP.0)] = Before::Frame(0);
     let m = &insn.memory;
-    let by_registers = m.access != Access::None && m.origin == Origin::Registers;
-    if by_registers && m.base != Gpr::RSP {
-        before[usize::from(m.base.0)] = Before::Pointer;
+    let reaches = |origin: Origin| m.access != Access::None && m.origin == origin;
+    let (by_registers, cut) = (reaches(Origin::Registers), reaches(Origin::Cut));
+    if (by_registers || cut) && m.base != Gpr::RSP {
+        before[usize::from(m.base.0)] = if cut { Before::Place } else { Before::Pointer };
     }
     match insn.op {
         Op::String { .. } => {
@@ -197,7 +209,7 @@ fn before(insn: &Insn, rules: &Rules) -> [Before; 16] {
             before[usize::from(Gpr::RSI.0)] = Before::Pointer;
             before[usize::from(Gpr::RCX.0)] = Before::Count;
         }
-        Op::BitAt { r, bits } if by_registers => {
+        Op::BitAt { r, bits } if by_registers || cut => {
             before[usize::from(r.0)] = Before::AtMost(bits - 1)
         }
         Op::And { s, .. } if rules.named_memory == NamedMemory::WideWindow && s != Gpr::RSP => {
@@ -303,7 +315,7 @@ fn direction(op: Op) -> Option<bool> {
 
 fn operand(insn: &Insn, i: &Instruction, displacement_at: usize) -> Option<Operand> {
     let m = &insn.memory;
-    let in_window = m.origin == Origin::Window;
+    let from = counts_from(m.origin);
     let number = |r: Register| (r != Register::None).then(|| r.number() as u8);
     let scale = i.memory_index_scale() as u8;
     // The address is computed after `rsp` has moved (SDM volume 2, POP).
@@ -317,13 +329,21 @@ fn operand(insn: &Insn, i: &Instruction, displacement_at: usize) -> Option<Opera
         displacement: m.disp.wrapping_add(moved),
         displacement_at,
         bit: match insn.op {
-            Op::BitAt { r, bits } if in_window => Some((r.0, bits)),
+            Op::BitAt { r, bits } if from != CountsFrom::Zero => Some((r.0, bits)),
             _ => None,
         },
-        in_window,
+        from,
         size: m.size,
         written: m.access == Access::Write,
     })
+}
+
+fn counts_from(origin: Origin) -> CountsFrom {
+    match origin {
+        Origin::Window => CountsFrom::GsInLowHalf,
+        Origin::NearWindow | Origin::Cut | Origin::PerCpu => CountsFrom::Gs,
+        Origin::Registers | Origin::Symbol | Origin::Narrow | Origin::Unknown => CountsFrom::Zero,
+    }
 }
 
 fn leaves(op: Op) -> Leaves {

@@ -1,6 +1,6 @@
 //! Registers that lead a memory operand to a place of one's choice.
 
-use svm_verify::belief::{Belief, Operand};
+use svm_verify::belief::{Belief, CountsFrom, Operand};
 
 use super::check::RSP;
 use super::machine::{Executor, Piece};
@@ -15,9 +15,10 @@ pub fn address(machine: &Executor, registers: &[u64; 16], operand: &Operand) -> 
     let offset = operand.bit.map_or(0, |(r, bits)| bytes_of(held(r), bits));
     let sum = base.wrapping_add(index).wrapping_add(offset);
     let sum = sum.wrapping_add_signed(operand.displacement.into());
-    match operand.in_window {
-        true => machine.window + (sum & 0xffff_ffff),
-        false => sum,
+    match operand.from {
+        CountsFrom::Zero => sum,
+        CountsFrom::Gs => machine.window.wrapping_add(sum),
+        CountsFrom::GsInLowHalf => machine.window + (sum & 0xffff_ffff),
     }
 }
 
@@ -46,10 +47,10 @@ pub fn at(machine: &Executor, registers: &mut [u64; 16], operand: &Operand, targ
         *register = 0;
         let rest = address(machine, registers, operand);
         let missing = target.wrapping_sub(rest);
-        registers[usize::from(free)] = match operand.in_window {
+        registers[usize::from(free)] = match operand.from {
             // The upper half is any.
-            true => kept | missing & 0xffff_ffff,
-            false => missing,
+            CountsFrom::GsInLowHalf => kept | missing & 0xffff_ffff,
+            CountsFrom::Zero | CountsFrom::Gs => missing,
         };
     }
     let start = address(machine, registers, operand);
@@ -62,7 +63,8 @@ pub fn at(machine: &Executor, registers: &mut [u64; 16], operand: &Operand, targ
 pub fn at_displacement(machine: &Executor, code: &[u8], belief: &Belief) -> (Vec<u8>, Belief) {
     let (mut code, mut belief) = (code.to_vec(), belief.clone());
     if let Some(operand) = &mut belief.operand
-        && (operand.base, operand.index, operand.in_window) == (None, None, true)
+        && (operand.base, operand.index) == (None, None)
+        && operand.from == CountsFrom::GsInLowHalf
     {
         let target = machine.pieces[0].start as u32 + 2048;
         operand.displacement = target as i32;

@@ -24,7 +24,7 @@ use std::fmt;
 
 use iced_x86::{Decoder, DecoderOptions};
 use svm_verify::Scheme;
-use svm_verify::belief::{self, Belief};
+use svm_verify::belief::{self, Belief, CountsFrom};
 
 use check::BeliefVerdict;
 use machine::Executor;
@@ -78,12 +78,13 @@ impl fmt::Display for BeliefReport {
 }
 
 /// The schemes, and what encodings begin with: all operands in the window have the prefixes
-/// 65 and 67.
-const RUNS: [(Scheme, &[u8]); 4] = [
+/// 65 and 67, or in the scheme `window` 65 alone.
+const RUNS: [(Scheme, &[u8]); 5] = [
     (Scheme::Stlb, &[]),
     (Scheme::Window32, &[]),
     (Scheme::Window32, &[0x65, 0x67]),
     (Scheme::Window, &[]),
+    (Scheme::Window, &[0x65]),
 ];
 
 /// Whether a belief is another one than in the runs before.
@@ -91,7 +92,7 @@ fn is_new(belief: &Belief, scheme: Scheme, first: &[u8]) -> bool {
     let cuts = belief.after.iter().any(|after| after.place);
     let clears = belief.after.iter().any(|after| after.clear);
     match scheme {
-        Scheme::Window => cuts,
+        Scheme::Window => cuts || !first.is_empty(),
         _ => scheme == Scheme::Stlb || !first.is_empty() || clears || belief.elements.is_some(),
     }
 }
@@ -254,10 +255,19 @@ const SPOILT: &[Spoilt] = &[
     ("a cut to 32 bits", Scheme::Stlb, &[0x48, 0x8b, 0x07], |b| {
         // mov (%rdi),%rax
         b.operand = b.operand.map(|o| belief::Operand {
-            in_window: true,
+            from: CountsFrom::GsInLowHalf,
             ..o
         });
     }),
+    (
+        "bytes beyond a place in the window",
+        Scheme::Window,
+        &[0x65, 0x48, 0x8b, 0x07],
+        |b| {
+            // mov %gs:(%rdi),%rax
+            b.operand = b.operand.map(|o| belief::Operand { size: 4, ..o });
+        },
+    ),
 ];
 
 impl BeliefReport {
