@@ -233,6 +233,9 @@ fn undefined(symbol: &Symbol<'_>) -> Meaning {
             Meaning::Unusable("a thunk that is not known: it may continue at any address")
         }
         None if is_put_user(&symbol.name) => Meaning::Routine(Routine::PutUser),
+        None if is_interrupt(&symbol.name) => Meaning::Unusable(
+            "the entry of an interrupt, which does not return: it takes rip and rsp from the frame",
+        ),
         None => Meaning::Routine(Routine::Imported),
     }
 }
@@ -247,6 +250,22 @@ fn is_put_user(name: &str) -> bool {
     let sized = name.strip_prefix("__put_user_");
     let size = sized.map(|rest| rest.strip_prefix("nocheck_").unwrap_or(rest));
     matches!(size, Some("1" | "2" | "4" | "8"))
+}
+
+/// Where processors enter the kernel for an exception or an interrupt (`DECLARE_IDTENTRY`,
+/// arch/x86/include/asm/idtentry.h). They end with `iretq`. For KVM the kernel exports one of
+/// them: `asm_exc_nmi_noist`, since Linux 5.17 or so `asm_exc_nmi_kvm_vmx`.
+fn is_interrupt(name: &str) -> bool {
+    const ENTRIES: [&str; 6] = [
+        "asm_exc_",
+        "asm_sysvec_",
+        "asm_int80_",
+        "asm_common_interrupt",
+        "asm_spurious_interrupt",
+        // Of a guest of Xen's (arch/x86/xen/xen-asm.S).
+        "xen_asm_",
+    ];
+    ENTRIES.iter().any(|entry| name.starts_with(entry))
 }
 
 /// Offsets of the slow paths in the runtime's code, as the runtime itself has

@@ -15,7 +15,7 @@ use super::super::sections::{map_section, note_section, relocation_kind};
 use super::places::{Offsets, Places};
 use super::runtime::Runtime;
 use super::series::Kernel;
-use super::{orc, tables, unresolved};
+use super::{assembly, orc, tables, unresolved};
 use crate::analyse::switches::Switches;
 use crate::asm::import::Import;
 use crate::asm::{Field, Referent};
@@ -43,9 +43,10 @@ pub fn prepare<'l>(
     plans: &[InstPlan],
     switches: &Switches,
 ) -> Result<Build<'l>, Vec<Refusal>> {
-    let unresolved = unresolved::find(lifted);
-    if !unresolved.is_empty() {
-        return Err(unresolved);
+    let mut refused = unresolved::find(lifted);
+    refused.extend(assembly::find(lifted));
+    if !refused.is_empty() {
+        return Err(refused);
     }
     let kernel = Kernel::of(lifted.object).map_err(|refusal| vec![refusal])?;
     let mut object = owned(lifted);

@@ -11,6 +11,7 @@
 //! operands  names for references in code
 //! places    where original places are now
 //! unresolved  names of what may be nowhere
+//! assembly  names of what is no routine of the psABI
 //! unused    alternatives that are left out
 //! tables    the kernel's tables about code, moved
 //! orc       unwind tables, made again
@@ -18,6 +19,7 @@
 //! emit      all of it into one object
 //! ```
 
+mod assembly;
 mod classify;
 mod emit;
 mod kept;
@@ -93,7 +95,11 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     },
     refuses_jump_tables: true,
     closes_calls: true,
-    unresolved: unresolved::of_text,
+    unresolved: |lifted| {
+        let mut refused = unresolved::of_text(lifted);
+        refused.extend(assembly::find(lifted));
+        refused
+    },
     prepare: Ok(emit::prepare),
 };
 

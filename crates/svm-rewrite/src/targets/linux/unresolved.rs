@@ -56,14 +56,35 @@ fn may_be_entered(symbol: &Symbol<'_>) -> bool {
 
 /// Refusals of what names a weak symbol without a definition.
 fn weak(lifted: &Lifted<'_>) -> Vec<Refusal> {
+    let is_open =
+        |symbol: &Symbol<'_>| symbol.binding == STB_WEAK && symbol.place == Place::Undefined;
+    let reason = |name: &str| {
+        format!(
+            "`{name}` is weak and not defined here: where the kernel has none, it is at address zero"
+        )
+    };
+    naming(lifted, is_open, |_| true, (RefusalCode::Name, reason))
+}
+
+/// Refusals of what names one of these symbols, in data and in such instructions; the code of
+/// each refusal, and its reason for a name.
+pub fn naming(
+    lifted: &Lifted<'_>,
+    is_refused: impl Fn(&Symbol<'_>) -> bool,
+    refuses: impl Fn(&Inst) -> bool,
+    (code, reason): (RefusalCode, impl Fn(&str) -> String),
+) -> Vec<Refusal> {
+    let is_refused = |id: SymbolId| is_refused(lifted.object.symbol(id));
     let mut found = Vec::new();
-    if !lifted.object.symbols().any(|(id, _)| is_open(lifted, id)) {
+    if !lifted.object.symbols().any(|(id, _)| is_refused(id)) {
         return found;
     }
     for (i, inst) in (0..).map(InstIdx).zip(&lifted.insts) {
-        if let Some(symbol) = named(lifted, inst).find(|symbol| is_open(lifted, *symbol)) {
-            let reason = reason(lifted, symbol);
-            refusal::add(&mut found, lifted.refusal(RefusalCode::Name, i, reason));
+        if let Some(symbol) = named(lifted, inst).find(|symbol| is_refused(*symbol))
+            && refuses(inst)
+        {
+            let reason = reason(lifted.symbol_name(symbol));
+            refusal::add(&mut found, lifted.refusal(code, i, reason));
         }
     }
     let data = lifted
@@ -71,24 +92,14 @@ fn weak(lifted: &Lifted<'_>) -> Vec<Refusal> {
         .sections()
         .filter(|(_, section)| is_data(section));
     for (_, section) in data {
-        let open = section
-            .relocations
-            .iter()
-            .filter(|r| is_open(lifted, r.symbol));
-        for r in open {
-            let reason = reason(lifted, r.symbol);
-            let refused = Refusal::at(RefusalCode::Name, &section.name, r.offset, reason);
+        let relocations = section.relocations.iter();
+        for r in relocations.filter(|r| is_refused(r.symbol)) {
+            let reason = reason(lifted.symbol_name(r.symbol));
+            let refused = Refusal::at(code, &section.name, r.offset, reason);
             refusal::add(&mut found, refused);
         }
     }
     found
-}
-
-fn reason(lifted: &Lifted<'_>, symbol: SymbolId) -> String {
-    format!(
-        "`{}` is weak and not defined here: where the kernel has none, it is at address zero",
-        lifted.symbol_name(symbol)
-    )
 }
 
 /// Whether a section is loaded, and neither code nor a table about it.
@@ -97,11 +108,6 @@ fn is_data(section: &Section<'_>) -> bool {
         && section.flags & SHF_ALLOC != 0
         && !section.is_code()
         && special::kind_of(&section.name).is_none()
-}
-
-fn is_open(lifted: &Lifted<'_>, symbol: SymbolId) -> bool {
-    let symbol = lifted.object.symbol(symbol);
-    symbol.binding == STB_WEAK && symbol.place == Place::Undefined
 }
 
 /// The symbols that an instruction names.
