@@ -86,3 +86,179 @@ ret
 .section .modinfo,"a"
 .asciz "vermagic=6.1.0-56-amd64 SMP preempt mod_unload modversions "
 .text
+
+### both routines of a module
+# accept
+# from: control
+ret
+.globl init_module, cleanup_module
+.type init_module,@function
+init_module: ret
+.type cleanup_module,@function
+cleanup_module: ret
+.section .gnu.linkonce.this_module,"aw"
+.balign 64
+1: .skip 24
+.asciz "x"
+.org 1b + 0x138
+.quad init_module
+.org 1b + 0x340
+.quad cleanup_module
+.org 1b + 0x380
+.section .modinfo,"a"
+.asciz "vermagic=6.1.0-56-amd64 SMP preempt mod_unload modversions "
+.text
+
+### the address of a routine in another of its fields as well
+# refuse: P2-metadata
+# from: Linux 6.1 kernel/trace/trace_events.c, trace_module_add_events: trace_events, and their number
+ret
+.globl init_module, cleanup_module
+.type init_module,@function
+init_module: ret
+.type cleanup_module,@function
+cleanup_module: ret
+.section .gnu.linkonce.this_module,"aw"
+.balign 64
+1: .skip 24
+.asciz "x"
+.org 1b + 0x138
+.quad init_module
+.org 1b + 0x200
+.quad init_module
+.quad init_module
+.org 1b + 0x380
+.section .modinfo,"a"
+.asciz "vermagic=6.1.0-56-amd64 SMP preempt mod_unload modversions "
+.text
+
+### the address of a routine over the name
+# refuse: P2-metadata
+# from: Linux 6.1 include/linux/module.h: the name is 56 bytes from 24 on
+ret
+.globl init_module, cleanup_module
+.type init_module,@function
+init_module: ret
+.type cleanup_module,@function
+cleanup_module: ret
+.section .gnu.linkonce.this_module,"aw"
+.balign 64
+1: .skip 24
+.asciz "x"
+.org 1b + 40
+.quad init_module
+.org 1b + 0x380
+.section .modinfo,"a"
+.asciz "vermagic=6.1.0-56-amd64 SMP preempt mod_unload modversions "
+.text
+
+### a name without an end
+# refuse: P2-metadata
+# from: ibid.: what is behind the name is read as a part of it
+ret
+.globl init_module, cleanup_module
+.type init_module,@function
+init_module: ret
+.type cleanup_module,@function
+cleanup_module: ret
+.section .gnu.linkonce.this_module,"aw"
+.balign 64
+1: .skip 24
+.fill 56, 1, 'x'
+.org 1b + 0x138
+.quad init_module
+.org 1b + 0x380
+.section .modinfo,"a"
+.asciz "vermagic=6.1.0-56-amd64 SMP preempt mod_unload modversions "
+.text
+
+### the longest name
+# accept
+# from: control
+ret
+.globl init_module, cleanup_module
+.type init_module,@function
+init_module: ret
+.type cleanup_module,@function
+cleanup_module: ret
+.section .gnu.linkonce.this_module,"aw"
+.balign 64
+1: .skip 24
+.fill 55, 1, 'x'
+.org 1b + 0x138
+.quad init_module
+.org 1b + 0x380
+.section .modinfo,"a"
+.asciz "vermagic=6.1.0-56-amd64 SMP preempt mod_unload modversions "
+.text
+
+### a record that the kernel cannot write
+# refuse: P2-metadata
+# from: Linux 6.1 kernel/module/main.c, complete_formation: what has no SHF_WRITE is read-only before the state is written
+ret
+.globl init_module, cleanup_module
+.type init_module,@function
+init_module: ret
+.type cleanup_module,@function
+cleanup_module: ret
+.section .gnu.linkonce.this_module,"a"
+.balign 64
+1: .skip 24
+.asciz "x"
+.org 1b + 0x138
+.quad init_module
+.org 1b + 0x380
+.section .modinfo,"a"
+.asciz "vermagic=6.1.0-56-amd64 SMP preempt mod_unload modversions "
+.text
+
+### a module that is begun in per-CPU data, whose address is a small number
+# refuse: P2-metadata
+# from: Linux 6.1 kernel/module/main.c, simplify_symbols, do_init_module: calls it, in the memory of the process
+ret
+.section .gnu.linkonce.this_module,"aw"
+.balign 64
+1: .skip 24
+.asciz "x"
+.org 1b + 0x138
+.quad init_module
+.org 1b + 0x380
+.section .data..percpu,"aw"
+.globl init_module
+init_module: .quad 0
+.section .modinfo,"a"
+.asciz "vermagic=6.1.0-56-amd64 SMP preempt mod_unload modversions "
+.text
+
+### a module that is begun in its data
+# refuse: P2-metadata
+# from: ibid.
+ret
+.section .gnu.linkonce.this_module,"aw"
+.balign 64
+1: .skip 24
+.asciz "x"
+.org 1b + 0x138
+.quad init_module
+.org 1b + 0x380
+.data
+.globl init_module
+init_module: .quad 0
+.section .modinfo,"a"
+.asciz "vermagic=6.1.0-56-amd64 SMP preempt mod_unload modversions "
+.text
+
+### a module whose beginning is another one's
+# refuse: P2-metadata
+# from: ibid.
+ret
+.section .gnu.linkonce.this_module,"aw"
+.balign 64
+1: .skip 24
+.asciz "x"
+.org 1b + 0x138
+.quad init_module
+.org 1b + 0x380
+.section .modinfo,"a"
+.asciz "vermagic=6.1.0-56-amd64 SMP preempt mod_unload modversions "
+.text

@@ -4,10 +4,12 @@
 //! its fields, but not all, and some it counts on from what they hold (`layout_sections` of Linux
 //! 6.3 and before adds to `core_layout.size`, kernel/module/main.c). A compiled module sets the
 //! name and the two routines by which it is begun and ended, and nothing else (`add_header`,
-//! scripts/mod/modpost.c; `MODULE_ARCH_INIT` is empty). So nothing else may be set here.
+//! scripts/mod/modpost.c; `MODULE_ARCH_INIT` is empty). So nothing else may be set here. Where
+//! the two fields of the routines are depends on the kernel's configuration, which the object
+//! does not say. But each has one, behind the name, and is code: the kernel calls it.
 
-use elf_loader::consts::{R_X86_64_64, SHF_ALLOC, SHT_PROGBITS};
-use elf_loader::{Object, Section};
+use elf_loader::consts::{R_X86_64_64, SHF_ALLOC, SHF_WRITE, SHT_PROGBITS};
+use elf_loader::{Object, Place, Relocation, Section};
 
 use super::tables::THIS_MODULE;
 use crate::findings::{Findings, ViolationCode};
@@ -38,11 +40,12 @@ pub(super) fn judge<'o>(object: &'o Object<'o>, findings: &mut Findings<'o>) {
 
 /// What is wrong with a record, and where.
 fn record(object: &Object<'_>, section: &Section<'_>) -> Result<(), (u64, &'static str)> {
+    const KEPT: u64 = SHF_ALLOC | SHF_WRITE;
     let whole = section.data.len() as u64 == section.size && section.kind == SHT_PROGBITS;
-    if !whole || section.flags & SHF_ALLOC == 0 || section.size < SMALLEST {
+    if !whole || section.flags & KEPT != KEPT || section.size < SMALLEST {
         return Err((
             0,
-            "not the kernel's record of a module: too small, or not loaded",
+            "not the kernel's record of a module: too small, not loaded, or not writable",
         ));
     }
     let bytes = section.data.iter().enumerate();
@@ -53,15 +56,32 @@ fn record(object: &Object<'_>, section: &Section<'_>) -> Result<(), (u64, &'stat
             "the kernel's record of a module has more than a name",
         ));
     }
-    let names_routine = |r: &&elf_loader::Relocation| {
-        let name = &*object.symbol(r.symbol).name;
-        (r.kind, r.addend) == (R_X86_64_64, 0) && ROUTINES.contains(&name)
-    };
-    match section.relocations.iter().find(|r| !names_routine(r)) {
-        Some(r) => Err((
-            r.offset,
-            "the kernel's record of a module names more than its routines",
-        )),
-        None => Ok(()),
+    // The kernel prints and copies it up to its end.
+    if section.data[NAME.end - 1] != 0 {
+        return Err((NAME.start as u64, "the name of a module has no end"));
+    }
+    let mut named = Vec::new();
+    for r in &section.relocations {
+        let name = routine(object, r).map_err(|reason| (r.offset, reason))?;
+        if named.contains(&name) {
+            let reason = "the kernel's record of a module names a routine twice";
+            return Err((r.offset, reason));
+        }
+        named.push(name);
+    }
+    Ok(())
+}
+
+/// The routine that a relocation of a record names.
+fn routine<'o>(object: &'o Object<'_>, r: &Relocation) -> Result<&'o str, &'static str> {
+    let symbol = object.symbol(r.symbol);
+    let name = &*symbol.name;
+    let pointer = (r.kind, r.addend) == (R_X86_64_64, 0) && r.offset >= NAME.end as u64;
+    if !pointer || !ROUTINES.contains(&name) {
+        return Err("the kernel's record of a module names more than its routines");
+    }
+    match symbol.place {
+        Place::In(id) if object.section(id).is_code() => Ok(name),
+        _ => Err("a routine of the module that is no code"),
     }
 }
