@@ -151,3 +151,19 @@ f: ret
 f: ret
 .section .data.x,"0x803",@progbits
 .quad 0
+
+### relocations of a group, as of -fdebug-types-section, and of code that is linked once
+# accept
+# from: gABI chapter 4, SHF_GROUP; Linux 6.1 kernel/module/main.c, apply_relocations: asks for SHF_RELA_LIVEPATCH alone
+call g
+ret
+.section .text.g,"axG",@progbits,g,comdat
+.globl g
+.type g,@function
+g: call printk
+ret
+.section .debug_types,"G",@progbits,wt.1,comdat
+.quad d
+.data
+d: .quad 0
+.text

@@ -29,7 +29,7 @@ use goblin::elf::reloc::{Reloc, RelocSection};
 use goblin::elf::section_header::{self as sh, SectionHeader};
 use goblin::elf::sym::{Sym, Symtab};
 
-use crate::model::consts::{SHF_COMPRESSED, STB_LOCAL};
+use crate::model::consts::{SHF_ALLOC, SHF_COMPRESSED, STB_LOCAL};
 use crate::model::{MAX_SECTION_SIZE, Object, Relocation, Role, Section, SectionId, Symbol};
 use entry::{relocation, string, symbol};
 pub use error::{ReadError, RelocationProblem, SectionProblem, SymbolProblem};
@@ -279,6 +279,15 @@ impl<'a> File<'a> {
                 Role::Null
             }
             _ if index == 0 => return Err(damaged("section 0 is not the null section".into())),
+            // Its other fields mean nothing (gABI 4, "Section Types"), but a kernel goes by the
+            // flags, and copies it without asking where it ends (`elf_validity_check`,
+            // `move_module`, kernel/module/main.c).
+            sh::SHT_NULL if header.sh_flags & SHF_ALLOC != 0 => {
+                return unsupported(
+                    "an inactive section (SHT_NULL) that would be loaded",
+                    "the file is damaged, build it again",
+                );
+            }
             sh::SHT_SYMTAB => Role::SymbolTable,
             // One table may hold both kinds of names (LLVM makes it so).
             _ if self.symbol_table.is_some_and(|(_, names)| names == index) => Role::SymbolNames,

@@ -214,6 +214,11 @@ fn bad_sections_are_refused_with_their_name() {
     set(&mut bytes, text, 40, names as u64, 4);
     assert!(message(&bytes).contains("`.symtab`: it is a second symbol table"));
     assert!(with(text, 4, 18, 4).contains("65280"));
+    let inactive = with(text, 4, 0, 4);
+    assert!(
+        inactive.contains("`.text`: an inactive section (SHT_NULL)"),
+        "{inactive}"
+    );
 }
 
 /// `.strtab` may have one name of which all others are an end. Who copies each name would take

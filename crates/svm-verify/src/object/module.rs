@@ -121,8 +121,9 @@ const APPLIED: [u32; 7] = [
 fn layout(section: &Section<'_>) -> Result<(), &'static str> {
     match section.role {
         // With other flags a table is applied later or not at all
-        // (`SHF_RELA_LIVEPATCH`, `apply_relocations`, kernel/module/main.c).
-        Role::Relocations(_) if section.flags & !SHF_INFO_LINK != 0 => {
+        // (`SHF_RELA_LIVEPATCH`, `apply_relocations`, kernel/module/main.c). A group means
+        // nothing to a kernel.
+        Role::Relocations(_) if section.flags & !(SHF_INFO_LINK | SHF_GROUP) != 0 => {
             return Err("relocations that are not applied when the module is loaded");
         }
         Role::Contents | Role::Relocations(_) | Role::Null => {}
