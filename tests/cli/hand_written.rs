@@ -322,6 +322,33 @@ fn numbers_that_nothing_runs_into_are_data() {
     }
 }
 
+/// `fstcw` is two instructions and a prefix by itself is none, so there are as many of these as
+/// lines. The store was once made twice: its line stayed, and the next one became it.
+#[test]
+fn a_prefix_does_not_stand_for_the_second_of_two_instructions() {
+    for prefix in [
+        "ht",
+        "rex.x",
+        "rexyz",
+        "word",
+        "cs ds",
+        "cs,ds",
+        "data16 /* a */ rex64",
+    ] {
+        let sandbox = Sandbox::new();
+        let text = format!(
+            ".text\n.globl f\nf: fstcw -2(%rsp)\naddq $5, (%rdi)\nmovq (%rdi), %rax\n\
+             {prefix}\nnop\nret\n"
+        );
+        sandbox.write("f.s", text);
+        let outcome = sandbox.run(&["rewrite", "f.s", "-o", "f.twin.s"]);
+        assert_eq!(outcome.status, 1, "{prefix}");
+        let said = "f.s: line 3: `fstcw -2(%rsp)`: these lines do not become one instruction each";
+        assert!(outcome.stderr.starts_with(said), "{}", outcome.stderr);
+        assert_eq!(sandbox.names(), ["f.s"]);
+    }
+}
+
 #[test]
 fn text_that_an_assembler_does_not_take_is_not_left() {
     let sandbox = Sandbox::new();

@@ -14,6 +14,7 @@
 use foldhash::HashSet;
 
 use super::directives::{are_prefixes, is_end, is_repetition};
+use super::operand;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatementKind {
@@ -80,18 +81,38 @@ impl Statement {
     }
 }
 
-/// Instruction prefixes that `as` takes as statements of their own.
-const PREFIXES: [&[u8]; 24] = [
+/// Instruction prefixes that `as` takes as statements of their own, but for REX.
+const PREFIXES: [&[u8]; 26] = [
     b"lock", b"rep", b"repe", b"repz", b"repne", b"repnz", b"data16", b"data32", b"addr16",
-    b"addr32", b"rex", b"rex64", b"rex.w", b"rex.wrxb", b"cs", b"ds", b"es", b"fs", b"gs", b"ss",
-    b"notrack", b"bnd", b"xacquire", b"xrelease",
+    b"addr32", b"word", b"dword", b"aword", b"adword", b"cs", b"ds", b"es", b"fs", b"gs", b"ss",
+    b"notrack", b"bnd", b"ht", b"hnt", b"xacquire", b"xrelease",
 ];
 
-/// Whether a word is a prefix of instructions; case does not matter.
+/// Whether a word is a prefix of instructions; case does not matter. `wait` is an instruction.
 pub fn is_prefix(word: &[u8]) -> bool {
-    PREFIXES
-        .iter()
-        .any(|prefix| word.eq_ignore_ascii_case(prefix))
+    // `rex64xyz`, `rex.wrxb`, and each of these with less behind `rex`.
+    let is_rex = || {
+        let rest = word
+            .split_at_checked(3)
+            .filter(|(rex, _)| rex.eq_ignore_ascii_case(b"rex"));
+        let bits =
+            |rest: &[u8], of: &[u8]| rest.iter().all(|b| of.contains(&b.to_ascii_lowercase()));
+        rest.is_some_and(|(_, rest)| match rest.strip_prefix(b".") {
+            Some(set) => bits(set, b"wrxb"),
+            None => bits(rest.strip_prefix(b"64").unwrap_or(rest), b"xyz"),
+        })
+    };
+    let mut named = PREFIXES.iter();
+    named.any(|prefix| word.eq_ignore_ascii_case(prefix)) || is_rex()
+}
+
+/// Whether a statement is nothing but prefixes: `lock`, `cs ds`, `data16, data16`.
+fn are_prefixes_alone(statement: &[u8]) -> bool {
+    let statement = operand::without_comments(statement);
+    let mut words = statement
+        .split(|b| is(BLANK, *b) || matches!(b, b',' | b'/'))
+        .filter(|word| !word.is_empty());
+    words.all(is_prefix)
 }
 
 const SYMBOL: u8 = 1;
@@ -335,10 +356,9 @@ impl<'t> Splitter<'t> {
             _ if self.opaque > 0 => self.body(),
             StatementKind::Instruction => {
                 let name = statement.name(self.text);
-                let alone = statement.end == statement.name_end;
                 if self.is_macro(name) {
                     StatementKind::Opaque
-                } else if alone && is_prefix(name) {
+                } else if is_prefix(name) && are_prefixes_alone(statement.text(self.text)) {
                     StatementKind::Prefix
                 } else {
                     StatementKind::Instruction
@@ -454,6 +474,35 @@ mod tests {
                 Label, Directive, Assignment, Prefix, Instruction, Instruction, Instruction, Prefix
             ]
         );
+    }
+
+    /// What makes no instruction of its own, as `as` has it, and what makes one.
+    #[test]
+    fn all_prefixes_are_known() {
+        for text in [
+            "rex",
+            "rexx",
+            "rex64",
+            "rex64xyz",
+            "REX.B",
+            "rex.wrxb",
+            "word",
+            "adword",
+            "ht",
+            "hnt",
+            "cs ds",
+            "cs,ds",
+            "data16 /* a */ rex64",
+            "XRELEASE",
+        ] {
+            assert_eq!(kinds(text)[0].0, StatementKind::Prefix, "{text}");
+        }
+        for text in [
+            "wait", "fwait", "nop", "rep movsb", "rep/movsb", "lock/incl (%rdi)", "rexec", "ht x",
+            "rex.q", "{rex} nop",
+        ] {
+            assert_eq!(kinds(text)[0].0, StatementKind::Instruction, "{text}");
+        }
     }
 
     #[test]
