@@ -56,9 +56,13 @@ fn with_hash(input: &Input, options: Options) -> (Result<Rewritten, Failure>, St
         return (rewritten(input, options), hash());
     }
     thread::scope(|scope| {
-        let hash = scope.spawn(hash);
+        // Where no more threads are allowed (RLIMIT_NPROC), it waits.
+        let other = thread::Builder::new().spawn_scoped(scope, hash);
         let rewritten = rewritten(input, options);
-        let hash = hash.join().unwrap_or_else(|panic| resume_unwind(panic));
+        let hash = match other {
+            Ok(other) => other.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            Err(_) => hash(),
+        };
         (rewritten, hash)
     })
 }

@@ -97,21 +97,28 @@ fn in_order<T: Sync, R: Send>(
     mut take: impl FnMut(&T, R) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let next = AtomicUsize::new(0);
+    let work = |sender: mpsc::Sender<(usize, R)>| {
+        loop {
+            let i = next.fetch_add(1, Ordering::Relaxed);
+            let Some(input) = inputs.get(i) else { return };
+            if sender.send((i, job(input))).is_err() {
+                return;
+            }
+        }
+    };
     thread::scope(|scope| {
         let (sender, results) = mpsc::channel();
-        for _ in 0..threads {
-            let (sender, next, job) = (sender.clone(), &next, &job);
-            scope.spawn(move || {
-                loop {
-                    let i = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(input) = inputs.get(i) else { return };
-                    if sender.send((i, job(input))).is_err() {
-                        return;
-                    }
-                }
-            });
+        let work = &work;
+        let spawn = |_: &usize| {
+            let sender = sender.clone();
+            let worker = thread::Builder::new().spawn_scoped(scope, move || work(sender));
+            worker.is_ok()
+        };
+        // Where no thread is allowed (RLIMIT_NPROC), this one does all.
+        match (0..threads).take_while(spawn).count() {
+            0 => work(sender),
+            _ => drop(sender),
         }
-        drop(sender);
         let mut early = BTreeMap::new();
         let mut due = 0;
         for (i, result) in results {

@@ -29,5 +29,6 @@ mod stores;
 mod subcommands;
 mod switches;
 mod text;
+mod threads;
 mod trees;
 mod xen;

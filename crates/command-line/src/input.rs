@@ -151,7 +151,7 @@ fn open(path: &Path) -> std::io::Result<Box<dyn Read>> {
 /// Why a file was not read. A directory is only read if there is no driver in it.
 fn unread(path: &Path, error: &std::io::Error) -> String {
     match error.kind() {
-        std::io::ErrorKind::IsADirectory => match std::fs::read_dir(path) {
+        std::io::ErrorKind::IsADirectory if !is_stdin(path) => match std::fs::read_dir(path) {
             Ok(_) => "it is a directory, and no file below it ends in .ko, .o, .s or .a, \
                       or one of these and .xz, .zst or .gz"
                 .to_owned(),

@@ -132,6 +132,10 @@ fn cannot_write(error: &std::io::Error) -> String {
 }
 
 fn file_sink(path: &Path) -> std::io::Result<Sink> {
+    // The name of a directory, whether there is one or not: `path_resolution(7)`.
+    if path.as_os_str().as_bytes().ends_with(b"/") {
+        return Err(ErrorKind::IsADirectory.into());
+    }
     // Symbolic links are followed: the file that they lead to is replaced, or made.
     let existing = match std::fs::metadata(path) {
         Ok(metadata) => Some(metadata),

@@ -25,12 +25,20 @@ pub fn by_functions<R: Send>(
     };
     thread::scope(|scope| {
         let work = &work;
-        let rest = rest.iter().cloned();
-        let others: Vec<_> = rest.map(|run| scope.spawn(move || work(run))).collect();
+        let spawn = |run: &Range<u32>| {
+            let run = run.clone();
+            thread::Builder::new().spawn_scoped(scope, move || work(run))
+        };
+        let others: Vec<_> = rest.iter().map(spawn).collect();
         let mut all = vec![work(first.clone())];
-        // A panic is a defect: the caller's thread has it, as if there were no other.
-        let others = others.into_iter().map(|other| other.join());
-        all.extend(others.map(|result| result.unwrap_or_else(|panic| resume_unwind(panic))));
+        for (run, other) in rest.iter().zip(others) {
+            all.push(match other {
+                // A panic is a defect: the caller's thread has it, as if there were no other.
+                Ok(other) => other.join().unwrap_or_else(|panic| resume_unwind(panic)),
+                // No more threads are allowed (RLIMIT_NPROC).
+                Err(_) => work(run.clone()),
+            });
+        }
         all
     })
 }
