@@ -124,8 +124,8 @@ pub fn unproved(file: &str, contract: Contract, violations: Violations) -> Failu
             refusals: vec![Refusal::of_object(RefusalCode::TooMany, reason)],
         };
     }
-    let left = |code| is_left_to_the_proof(code, contract.target);
-    if violations.list.iter().all(|v| left(v.code)) && violations.total == violations.list.len() {
+    let left = |v: &Violation| is_left_to_the_proof(v, contract.target);
+    if violations.list.iter().all(left) && violations.total == violations.list.len() {
         let refused = violations.list.iter().map(unfollowed).collect();
         return Failure::Refused {
             file: file.to_owned(),
@@ -150,11 +150,17 @@ pub fn unproved(file: &str, contract: Contract, violations: Violations) -> Failu
 }
 
 /// Whether the rewriter leaves it to the verifier to look at this: what `rsp` is set to, and in a
-/// module for a stock kernel which words of the frame are written.
-fn is_left_to_the_proof(code: ViolationCode, target: Target) -> bool {
-    match code {
+/// module for a stock kernel which words of the frame are written, and where a jump through a
+/// register goes.
+fn is_left_to_the_proof(violation: &Violation, target: Target) -> bool {
+    match violation.code {
         ViolationCode::StackPointer => true,
         ViolationCode::ReturnSlot => target == Target::Linux,
+        // A thunk has a register in its name.
+        ViolationCode::Target => {
+            let goes = &violation.instruction;
+            target == Target::Linux && (goes.contains('*') || goes.contains("_thunk_"))
+        }
         _ => false,
     }
 }
@@ -174,25 +180,24 @@ fn disordered(violation: &Violation) -> Refusal {
     Refusal::at(code, &violation.section, violation.offset, reason)
 }
 
-/// A move of `rsp` that the verifier cannot follow, or a write over a return address, as a
-/// refusal.
+/// A move of `rsp` that the verifier cannot follow, a write over a return address, or a jump to a
+/// label, as a refusal.
 fn unfollowed(violation: &Violation) -> Refusal {
     const RETURN: &str =
         "it may write a return address, of its own function or of a caller in the module";
     const MOVE: &str = "the register or word that %rsp comes from cannot be followed to where the frame's address was put into it";
+    const GOTO: &str =
+        "it goes to a place in the code that is no function's start: a computed goto";
+    let (code, reason) = match violation.code {
+        ViolationCode::ReturnSlot => (RefusalCode::StackPointer, RETURN),
+        ViolationCode::Target => (RefusalCode::CodeReference, GOTO),
+        _ => (RefusalCode::StackPointer, MOVE),
+    };
     Refusal {
         function: violation.function.clone().unwrap_or_default(),
         function_offset: violation.function_offset,
         instruction: violation.instruction.clone(),
-        ..Refusal::at(
-            RefusalCode::StackPointer,
-            &violation.section,
-            violation.offset,
-            match violation.code {
-                ViolationCode::ReturnSlot => RETURN,
-                _ => MOVE,
-            },
-        )
+        ..Refusal::at(code, &violation.section, violation.offset, reason)
     }
 }
 
