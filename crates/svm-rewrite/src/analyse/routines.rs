@@ -45,8 +45,9 @@ pub fn convention(name: &str) -> Convention {
     ];
     // arch/x86/lib: arguments and results in registers of their own. Or what inline assembly
     // declares to be changed is less than the psABI allows: `clear_page` (page_64.h) keeps r10
-    // and r11, and so do `clear_user` and copies of user memory (uaccess_64.h).
-    const PRIVATE: [&str; 13] = [
+    // and r11, and so do `clear_user` and copies of user memory (uaccess_64.h). Barriers of
+    // predictors change rax, rcx and rdx alone (nospec-branch.h, entry/entry.S).
+    const PRIVATE: [&str; 19] = [
         "__get_user_",
         "__put_user_",
         "cmpxchg8b_emu",
@@ -60,6 +61,12 @@ pub fn convention(name: &str) -> Convention {
         "clear_user_",
         "rep_movs_alternative",
         "rep_stos_alternative",
+        "entry_ibpb",
+        "write_ibpb",
+        "clear_bhb_loop",
+        "entry_untrain_ret",
+        "retbleed_untrain_ret",
+        "srso_",
     ];
     // Xen's fourth argument is in r10 (arch/x86/include/asm/xen/hypercall.h).
     if matches!(name, "__SCT__xen_hypercall" | PAGE) {
