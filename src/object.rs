@@ -170,6 +170,8 @@ fn disordered(violation: &Violation) -> Refusal {
     let reason = &violation.reason;
     let (code, reason) = match violation.code {
         ViolationCode::Relocation => (RefusalCode::Relocation, reason.to_string()),
+        // Of code, which was compiled so, and no table of the kernel's.
+        _ if violation.function.is_some() => (RefusalCode::Metadata, reason.to_string()),
         _ => (
             RefusalCode::Metadata,
             format!(
@@ -177,7 +179,11 @@ fn disordered(violation: &Violation) -> Refusal {
             ),
         ),
     };
-    Refusal::at(code, &violation.section, violation.offset, reason)
+    Refusal {
+        function: violation.function.clone().unwrap_or_default(),
+        function_offset: violation.function_offset,
+        ..Refusal::at(code, &violation.section, violation.offset, reason)
+    }
 }
 
 /// A move of `rsp` that the verifier cannot follow, a write over a return address, or a jump to a

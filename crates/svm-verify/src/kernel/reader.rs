@@ -140,8 +140,9 @@ impl<'a, 'o> Reader<'a, 'o> {
         &self,
         n: u32,
     ) -> Option<Result<std::ops::Range<u32>, &'static str>> {
-        const MORE: &str =
-            "a static call's trampoline that returns, without padding up to five bytes";
+        const MORE: &str = "it returns at once and no padding follows up to five bytes, so a kernel \
+             may take it for a static call's trampoline and write over what follows: align functions \
+             (-falign-functions=16, which -Os leaves out)";
         let insn = self.disassembly.get(n)?;
         let is_padding = |n: u32| {
             let insn = self.disassembly.get(n);
