@@ -13,7 +13,8 @@
 //! * [`paravirt`]: calls that the kernel makes jumps of;
 //! * [`this_module`]: the kernel's own record of the module;
 //! * [`traced`]: which function a trace entry is of;
-//! * [`reader`]: from an entry to the instruction that it means.
+//! * [`reader`]: from an entry to the instruction that it means;
+//! * [`sites`]: whether that is one that the kernel may write over.
 //!
 //! No instruction of a check is of a kind that the kernel writes over. If the kernel
 //! replaces a range, no table read and no branch target may be inside the range; the
@@ -27,6 +28,7 @@ mod paravirt;
 mod prefixes;
 mod reader;
 pub mod references;
+mod sites;
 mod tables;
 mod this_module;
 mod traced;
@@ -40,6 +42,7 @@ use crate::insn::{BranchTarget, Disassembly, Insn, Op, Routine};
 use crate::object::Image;
 use alternatives::Ranges;
 use reader::{Reader, SectionPlace};
+use sites::{is_call, is_thunked};
 
 pub use exceptions::Fixup;
 
@@ -272,16 +275,8 @@ impl Patches {
         tables::keys(reader.image, entry)?;
         let site = entry.site().ok_or("it refers to no code")?;
         if reader.is_runtime(site.0) {
-            // The runtime's own entries.
-            return match kind {
-                K::ReturnSites if reader.returns(site) => Ok(None),
-                // A BUG. After a WARN the runtime would let the driver go on.
-                K::BugTable if !entry.is_warning() => Ok(None),
-                // objtool makes them where the runtime is a part of compiled texts. The
-                // bytes before the called function are known, and are no padding.
-                K::CallSites if reader.image.runtime_calls.contains(&site.1) => Ok(None),
-                _ => Err("it refers to the runtime"),
-            };
+            let own = reader.is_runtimes_own(kind, entry, site);
+            return own.then_some(None).ok_or("it refers to the runtime");
         }
         if kind == K::SmpLocks {
             return reader.lock(site).map(Some).ok_or("no lock prefix is there");
@@ -289,46 +284,22 @@ impl Patches {
         let (n, insn) = reader.insn(site).ok_or("no instruction starts there")?;
         let is = |good: bool, reason| good.then_some(()).ok_or(reason);
         match kind {
-            // ftrace_nop_initialize, kernel/trace/ftrace.c; what is called then takes the word
-            // behind its own return address for the function's (ftrace_graph_func,
-            // arch/x86/kernel/ftrace.c). In a kernel that clang made, objtool has made the call
-            // a nop (`--mnop`), and the kernel makes it a call again (ftrace_make_call, ibid.)
             K::McountLoc => {
-                let called = matches!(insn.op, Op::Call(BranchTarget::Routine(Routine::Imported)))
-                    && insn.len == 5
-                    && reader.names(insn) == "__fentry__";
-                let bytes = reader.image.bytes(insn);
-                let nop = matches!(insn.op, Op::Nop) && bytes == Some(&[0x0f, 0x1f, 0x44, 0, 0]);
-                is(called || nop, "not a call of the trace entry")?;
+                is(reader.is_traced(insn), "not a call of the trace entry")?;
                 self.leaves.insert(n);
             }
-            // patch_retpoline, arch/x86/kernel/alternative.c
-            K::RetpolineSites => is(
-                matches!(
-                    insn.op,
-                    Op::Call(BranchTarget::Routine(Routine::Thunk(_)))
-                        | Op::Jump(BranchTarget::Routine(Routine::Thunk(_)))
-                        | Op::Branch(_, BranchTarget::Routine(Routine::Thunk(_)))
-                ),
-                "not a branch to an indirect thunk",
-            )?,
-            // patch_return, ibid.: all of the instruction is replaced. clang's has a prefix
-            // (-mindirect-branch-cs-prefix)
+            K::RetpolineSites => {
+                is(is_thunked(insn), "not a branch to an indirect thunk")?;
+            }
             K::ReturnSites => {
-                let bytes = reader.image.bytes(insn);
-                is(
-                    matches!(insn.op, Op::Jump(BranchTarget::Routine(Routine::Imported)))
-                        && matches!(bytes, Some([0xe9, ..] | [0x2e, 0xe9, ..]))
-                        && reader.names(insn) == "__x86_return_thunk",
-                    "not a jump to the return thunk",
-                )?;
+                is(reader.is_return(insn), "not a jump to the return thunk")?;
             }
             K::StaticCallSites => self.static_call(reader, entry, n, insn)?,
             // report_bug, lib/bug.c; an entry with arguments is not looked for by its
             // address, because the code passes its own (__WARN_trap,
             // arch/x86/kernel/traps.c of Linux 7.x)
             K::BugTable => {
-                let stops = reader.image.bytes(insn) == Some(&[0x0f, 0x0b]);
+                let stops = reader.is_ud2(insn);
                 is(stops || entry.has_arguments(), "not ud2")?;
                 if stops && entry.is_warning() {
                     self.warns.insert(n);
@@ -350,26 +321,8 @@ impl Patches {
                 )?;
                 self.whole.push(n..n + 1);
             }
-            // patch_call, arch/x86/kernel/callthunks.c; what it writes before the
-            // called function is judged for all calls. Between slow paths are bytes that are
-            // known, and no padding; before the first one is another section
-            K::CallSites => is(
-                matches!(
-                    insn.op,
-                    Op::Call(
-                        BranchTarget::Insn(_)
-                            | BranchTarget::Routine(
-                                Routine::Imported | Routine::PutUser | Routine::Slow(_)
-                            )
-                    )
-                ) && insn.len == 5,
-                "not a call of a function",
-            )?,
-            // poison_endbr, arch/x86/kernel/alternative.c: a nop of the same length
-            K::IbtEndbrSeal => is(
-                reader.image.bytes(insn) == Some(&[0xf3, 0x0f, 0x1e, 0xfa]),
-                "not endbr64",
-            )?,
+            K::CallSites => is(is_call(insn), "not a call of a function")?,
+            K::IbtEndbrSeal => is(reader.is_endbr64(insn), "not endbr64")?,
             // ftrace of x86 goes by __mcount_loc (FTRACE_CALLSITE_SECTION,
             // include/asm-generic/vmlinux.lds.h), so nothing is written here
             K::PatchableFunctionEntries => return Ok(None),
