@@ -10,16 +10,18 @@ use super::marks::StatementIdx;
 use super::operand;
 use super::print::Obstacle;
 use super::statement::{Statement, StatementKind};
-use super::tie::Tie;
-use crate::lift::{Destination, InstIdx, Lifted};
+use super::tie::Tied;
+use crate::lift::{Destination, InstIdx};
 use crate::refusal::RefusalCode;
 
 /// Finds such branches.
 pub fn find(
-    text: &[u8],
-    statements: &[Statement],
-    tie: &Tie,
-    lifted: &Lifted<'_>,
+    Tied {
+        text,
+        statements,
+        tie,
+        lifted,
+    }: Tied<'_, '_>,
 ) -> Vec<Obstacle> {
     let insts = lifted.insts.iter().enumerate();
     let branches = insts.filter(|(_, inst)| matches!(inst.target, Some(Destination::Inst(_))));

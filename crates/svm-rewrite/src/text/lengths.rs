@@ -16,15 +16,18 @@ use super::operand;
 use super::places::{CodeLabels, named};
 use super::print::Obstacle;
 use super::statement::{Statement, StatementKind};
-use super::tie::Tie;
+use super::tie::Tied;
 use crate::lift::InstIdx;
 use crate::refusal::RefusalCode;
 
 /// Finds the instructions among `replaced` that have a length of code for an operand.
 pub fn find(
-    text: &[u8],
-    statements: &[Statement],
-    tie: &Tie,
+    Tied {
+        text,
+        statements,
+        tie,
+        ..
+    }: Tied<'_, '_>,
     replaced: impl Iterator<Item = InstIdx>,
 ) -> Vec<Obstacle> {
     let mut lengths = None;

@@ -47,12 +47,13 @@ use crate::analyse::class::SiteClass;
 use crate::analyse::codemap;
 use crate::analyse::flow::Hints;
 use crate::analyse::unread::Unread;
-use crate::decide::{Options, decide};
-use crate::encode::sites;
+use crate::decide::{Decided, Options, decide};
+use crate::encode::sites::{self, SiteCode};
 use crate::explain::stats::Stats;
+use crate::lift;
 use crate::plan::Flags;
 use crate::refusal::{Refusal, RefusalCode};
-use crate::{lift, targets};
+use crate::targets::{self, Descriptor};
 pub use expand::{Expansion, expand, same};
 use marks::Marks;
 pub use marks::StatementIdx;
@@ -61,7 +62,7 @@ pub use runtime::{
     Returns, print as module_runtime, returns as module_returns, stop as module_stop,
 };
 use statement::{Misread, Statement};
-use tie::Tie;
+use tie::{Tie, Tied};
 
 /// A text, split into statements.
 #[derive(Debug)]
@@ -158,8 +159,12 @@ impl<'t> Source<'t> {
     fn none(&self, obstacles: &[Obstacle]) -> Result<(), Vec<Refusal>> {
         match obstacles {
             [] => Ok(()),
-            _ => Err(obstacles.iter().map(|o| self.refusal(o)).collect()),
+            _ => Err(self.refusals(obstacles)),
         }
+    }
+
+    fn refusals(&self, obstacles: &[Obstacle]) -> Vec<Refusal> {
+        obstacles.iter().map(|o| self.refusal(o)).collect()
     }
 
     /// Rewrites the text, given the object that the marked text was assembled to.
@@ -173,59 +178,23 @@ impl<'t> Source<'t> {
         let lifted = lift::lift_for(object, target.any_relocation);
         let lifted = lifted.map_err(|refusals| self.locate_unlifted(refusals, object))?;
         let tie = Tie::find(self.text, &statements, &lifted, &self.marks);
-        let located = |refusals: Vec<Refusal>| self.locate(refusals, &lifted, &tie);
-        let written_out = self.written_out;
-        self.none(&distances::find(self.text, &statements, &tie, &lifted))?;
-        self.none(&places::find(self.text, &statements))?;
-        if !written_out {
-            self.none(&moved::hidden_syntax(self.text, &self.statements))?;
-            self.none(&places::hidden(self.text, &statements))?;
-        }
-        self.none(&moved::find(
-            self.text, &statements, &tie, &lifted, written_out,
-        ))?;
-        // What has a line of its own was refused by it.
-        self.none(&places::find_assembled(&tie, &lifted))?;
-        self.none(&taken::inside(self.text, &statements, &tie, &lifted))?;
-        let mut reached = taken::find(self.text, &statements, &tie, &lifted, target.is_replaceable);
-        if target.refuses_jump_tables {
-            // As for objects: what jumps may reach is what their tables hold.
-            reached = Hints {
-                by_unwinding: reached.by_unwinding,
-                replaceable: reached.replaceable,
-                entered: reached.entered,
-                ..Hints::of_object(&lifted)
-            };
-            // The text keeps all its tables.
-            codemap::entries(&lifted, &reached.switches, &Unread::default())?;
-        }
-        let decided = decide(&lifted, &reached, &BTreeSet::new(), options).map_err(located)?;
+        let tied = Tied {
+            text: self.text,
+            statements: &statements,
+            tie: &tie,
+            lifted: &lifted,
+        };
+        self.check_places(tied)?;
+        let reached = reached_places(tied, target)?;
+        let decided = decide(&lifted, &reached, &BTreeSet::new(), options);
+        let decided = decided.map_err(|refusals| self.locate(refusals, tied))?;
         let switches = &decided.analysis.switches;
-        let cases = switches.iter().flat_map(|(_, switch)| &switch.cases);
-        let named = cases.map(|case| case.to.0).collect();
-        let words = tables::find(self.text, &statements, &tie, &lifted, switches);
-        let words = words.map_err(|at| {
-            let reason = "a jump table of its object is not found in the text: its words are not \
-                          names of labels";
-            vec![self.refusal(&Obstacle {
-                at,
-                code: RefusalCode::CodeReference,
-                reason: reason.to_owned(),
-            })]
-        })?;
+        let words = tables::find(tied, switches);
+        let words = words.map_err(|at| vec![self.refusal(&no_table(at))])?;
         // --- all decisions about code are made; the rest prints ---
         let code = sites::emit(&decided.decisions(options), target.closes_calls);
-        let sites = code.functions.iter().flat_map(|f| &f.sites);
-        let repeated = decided.plans.iter().filter_map(|plan| match plan.flags {
-            Flags::Recompute(compare) => Some(compare),
-            Flags::Dead | Flags::Save(_) => None,
-        });
-        let replaced = sites.map(|site| site.inst).chain(repeated);
-        self.none(&lengths::find(self.text, &statements, &tie, replaced))?;
-        // A module's tables of jumps were found, and kernels know lengths of their own.
-        if !target.refuses_jump_tables {
-            self.none(&narrow::find(self.text, &statements, &tie, &lifted, &code))?;
-        }
+        self.check_lengths(tied, target, &decided, &code)?;
+        let cases = switches.iter().flat_map(|(_, switch)| &switch.cases);
         let input = print::Input {
             text: self.text,
             statements: &statements,
@@ -233,36 +202,64 @@ impl<'t> Source<'t> {
             lifted: &lifted,
             analysis: &decided.analysis,
             code: &code,
-            named: &named,
+            named: &cases.map(|case| case.to.0).collect(),
             words: &words,
         };
-        let text = print::print(&input).map_err(|obstacles| {
-            let refusal = |o: &Obstacle| self.refusal(o);
-            obstacles.iter().map(refusal).collect::<Vec<_>>()
-        })?;
-        let mut rewritten = BTreeMap::new();
-        for site in code.functions.iter().flat_map(|f| &f.sites) {
-            let kind = decided.plans[site.inst.0 as usize].class.site_class();
-            *rewritten
-                .entry(kind.unwrap_or(SiteClass::Other))
-                .or_default() += 1;
-        }
+        let text = print::print(&input).map_err(|obstacles| self.refusals(&obstacles))?;
         Ok(Printed {
             text,
             stats: decided.stats(),
-            rewritten,
+            rewritten: replaced_by_class(&decided, &code),
             lines: self.lines,
-            unresolved: self.locate((target.unresolved)(&lifted), &lifted, &tie),
+            unresolved: self.locate((target.unresolved)(&lifted), tied),
         })
     }
 
-    /// Adds the lines that refused instructions come from.
-    fn locate(
+    /// Refuses statements that would be wrong, or mean another place, in the printed text.
+    fn check_places(&self, tied: Tied<'_, '_>) -> Result<(), Vec<Refusal>> {
+        let Tied {
+            text,
+            statements,
+            tie,
+            lifted,
+        } = tied;
+        self.none(&distances::find(tied))?;
+        self.none(&places::find(text, statements))?;
+        if !self.written_out {
+            self.none(&moved::hidden_syntax(text, &self.statements))?;
+            self.none(&places::hidden(text, statements))?;
+        }
+        self.none(&moved::find(tied, self.written_out))?;
+        // What has a line of its own was refused by it.
+        self.none(&places::find_assembled(tie, lifted))?;
+        self.none(&taken::inside(tied))
+    }
+
+    /// Refuses lengths that sequences change.
+    fn check_lengths(
         &self,
-        mut refusals: Vec<Refusal>,
-        lifted: &lift::Lifted<'_>,
-        tie: &Tie,
-    ) -> Vec<Refusal> {
+        tied: Tied<'_, '_>,
+        target: &Descriptor,
+        decided: &Decided<'_>,
+        code: &SiteCode,
+    ) -> Result<(), Vec<Refusal>> {
+        let sites = code.functions.iter().flat_map(|f| &f.sites);
+        let repeated = decided.plans.iter().filter_map(|plan| match plan.flags {
+            Flags::Recompute(compare) => Some(compare),
+            Flags::Dead | Flags::Save(_) => None,
+        });
+        let replaced = sites.map(|site| site.inst).chain(repeated);
+        self.none(&lengths::find(tied, replaced))?;
+        // A module's tables of jumps were found, and kernels know lengths of their own.
+        match target.refuses_jump_tables {
+            true => Ok(()),
+            false => self.none(&narrow::find(tied, code)),
+        }
+    }
+
+    /// Adds the lines that refused instructions come from.
+    fn locate(&self, mut refusals: Vec<Refusal>, tied: Tied<'_, '_>) -> Vec<Refusal> {
+        let Tied { tie, lifted, .. } = tied;
         for refusal in &mut refusals {
             let section = lifted.object.section_named(&refusal.section);
             let inst = section
@@ -306,6 +303,47 @@ impl<'t> Source<'t> {
     pub fn line(&self, k: StatementIdx) -> u32 {
         self.statements[k.0 as usize].line
     }
+}
+
+/// Where indirect jumps, unwinding and other objects may go.
+///
+/// # Errors
+/// Data that refers into the middle of a function.
+fn reached_places(tied: Tied<'_, '_>, target: &Descriptor) -> Result<Hints, Vec<Refusal>> {
+    let reached = taken::find(tied, target.is_replaceable);
+    if !target.refuses_jump_tables {
+        return Ok(reached);
+    }
+    // As for objects: what jumps may reach is what their tables hold.
+    let reached = Hints {
+        by_unwinding: reached.by_unwinding,
+        replaceable: reached.replaceable,
+        entered: reached.entered,
+        ..Hints::of_object(tied.lifted)
+    };
+    // The text keeps all its tables.
+    codemap::entries(tied.lifted, &reached.switches, &Unread::default())?;
+    Ok(reached)
+}
+
+fn no_table(at: StatementIdx) -> Obstacle {
+    let reason = "a jump table of its object is not found in the text: its words are not names of \
+                  labels";
+    Obstacle {
+        at,
+        code: RefusalCode::CodeReference,
+        reason: reason.to_owned(),
+    }
+}
+
+/// Counts the instructions that sequences replace.
+fn replaced_by_class(decided: &Decided<'_>, code: &SiteCode) -> BTreeMap<SiteClass, u64> {
+    let mut all = BTreeMap::new();
+    for site in code.functions.iter().flat_map(|f| &f.sites) {
+        let kind = decided.plans[site.inst.0 as usize].class.site_class();
+        *all.entry(kind.unwrap_or(SiteClass::Other)).or_default() += 1;
+    }
+    all
 }
 
 /// How many bytes of a text are newlines. Counted in parts short enough for a count of

@@ -24,7 +24,7 @@ use super::places::named;
 use super::print::Obstacle;
 use super::sections::Sections;
 use super::statement::{Statement, StatementKind};
-use super::tie::Tie;
+use super::tie::Tied;
 use crate::lift::{self, Inst, InstIdx, Lifted, RelocatedValue};
 use crate::refusal::RefusalCode;
 
@@ -158,10 +158,12 @@ pub fn hidden_syntax(text: &[u8], statements: &[Statement]) -> Vec<Obstacle> {
 
 /// Statements that are refused wherever they are. `written_out` says that macros are.
 pub fn find(
-    text: &[u8],
-    statements: &[Statement],
-    tie: &Tie,
-    lifted: &Lifted<'_>,
+    Tied {
+        text,
+        statements,
+        tie,
+        lifted,
+    }: Tied<'_, '_>,
     written_out: bool,
 ) -> Vec<Obstacle> {
     let directives = statements.iter().enumerate().filter_map(|(k, statement)| {

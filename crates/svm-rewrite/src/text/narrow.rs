@@ -22,7 +22,7 @@ use super::operand;
 use super::print::Obstacle;
 use super::sections::{Section, Sections};
 use super::statement::{Statement, StatementKind};
-use super::tie::{self, Label, Tie};
+use super::tie::{self, Label, Tie, Tied};
 use crate::asm::Piece;
 use crate::encode::sites::{SiteCode, SiteSequence};
 use crate::lift::{CodeIdx, Lifted};
@@ -37,10 +37,12 @@ const PADDING: u64 = 63;
 
 /// Finds lengths that may pass their limits.
 pub fn find(
-    text: &[u8],
-    statements: &[Statement],
-    tie: &Tie,
-    lifted: &Lifted<'_>,
+    Tied {
+        text,
+        statements,
+        tie,
+        lifted,
+    }: Tied<'_, '_>,
     code: &SiteCode,
 ) -> Vec<Obstacle> {
     if code.functions.iter().all(|f| f.sites.is_empty()) {

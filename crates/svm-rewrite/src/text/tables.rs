@@ -9,10 +9,10 @@ use foldhash::{HashMap, HashSet};
 use super::directives::is_data;
 use super::marks::StatementIdx;
 use super::sections::Sections;
-use super::statement::{Statement, StatementKind};
-use super::tie::{self, Tie};
+use super::statement::StatementKind;
+use super::tie::{self, Tied};
 use crate::analyse::switches::Switches;
-use crate::lift::{InstIdx, Lifted};
+use crate::lift::InstIdx;
 
 /// The directives of tables, each with the numbers of its words.
 pub type Words = HashMap<u32, Vec<u32>>;
@@ -22,19 +22,16 @@ pub type Words = HashMap<u32, Vec<u32>>;
 /// # Errors
 /// The statement where a word is, or the first one, if the text does not show what the
 /// object holds.
-pub fn find(
-    text: &[u8],
-    statements: &[Statement],
-    tie: &Tie,
-    lifted: &Lifted<'_>,
-    switches: &Switches,
-) -> Result<Words, StatementIdx> {
+pub fn find(tied: Tied<'_, '_>, switches: &Switches) -> Result<Words, StatementIdx> {
+    let Tied {
+        text, statements, ..
+    } = tied;
     let expected = switches.words().count();
     let mut found = Words::default();
     if expected == 0 {
         return Ok(found);
     }
-    let names = names(text, statements, tie, lifted, switches);
+    let names = names(tied, switches);
     let (mut sections, mut count) = (Sections::default(), 0);
     for (k, statement) in statements.iter().enumerate() {
         if statement.kind != StatementKind::Directive {
@@ -64,17 +61,11 @@ pub fn find(
 }
 
 /// The names of the labels at each case.
-fn names<'t>(
-    text: &'t [u8],
-    statements: &[Statement],
-    tie: &Tie,
-    lifted: &Lifted<'_>,
-    switches: &Switches,
-) -> HashMap<&'t [u8], u32> {
+fn names<'t>(tied: Tied<'t, '_>, switches: &Switches) -> HashMap<&'t [u8], u32> {
     let all = switches.iter().flat_map(|(_, switch)| &switch.cases);
     let cases: HashMap<InstIdx, u32> = all.map(|case| (case.to, case.number)).collect();
     let (mut names, mut twice) = (HashMap::default(), HashSet::default());
-    tie::labels(text, statements, tie, lifted, |_, name, i| {
+    tie::labels(tied, |_, name, i| {
         // A numeric label may be there many times.
         if let (Some(number), true) = (cases.get(&i), twice.insert(name)) {
             names.insert(name, *number);

@@ -23,20 +23,20 @@ use super::print::Obstacle;
 use super::reached::displaced_place;
 use super::sections::{Section, Sections};
 use super::statement::{Statement, StatementKind};
-use super::tie::{self, Label, Tie};
+use super::tie::{self, Label, Tie, Tied};
 use crate::analyse::flow::Hints;
 use crate::lift::{CodeIdx, InstIdx, Lifted};
 use crate::refusal::RefusalCode;
 
 /// Finds where indirect jumps and unwinding may go, by the labels that the text takes
 /// the address of, and where other objects may enter.
-pub fn find(
-    text: &[u8],
-    statements: &[Statement],
-    tie: &Tie,
-    lifted: &Lifted<'_>,
-    is_replaceable: fn(&Symbol<'_>) -> bool,
-) -> Hints {
+pub fn find(tied: Tied<'_, '_>, is_replaceable: fn(&Symbol<'_>) -> bool) -> Hints {
+    let Tied {
+        text,
+        statements,
+        tie,
+        lifted,
+    } = tied;
     let names = Names::find(text, statements);
     let addressed = addressed(lifted).filter_map(|(code, offset)| lifted.inst_at(code, offset));
     let mut reached = Hints {
@@ -55,7 +55,7 @@ pub fn find(
         reached.by_jumps.extend(all.map(InstIdx));
     }
     let numeric = names.numeric_labels(text, statements);
-    tie::labels(text, statements, tie, lifted, |k, name, i| {
+    tie::labels(tied, |k, name, i| {
         let name = unquoted(name);
         let jumped = names.made || names.jumped.contains(name) || numeric.contains(&k);
         // A function's address is that of its calls.
@@ -74,10 +74,12 @@ pub fn find(
 /// Labels between the prefix of an instruction and the rest that something jumps to, perhaps:
 /// `.byte 0xf3; x: movsb` is two instructions then, and taken for one.
 pub fn inside(
-    text: &[u8],
-    statements: &[Statement],
-    tie: &Tie,
-    lifted: &Lifted<'_>,
+    Tied {
+        text,
+        statements,
+        tie,
+        lifted,
+    }: Tied<'_, '_>,
 ) -> Vec<Obstacle> {
     let mut labels = tie.labels().iter().filter(|l| l.is_inside).peekable();
     if labels.peek().is_none() {

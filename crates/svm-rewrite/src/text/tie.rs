@@ -37,6 +37,19 @@ pub struct Tie {
     rests: HashSet<(CodeIdx, u64)>,
 }
 
+/// A text, and what its statements were assembled to.
+#[derive(Clone, Copy, Debug)]
+pub struct Tied<'p, 'a> {
+    /// The original text.
+    pub text: &'p [u8],
+    /// The statements that it consists of.
+    pub statements: &'p [Statement],
+    /// Which instruction each was assembled to.
+    pub tie: &'p Tie,
+    /// The instructions of the object.
+    pub lifted: &'p Lifted<'a>,
+}
+
 /// A label of code, or a symbol that is given its place.
 #[derive(Clone, Copy, Debug)]
 pub struct Label {
@@ -238,10 +251,12 @@ fn prefixed(lifted: &Lifted<'_>, i: Option<u32>, from: u64) -> bool {
 /// Each label of the code that is at an instruction: its statement, its name, and the
 /// instruction.
 pub fn labels<'t>(
-    text: &'t [u8],
-    statements: &[Statement],
-    tie: &Tie,
-    lifted: &Lifted<'_>,
+    Tied {
+        text,
+        statements,
+        tie,
+        lifted,
+    }: Tied<'t, '_>,
     mut each: impl FnMut(u32, &'t [u8], InstIdx),
 ) {
     for label in tie.labels() {
