@@ -243,7 +243,7 @@ impl Job<'_> {
             .for_linking(|_| objects.next().unwrap_or_default());
         let mut command = self.compiler.command();
         command.args(arguments);
-        if matches!(self.family(), Family::Clang { .. }) {
+        if self.is_clang() {
             // What is for compiling has been used.
             command.arg("-Wno-unused-command-line-argument");
         }
@@ -258,14 +258,7 @@ impl Job<'_> {
         (n, source): (usize, &OsStr),
         output: &Path,
     ) -> Result<Compiled, Stop> {
-        if Path::new(source)
-            .file_name()
-            .is_some_and(|name| name.to_str().is_none())
-        {
-            // Compilers make a symbol of it, and names of symbols are text.
-            let why = "its name is not UTF-8; rename it, or compile a link to it";
-            return Err(Failure::access(Path::new(source).display(), why).into());
-        }
+        refuse_unprintable(Path::new(source))?;
         // A directory for each: clang leaves files there.
         let own = scratch.directory();
         let own = own.map_err(|e| Failure::access("a temporary directory", e))?;
@@ -277,28 +270,9 @@ impl Job<'_> {
             Some(auxiliary) => auxiliary.assembly(&own),
             None => own.join("original.s"),
         };
-        let mut command = self.compiler.command();
-        command.args(self.line.for_compiling(n));
-        let clang = || matches!(self.family(), Family::Clang { .. });
-        command.args(
-            self.line
-                .dependency_arguments(Path::new(source), output, clang),
-        );
-        if let Some(auxiliary) = &auxiliary {
-            command.args(auxiliary.options(&self.line, &assembly));
-        }
-        let traps = self.line.has_value("-mllvm", "-trap-unreachable");
-        if (self.line.cpp || self.compiler.is_for_cpp()) && !traps && clang() {
-            // At -O0 a call that throws would be followed by a jump behind the function.
-            command.args(["-mllvm", "-trap-unreachable"]);
-        }
-        if self.line.stage == Stage::Link && clang() {
-            // What is for the linker is used later.
-            command.arg("-Wno-unused-command-line-argument");
-        }
-        command.args(["-S", "-o"]).arg(&assembly);
+        let mut command = self.to_assembly((n, source), output, &assembly, auxiliary.as_ref());
         // gcc has not begun with an object then.
-        let keeps = self.line.stage == Stage::Object && !self.line.has("-pipe") && !clang();
+        let keeps = self.line.stage == Stage::Object && !self.line.has("-pipe") && !self.is_clang();
         let discard = |_: &Stop| self.discard(output);
         let done = self.execute(&mut command);
         done.inspect_err(|stop| {
@@ -309,27 +283,7 @@ impl Job<'_> {
         let text = std::fs::read(&assembly).map_err(|e| Failure::access(assembly.display(), e))?;
         let printed = self.rewrite(scratch, source, &text);
         let printed = printed.inspect_err(discard)?;
-        match self.line.stage {
-            Stage::Assembly if output == Path::new("-") => std::io::stdout()
-                .write_all(&printed.text)
-                .map_err(|e| Failure::access("<stdout>", e))?,
-            Stage::Assembly => {
-                if let Err(failure) = write(output, &printed.text) {
-                    // The compiler cannot write there either, and says so.
-                    self.execute(self.compiler.command().args(self.given))?;
-                    return Err(failure.into());
-                }
-            }
-            Stage::NoCode | Stage::Object | Stage::Link => {
-                self.assemble(
-                    &scratch.path().join("rewritten.s"),
-                    &printed.text,
-                    output,
-                    true,
-                )
-                .inspect_err(discard)?;
-            }
-        }
+        self.put(scratch, &printed.text, output)?;
         if let Some(auxiliary) = &auxiliary {
             self.leave(&own, &assembly, auxiliary, output, &printed.text)?;
         }
@@ -337,6 +291,54 @@ impl Job<'_> {
             source: source.into(),
             printed,
         })
+    }
+
+    /// The command that compiles the source with this number.
+    fn to_assembly(
+        &self,
+        (n, source): (usize, &OsStr),
+        output: &Path,
+        assembly: &Path,
+        auxiliary: Option<&Auxiliary>,
+    ) -> Command {
+        let line = &self.line;
+        let mut command = self.compiler.command();
+        command.args(line.for_compiling(n));
+        command.args(line.dependency_arguments(Path::new(source), output, || self.is_clang()));
+        if let Some(auxiliary) = auxiliary {
+            command.args(auxiliary.options(line, assembly));
+        }
+        let traps = line.has_value("-mllvm", "-trap-unreachable");
+        if (line.cpp || self.compiler.is_for_cpp()) && !traps && self.is_clang() {
+            // At -O0 a call that throws would be followed by a jump behind the function.
+            command.args(["-mllvm", "-trap-unreachable"]);
+        }
+        if line.stage == Stage::Link && self.is_clang() {
+            // What is for the linker is used later.
+            command.arg("-Wno-unused-command-line-argument");
+        }
+        command.args(["-S", "-o"]).arg(assembly);
+        command
+    }
+
+    /// The rewritten text becomes what the command line asks for.
+    fn put(&self, scratch: &ScratchDirectory, text: &[u8], output: &Path) -> Result<(), Stop> {
+        match self.line.stage {
+            Stage::Assembly if output == Path::new("-") => std::io::stdout()
+                .write_all(text)
+                .map_err(|e| Failure::access("<stdout>", e).into()),
+            Stage::Assembly => match write(output, text) {
+                Ok(()) => Ok(()),
+                Err(failure) => {
+                    // The compiler cannot write there either, and says so.
+                    self.execute(self.compiler.command().args(self.given))?;
+                    Err(failure.into())
+                }
+            },
+            Stage::NoCode | Stage::Object | Stage::Link => self
+                .assemble(&scratch.path().join("rewritten.s"), text, output, true)
+                .inspect_err(|_| self.discard(output)),
+        }
     }
 
     /// Removes an older output: what it was made from has errors now.
@@ -393,6 +395,10 @@ impl Job<'_> {
         *self.family.get_or_init(|| self.compiler.family())
     }
 
+    fn is_clang(&self) -> bool {
+        matches!(self.family(), Family::Clang { .. })
+    }
+
     fn rewrite(
         &self,
         scratch: &ScratchDirectory,
@@ -444,6 +450,16 @@ impl Job<'_> {
             false => Err(Stop::Exit(status)),
         }
     }
+}
+
+/// Compilers make a symbol of a source's name, and names of symbols are text.
+fn refuse_unprintable(source: &Path) -> Result<(), Failure> {
+    let name = source.file_name();
+    if name.is_some_and(|name| name.to_str().is_none()) {
+        let why = "its name is not UTF-8; rename it, or compile a link to it";
+        return Err(Failure::access(source.display(), why));
+    }
+    Ok(())
 }
 
 fn write(path: &Path, text: &[u8]) -> Result<(), Failure> {
