@@ -28,6 +28,11 @@ said() {
     tr -d '\r' <"$(console_of 1)" | sed -n "s/^@value $1 //p"
 }
 
+# A number in guest 1's line of the status, by the word before it.
+of_guest() {
+    status_of "vif$(xl domid guest1).0" | tr ' ' '\n' | grep -A 1 -x "$1" | tail -n 1
+}
+
 # The number in a line of the administrator's status before those words.
 number_before() {
     twin xen status | sed -n "s/^.* \([0-9,]*\) $1.*/\1/p" | tr -d ,
@@ -64,12 +69,16 @@ if start_guest 1 commands && start_guest 2 forever; then
     order on/flood begin_flood
     moves on/other-guest
     order on/flood-ended end_flood
-    await 60 on/spoofed-counted is spoofed "$(said on-spoofed)"
     # The limit is one of time, which is measured around all of it.
     echo "@value on-flood-most $((64 + ($(uptime_ms) - began) * limit_a_second / 1000 + 1))"
-    echo "@value on-storm $(status_of storm)"
+    # All that were in the ring have their answers.
+    spoofed=$(status_of spoofed) dropped=$(($(said on-spoofed) + $(said on-flood) - $(said ring)))
+    [ "$spoofed" -le "$(said on-spoofed)" ] && [ "$spoofed" -ge $(($(said on-spoofed) - (dropped > 0 ? dropped : 0))) ]
+    step on/spoofed-counted $? "$(said on-spoofed) sent, $spoofed counted, $dropped not in the ring"
+    [ $(($(of_guest sent) + $(of_guest refused) + $(status_of storm))) -ge "$(said ring)" ]
+    step on/all-counted $? "$(said ring) in the ring, $(of_guest sent) sent, $(of_guest refused) refused, $(status_of storm) for the limit"
     twin xen status
-    [ "$(number_before "with another's source")" = "$(said on-spoofed)" ]
+    [ "$(number_before "with another's source")" = "$spoofed" ]
     step on/spoofed-in-status $? "$(twin xen status | grep source)"
     [ "$(number_before 'for groups beyond the limit')" -ge "$(status_of storm)" ]
     step on/storm-in-status $? "$(status_of storm) at least"
@@ -78,7 +87,7 @@ if start_guest 1 commands && start_guest 2 forever; then
     order honest/done honest
     [ "$(steps_of 1 fetch)" = 1 ] && [ "$(steps_of 1 send)" = 1 ]
     step honest/transfers $? "fetched $(steps_of 1 fetch) and sent $(steps_of 1 send) times"
-    is spoofed "$(said on-spoofed)"
+    is spoofed "$spoofed"
     step honest/nothing-dropped $? "spoofed $(status_of spoofed)"
     moves honest/other-guest
     judge_counts guests

@@ -5,11 +5,12 @@
  *
  *   frames INTERFACE COUNT DESTINATION SOURCE WORD
  *
- * SOURCE `own` is the interface's address. COUNT 0: until SIGTERM. Prints how many the kernel has taken, all of
- * which are in the interface's ring or were by then, or wait for room there.
+ * SOURCE `own` is the interface's address. COUNT 0: until SIGTERM. Ends when the backend has answered all that are
+ * in the interface's ring. Prints how many the kernel has taken.
  */
 #include <errno.h>
 #include <linux/if_packet.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <signal.h>
 #include <stdint.h>
@@ -68,6 +69,20 @@ static int sent(int socket, const uint8_t frame[SIZE], const struct sockaddr_ll 
 	return 1;
 }
 
+/* The frontend frees a frame when it is answered, and until then it is the socket's (packet_ioctl). */
+static void wait_for_answers(int socket)
+{
+	int waiting = 1;
+
+	for (;;) {
+		if (ioctl(socket, SIOCOUTQ, &waiting))
+			die("SIOCOUTQ");
+		if (!waiting)
+			return;
+		usleep(1000);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const int to = socket(AF_PACKET, SOCK_RAW, 0);
@@ -98,6 +113,7 @@ int main(int argc, char **argv)
 	memcpy(address.sll_addr, frame, 6);
 	for (count = 0; !ended && (!most || count < most); count += sent(to, frame, &address))
 		;
+	wait_for_answers(to);
 	printf("%ld\n", count);
 	return 0;
 }

@@ -23,21 +23,29 @@ off() {
     echo "@value off-flood $(/frames eth0 200 $everybody own off-flood)"
 }
 
+# Frames that the frontend has put into its ring, ever.
+in_ring() {
+    cat /sys/class/net/eth0/statistics/tx_packets
+}
+
 # Until end_flood: both at once, without a pause.
 begin_flood() {
+    before=$(in_ring)
     /frames eth0 0 $everybody own on-flood >/tmp/flood &
     flood=$!
     /frames eth0 0 $host 00:16:3e:00:00:02 on-spoofed >/tmp/spoofed &
     spoofed=$!
 }
 
-# The last frames have other sources: when they are counted, so is the flood, which was before them in the ring.
+# And frames with the other sources. `ring`: of all since begin_flood, those that the frontend put into its ring; it may
+# drop one.
 end_flood() {
     kill $flood $spoofed
     wait
     spoof 50 on-spoofed
     echo "@value on-spoofed $((taken + $(cat /tmp/spoofed)))"
     echo "@value on-flood $(cat /tmp/flood)"
+    echo "@value ring $(($(in_ring) - before))"
 }
 
 # The guest as it should be.
