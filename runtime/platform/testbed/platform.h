@@ -61,6 +61,9 @@ void twin_testbed_free_window(struct twin_testbed *testbed);
 int twin_testbed_mirror(struct twin_testbed *testbed, const struct twin_testbed_region *region);
 void twin_testbed_unmap_range(struct twin_instance *instance, uint64_t start, uint64_t length);
 
+/* Whether the processor has RDGSBASE and WRGSBASE, and Linux permits them to users. [setup] */
+bool twin_testbed_gs_permitted(void);
+
 /* gs.c; no libc. Whether the instructions may be used. Idempotent. [setup] */
 void twin_testbed_gs_start(bool permitted);
 uint64_t twin_testbed_set_gs_base(struct twin_instance *instance, uint64_t base);

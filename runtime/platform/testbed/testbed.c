@@ -71,10 +71,15 @@ static bool make_table(struct twin_testbed *testbed, const struct twin_testbed_c
 	       reserve_slots(testbed) && find_stlb(testbed, config->stlb);
 }
 
+bool twin_testbed_gs_permitted(void)
+{
+	return getauxval(AT_HWCAP2) & FSGSBASE;
+}
+
 /* A range for each region, and three for each stack block. */
 static bool make_window(struct twin_testbed *testbed, const struct twin_testbed_config *config)
 {
-	twin_testbed_gs_start(getauxval(AT_HWCAP2) & FSGSBASE);
+	twin_testbed_gs_start(twin_testbed_gs_permitted());
 	testbed->range_limit = testbed->region_limit + 3 * TWIN_TESTBED_BLOCKS;
 	testbed->ranges = calloc(testbed->range_limit, sizeof(*testbed->ranges));
 	return testbed->ranges && twin_testbed_reserve_window(testbed, config->window);
