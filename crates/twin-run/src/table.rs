@@ -63,7 +63,7 @@ fn way(results: &Results, direction: PacketDirection) -> String {
         return String::new();
     }
     let mut out = format!(
-        "\n{:<8}{:>11}{:>7}{:>6}{:>10}  {:<17}{:>10}{:>9}{:>9}{:>7}\n",
+        "\n{:<8}{:>11}{:>7}{:>6}{:>10}  {:<16}{:>10}{:>9}{:>9}{:>8}\n",
         match direction {
             PacketDirection::Send => "send",
             PacketDirection::Receive => "receive",
@@ -86,7 +86,7 @@ fn way(results: &Results, direction: PacketDirection) -> String {
         );
         let _ = writeln!(
             out,
-            "{name:<8}{:>11}{:>7}{:>6}{:>10}  {:<17}{:>10.1}{:>9}{:>9.1}{:>7.2}",
+            "{name:<8}{:>11}{:>7}{:>6}{:>10}  {:<16}{:>10.1}{:>9}{:>9.1}{:>8.2}",
             number(flow.packets),
             number(flow.lost),
             number(flow.corrupted),
