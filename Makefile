@@ -7,7 +7,7 @@ HEADERS = $(CURDIR)/target/stock/headers
 TWIN := target/release/twin
 PACKAGED := x86_64-unknown-linux-gnu
 
-.PHONY: help demo simulator programs e1000 test test-qemu test-rust test-runtime test-programs attacks test-exhaustive cost prove test-html corpus boot mitigation differential compiled mutations faults bench stock kernel support setup build install install-xen uninstall packaged deb test-deb test-bare hashes xen
+.PHONY: help demo simulator programs e1000 test test-qemu test-rust test-runtime test-programs attacks test-exhaustive cost prove test-html corpus boot mitigation processors differential compiled mutations faults bench stock kernel support setup build install install-xen uninstall packaged deb test-deb test-bare hashes xen
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1#\2/p' $(MAKEFILE_LIST) | awk -F'#' '{printf "%-24s%s\n", $$1, $$2}'
@@ -153,6 +153,12 @@ boot: kernel ## rewritten Ethernet modules in this release's kernel under QEMU, 
 
 mitigation: stock ## QEMU's own e1000 with its moderation on and off: interrupts and register accesses of the stock driver
 	KERNEL= $(CARGO) run --release -p qemu-tests --bin mitigation
+
+processors: setup support ## what executes rewritten code, under QEMU on processors that this machine has not (PROCESSORS=Nehalem; hours)
+	$(CARGO) build --workspace --bin twin --bin twin-run
+	$(MAKE) -C runtime tests
+	$(MAKE) -C runtime/hot tests HEADERS=$(HEADERS) TWIN=$(CURDIR)/target/debug/twin
+	KERNEL= $(CARGO) run --release -p qemu-tests --bin processors -- $(PROCESSORS)
 
 xen: setup build ## guests' packets through Debian's stock Xen, 12's and 13's, under QEMU: by dom0, and by the driver inside Xen (an hour)
 	@sh scripts/xen-prepare.sh bookworm trixie

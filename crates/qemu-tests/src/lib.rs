@@ -10,16 +10,19 @@
 //! distribution   the stock kernel's modules by name, with what they need
 //! traces    what the kernel's tracing shows of the modules
 //! trial     any of them on one of QEMU's cards
+//! processors   programs of the host's on another processor; built: which programs
 //! moderation   interrupts of QEMU's own e1000 with its moderation on and off
 //! ```
 //!
 //! Needs `qemu-system-x86_64`, a static busybox and `ethtool` (scripts/setup.sh),
 //! and the stock kernel (scripts/stock.sh); no privileges.
 
+pub mod built;
 pub mod distribution;
 pub mod machine;
 pub mod moderation;
 pub mod modules;
+pub mod processors;
 pub mod ramdisk;
 pub mod report;
 pub mod server;

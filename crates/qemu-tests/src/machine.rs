@@ -40,6 +40,9 @@ impl Cable {
     }
 }
 
+/// MiB that are enough for what is in a ramdisk.
+pub const MEMORY: u32 = 512;
+
 /// What to boot.
 pub struct Guest<'g> {
     /// Names its files below `target/qemu`.
@@ -54,6 +57,8 @@ pub struct Guest<'g> {
     pub processor: &'g str,
     /// Number of processors.
     pub processors: u32,
+    /// Memory, in MiB.
+    pub memory: u32,
     /// An initramfs, as the kernel unpacks it.
     pub ramdisk: Vec<u8>,
     /// Additional words of the kernel's command line.
@@ -135,7 +140,8 @@ impl Guest<'_> {
         // execute for ever a breakpoint that another has removed from the kernel's code
         // (when tracing is switched on).
         qemu.args(["-accel", "tcg,thread=single"])
-            .args(["-m", "512", "-no-reboot", "-nodefaults"])
+            .args(["-m", &self.memory.to_string()])
+            .args(["-no-reboot", "-nodefaults"])
             .args(["-display", "none", "-monitor", "none"])
             .args(["-cpu", self.processor])
             .args(["-smp", &self.processors.to_string()])

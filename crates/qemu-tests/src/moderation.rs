@@ -18,7 +18,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::time::Duration;
 
-use super::machine::{Cable, Guest};
+use super::machine::{Cable, Guest, MEMORY};
 use super::modules;
 use super::ramdisk::Ramdisk;
 use super::report::GuestReport;
@@ -146,6 +146,7 @@ pub fn run(name: &str, load: &Load) -> Result<(GuestReport, Seen), Error> {
         cable: Cable::Card,
         processor: "qemu64",
         processors: 1,
+        memory: MEMORY,
         ramdisk: ramdisk(load)?,
         // Nothing random decides which instructions are executed, and IPv6 sends nothing.
         options: format!(

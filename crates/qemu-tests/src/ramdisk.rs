@@ -11,10 +11,10 @@ const EXECUTABLE: u32 = 0o100_755;
 const LINK: u32 = 0o120_777;
 
 /// The busybox commands that the guest's script uses.
-const APPLETS: [&str; 27] = [
+const APPLETS: [&str; 28] = [
     "sh", "mount", "insmod", "rmmod", "ip", "ping", "nc", "sha256sum", "poweroff", "dmesg", "cat",
     "echo", "sleep", "ls", "grep", "sed", "head", "tail", "wc", "mkdir", "seq", "cut", "sort",
-    "uniq", "kill", "awk", "tee",
+    "uniq", "kill", "awk", "tee", "chroot",
 ];
 
 /// An archive that is being written.

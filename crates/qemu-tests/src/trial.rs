@@ -8,7 +8,7 @@ use svm_rewrite::Scheme;
 
 use super::Error;
 use super::distribution::{Distribution, normal};
-use super::machine::{Cable, Guest};
+use super::machine::{Cable, Guest, MEMORY};
 use super::modules;
 use super::ramdisk::Ramdisk;
 use super::report::GuestReport;
@@ -180,6 +180,7 @@ impl<'t> Trial<'t> {
             cable: Cable::Host,
             processor: "qemu64",
             processors: 2,
+            memory: MEMORY,
             ramdisk: disk.finish(),
             options: format!(
                 "twin.down={} twin.up={} twin.sum={} twin.bytes={BYTES} twin.card={}",

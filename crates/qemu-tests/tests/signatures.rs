@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use qemu_tests::machine::{Cable, Guest};
+use qemu_tests::machine::{Cable, Guest, MEMORY};
 use qemu_tests::modules;
 use qemu_tests::ramdisk::Ramdisk;
 use qemu_tests::report::GuestReport;
@@ -107,6 +107,7 @@ impl Place {
             cable: Cable::Host,
             processor: "qemu64",
             processors: 1,
+            memory: MEMORY,
             ramdisk,
             options: options.to_owned(),
             limit: LIMIT,

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use elf_loader::compression::Compression;
-use qemu_tests::machine::{Cable, Guest};
+use qemu_tests::machine::{Cable, Guest, MEMORY};
 use qemu_tests::modules::{self, Module};
 use qemu_tests::ramdisk::Ramdisk;
 use qemu_tests::report::{self, GuestReport};
@@ -113,6 +113,7 @@ impl Driver {
             cable: Cable::Host,
             processor: self.processor,
             processors: self.processors,
+            memory: MEMORY,
             ramdisk: disk.finish(),
             options: format!(
                 "twin.module={} twin.down={} twin.up={} twin.sum={sum} twin.ring={} \
@@ -309,6 +310,7 @@ fn a_wild_pointer_stops_its_driver_and_an_expected_fault_does_not() {
         cable: Cable::Host,
         processor: "qemu64",
         processors: 1,
+        memory: MEMORY,
         ramdisk: disk.finish(),
         options: format!("twin.addresses={}", list.join(",")),
         limit: LIMIT,
@@ -388,6 +390,7 @@ fn a_stray_store_is_stopped_and_a_stray_load_is_not_where_stores_alone_are_trans
         // Without SMAP: the processor lets the kernel reach user memory.
         processor: "qemu64",
         processors: 1,
+        memory: MEMORY,
         ramdisk: disk.finish(),
         options: String::new(),
         limit: LIMIT,
