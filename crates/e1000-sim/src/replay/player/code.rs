@@ -89,7 +89,10 @@ global_asm!(
     "    movabsq ${end}, %r8",
     "    cmpq  %r8, (%rbx)",
     "    jne   .Lwrong",
-    "    rdtscp",
+    // Not rdtscp, which not every processor has: lfence waits for what is before it as well (SDM vol. 2,
+    // RDTSC).
+    "    lfence",
+    "    rdtsc",
     "    lfence",
     "    shlq  $32, %rdx",
     "    orq   %rdx, %rax",
