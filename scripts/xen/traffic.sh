@@ -5,7 +5,8 @@ peer=10.0.2.100
 
 # network INTERFACE ADDRESS: up, with carrier.
 network() {
-    ip link set "$1" up
+    # A new device is in /sys before the kernel knows it by its name (register_netdevice).
+    await 60 up ip link set "$1" up
     ip addr add "$2/24" dev "$1"
     await 60 carrier grep -q 1 "/sys/class/net/$1/carrier"
 }
