@@ -1,4 +1,5 @@
-//! `scripts/setup.sh` before what cannot be got: named at once, and nothing installed.
+//! What scripts say before anything is built: `setup.sh` names at once what cannot be got, and
+//! installs nothing; `space.sh` says what a disk lacks.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -58,6 +59,30 @@ fn an_optional_package_is_left_out_by_name() {
     assert!(output.status.success(), "{said}");
     let expected = "apt has no clang-0: left out are the tests of `twin cc` with clang-0";
     assert!(said.contains(expected), "{said}");
+}
+
+/// A disk that no machine has is asked for in vain, and what is there is named.
+#[test]
+fn a_disk_that_is_too_small_is_said_before_a_build() {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/space.sh");
+    let run = |gib: &str| {
+        Command::new("sh")
+            .arg(&script)
+            .arg(gib)
+            .output()
+            .expect("sh runs")
+    };
+    let refused = run("999999999");
+    assert_eq!(refused.status.code(), Some(1));
+    let said = said(&refused);
+    assert!(
+        said.contains("needs 999999999 GiB in all; it has "),
+        "{said}"
+    );
+    assert!(said.contains(" are free on its disk."), "{said}");
+    assert!(run("0").status.success());
+    assert_eq!(run("").status.code(), Some(2));
+    assert_eq!(run("9G").status.code(), Some(2));
 }
 
 /// Whether apt has lists of packages: some images of containers come without.
