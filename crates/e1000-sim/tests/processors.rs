@@ -11,17 +11,22 @@ use e1000_sim::experiment::apart::{apart, together};
 use e1000_sim::image::files::Files;
 use e1000_sim::inject::recovery::{Mended, Quiet, Recovery};
 use e1000_sim::live::price::QUOTED;
+use e1000_sim::packets::packet_loop::Card;
 use e1000_sim::processors::exchange::Exchange;
+use e1000_sim::processors::handing::{HandedCounts, Outward, POLL, POLLS, WEIGHT};
 use e1000_sim::processors::model::{Locks, Traffic};
 use e1000_sim::processors::queues::{ROOM, Spread};
-use e1000_sim::processors::real::{BATCH, Done, Processor, Shared, with_processor};
-use e1000_sim::processors::simulated::{self, Case};
-use e1000_sim::processors::work::WorkPrice;
+use e1000_sim::processors::real::{BATCH, Done, Processor, SentDone, Shared, with_processor};
+use e1000_sim::processors::simulated::{self, Case, Simulated};
+use e1000_sim::processors::work::{Handing, WorkPrice};
 use e1000_sim::processors::{receiving, sending};
 use e1000_sim::system::{Blueprint, SystemError};
+use e1000_sim::traffic::{Datagrams, Sink};
 use e1000_sim::transport::mailbox::SharedPages;
 use e1000_sim::transport::rendezvous::Limits;
 use process_lab::program::{Scheme, Variant};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 #[path = "common/abort.rs"]
 mod abort;
@@ -57,6 +62,15 @@ fn at_once(
     flows: u32,
     work: impl Fn(&mut Processor<'_, '_>, u32) -> Result<(), SystemError>,
 ) -> (Vec<Done>, SharedPages<Exchange>) {
+    at_once_and(flows, work, Done::of)
+}
+
+/// The same, and what `done` says of each.
+fn at_once_and<T: Serialize + DeserializeOwned>(
+    flows: u32,
+    work: impl Fn(&mut Processor<'_, '_>, u32) -> Result<(), SystemError>,
+    of: impl Fn(&Processor<'_, '_>) -> T,
+) -> (Vec<T>, SharedPages<Exchange>) {
     let _turn = turn::turn();
     let files = Files::find().unwrap_or_else(|error| panic!("{error}"));
     let variant = Variant::here(Scheme::Stlb);
@@ -72,7 +86,7 @@ fn at_once(
             processor.port.meet()?;
             work(processor, number)?;
             processor.port.meet()?;
-            Ok(Done::of(processor))
+            Ok(of(processor))
         })
     });
     (done.unwrap_or_else(|error| panic!("{error}")), pages)
@@ -223,6 +237,127 @@ fn a_flooded_guest_costs_the_other_nothing() {
     assert!(pages.get().all_free());
 }
 
+/// Packets of each flow in a part of a run that sends: many times a flow's window.
+const SENT: u64 = 1000;
+const ALL_FLOWS: u32 = PROCESSORS * FLOWS;
+
+/// Whether so many packets of each of these flows were sent.
+fn sent(flows: impl IntoIterator<Item = u32>, most: u64, outward: &Outward) -> bool {
+    flows.into_iter().all(|flow| outward.sent(flow) >= most)
+}
+
+/// The flows of a card.
+fn of_card(card: usize) -> impl Iterator<Item = u32> {
+    (0..ALL_FLOWS).skip(card).step_by(PROCESSORS as usize)
+}
+
+/// Guests of both processors send by both cards: each packet is on its card's cable once, in its flow's order,
+/// and each processor has handed packets to the other's card.
+#[test]
+fn two_processors_send_by_each_others_cards() {
+    let (done, pages) = at_once_and(
+        FLOWS,
+        |processor, _| Ok(processor.send(SENT, |outward| sent(0..ALL_FLOWS, SENT, outward))?),
+        SentDone::of,
+    );
+    for (card, done) in done.iter().enumerate() {
+        assert_eq!(done.corrupted, 0);
+        for (flow, seen) in (0..).zip(&done.flows) {
+            let own = of_card(card).any(|own| own == flow);
+            let packets = if own { SENT } else { 0 };
+            assert_eq!(*seen, [packets, 0, 0], "card {card}, flow {flow}");
+        }
+        let HandedCounts {
+            taken,
+            handed,
+            refused,
+            dropped,
+            ..
+        } = done.counts;
+        assert_eq!((handed, refused, dropped), (taken, 0, 0));
+        // The half of what this processor took is the other card's: flows have cards by turns.
+        assert!(taken > 0, "{card}");
+    }
+    let taken: u64 = done.iter().map(|done| done.counts.taken).sum();
+    assert_eq!(taken, u64::from(ALL_FLOWS) * SENT);
+    assert!(pages.get().all_free());
+}
+
+/// One card's driver is aborted while packets are being sent. Its processor goes on to hand what its
+/// guests send by the other card; that is all sent before the driver is back. Of what goes by its own
+/// card no more than what the driver had is lost, and no order.
+#[test]
+fn an_aborted_card_holds_up_no_other() {
+    let (done, pages) = at_once_and(
+        FLOWS,
+        |processor, number| {
+            let quiet = Quiet::note(&processor.system);
+            if number == 1 {
+                mend_apart(processor, &quiet);
+            }
+            processor.send(SENT, |outward| sent(0..ALL_FLOWS, SENT, outward))?;
+            processor.port.meet()?;
+            if number == 1 {
+                aborted_while_sending(processor, &quiet)?;
+            }
+            let all = |outward: &Outward| sent(0..ALL_FLOWS, 2 * SENT, outward);
+            Ok(processor.send(2 * SENT, all)?)
+        },
+        SentDone::of,
+    );
+    for (card, done) in done.iter().enumerate() {
+        assert_eq!((done.corrupted, done.counts.dropped), (0, 0));
+        let packets: u64 = done.flows.iter().map(|[packets, ..]| packets).sum();
+        let reordered = done.flows.iter().map(|[_, _, reordered]| reordered);
+        assert_eq!(reordered.sum::<u64>(), 0);
+        let all = u64::from(FLOWS) * 2 * SENT;
+        let most = if card == 1 { WEIGHT as u64 } else { 0 };
+        assert!((all - most..=all).contains(&packets), "{card}: {packets}");
+    }
+    assert!(pages.get().all_free());
+}
+
+fn aborted_while_sending(
+    processor: &mut Processor<'_, '_>,
+    quiet: &Quiet,
+) -> Result<(), SystemError> {
+    let usual = pools(&processor.system);
+    Abort::Before.set();
+    // The poll that finds what was sent meets it, and stops.
+    let mut frames = Datagrams::new(e1000_sim::processors::flow(0, 0), SIZE);
+    assert!(
+        processor
+            .service
+            .packet_loop
+            .card
+            .receive(frames.finished(0))
+    );
+    assert!(
+        processor.send(2 * SENT, |_| false).is_err(),
+        "it is aborted"
+    );
+    Abort::Never.set();
+    let others = |outward: &Outward| sent(of_card(0), 2 * SENT, outward);
+    processor.hand(2 * SENT, others)?;
+    let own = processor.exchange().outward.sent(1);
+    assert!(own < 2 * SENT, "its card's flows wait");
+    let lost = processor.sending.forget();
+    assert!((1..=WEIGHT as u64).contains(&lost), "{lost}");
+    mend_apart(processor, quiet);
+    assert_eq!(pools(&processor.system), usual, "no buffer is lost");
+    Ok(())
+}
+
+/// Mends; the packets that prove it are none of the flows'.
+fn mend_apart(processor: &mut Processor<'_, '_>, quiet: &Quiet) {
+    let wire = |processor: &mut Processor<'_, '_>, other: Sink| {
+        std::mem::replace(&mut processor.service.packet_loop.card.sent, other)
+    };
+    let flows = wire(processor, Sink::new(GUESTS as usize));
+    mend(processor, quiet);
+    wire(processor, flows);
+}
+
 /// With the real driver's price, which is the same each time that it is counted.
 #[test]
 fn the_simulation_is_of_the_counted_price() {
@@ -234,8 +369,18 @@ fn the_simulation_is_of_the_counted_price() {
     };
     let [price, full] = counted();
     assert_eq!([price, full], counted());
+    let Handing {
+        round,
+        check,
+        take,
+        put,
+        tried,
+    } = price.handing;
+    let handing = [round, check, take.one, take.each, put.one, put.each, tried];
     let parts = [price.hash, price.put, price.take, price.driver.packet];
-    assert!(parts.iter().all(|part| *part > 0), "{price:?}");
+    let parts = parts.iter().chain(&handing).chain([&price.sent.guest]);
+    assert!(parts.copied().all(|part| part > 0), "{price:?}");
+    assert!(price.sent.guest < price.sent.packet);
     // What one processor carries bounds what all do, and a lock of each queue's own lets them.
     let ratio = |sent, case, locks, processors| {
         let rate = |count| short(sent, case, locks, count, &price);
@@ -256,6 +401,7 @@ fn the_simulation_is_of_the_counted_price() {
 /// only, and both lose nothing.
 fn both_back_ends_fill_the_cables(prices: &[WorkPrice; 2]) {
     let all = simulated::all(*prices);
+    handing_has_the_designs_part(&all);
     for pair in all.compared.chunks(2) {
         let [tasklets, threads] = pair else {
             panic!("two of each direction");
@@ -266,6 +412,24 @@ fn both_back_ends_fill_the_cables(prices: &[WorkPrice; 2]) {
         assert!(threads.load > tasklets.load, "{pair:?}");
         // On busy processors a thread has no reason to sleep.
         assert!(threads.ratio > 0.9 * tasklets.ratio, "{pair:?}");
+    }
+}
+
+/// Handing has the design's 0.85 of each processor, of the better of what one alone does by any locks; and
+/// no wait for a card's queue is longer than the code polls.
+fn handing_has_the_designs_part(all: &Simulated) {
+    for case in [Case::OwnCard, Case::EveryCard] {
+        for processors in [4, 8] {
+            let line = all.line(true, case, Locks::Handed, processors);
+            let line = line.expect("simulated");
+            assert_eq!(line.outcome.damage(), 0);
+            assert!(
+                line.ratio >= 0.85 * f64::from(processors),
+                "{case:?} {}",
+                line.ratio
+            );
+            assert!(line.outcome.longest_wait < u64::from(POLLS * POLL));
+        }
     }
 }
 

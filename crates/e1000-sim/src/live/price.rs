@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::rig::Rig;
 use crate::hypervisor::time_limit;
+use crate::measure::profile::Component;
 use crate::measure::steps;
 use crate::packets::packet_loop::Stop;
 use crate::stages::aggregate::Merged;
@@ -211,6 +212,9 @@ pub struct SentPrice {
     pub batch: u64,
     /// A packet of it.
     pub packet: u64,
+    /// The guest's own part of `packet`; the rest is the hypervisor's and the driver's.
+    #[serde(default)]
+    pub guest: u64,
     /// A packet that is found sent, in a poll, and its guest's part.
     pub completed: u64,
 }
@@ -227,14 +231,23 @@ impl SentPrice {
         }
         sample_sent(rig, 1)?;
         let (one, many) = (sample_sent(rig, 1)?, sample_sent(rig, most)?);
-        let each = |one: u64, many: u64| many.saturating_sub(one) / u64::from(most - 1);
-        let packet = each(one.0, many.0);
+        let each = |of: &dyn Fn(&SentSample) -> u64| {
+            of(&many).saturating_sub(of(&one)) / u64::from(most - 1)
+        };
+        let packet = each(&|sample| sample.sent.costs());
         Ok(SentPrice {
-            batch: one.0.saturating_sub(packet),
+            batch: one.sent.costs().saturating_sub(packet),
             packet,
-            completed: each(one.1, many.1),
+            guest: each(&|sample| sample.sent.of(Component::Guest)),
+            completed: each(&|sample| sample.completed.costs()),
         })
     }
+}
+
+/// Instructions of a batch: sending, and finding its packets sent.
+struct SentSample {
+    sent: steps::Steps,
+    completed: steps::Steps,
 }
 
 fn send_and_complete(rig: &mut Rig<'_>, packets: u32) -> Result<(), Stop> {
@@ -245,10 +258,9 @@ fn send_and_complete(rig: &mut Rig<'_>, packets: u32) -> Result<(), Stop> {
     rig.settle()
 }
 
-/// Instructions of a batch of so many packets: sending, and finding them sent.
-fn sample_sent(rig: &mut Rig<'_>, packets: u32) -> Result<(u64, u64), Stop> {
+fn sample_sent(rig: &mut Rig<'_>, packets: u32) -> Result<SentSample, Stop> {
     let mut taken = 0;
-    let sent = counted(rig, |rig| {
+    let sent = steps_of(rig, |rig| {
         taken = rig.send(0, packets)?;
         Ok(())
     })?;
@@ -256,13 +268,13 @@ fn sample_sent(rig: &mut Rig<'_>, packets: u32) -> Result<(u64, u64), Stop> {
         return Err(Stop::Stuck("the driver takes no whole batch"));
     }
     rig.let_it_interrupt();
-    let completed = counted(rig, |rig| {
+    let completed = steps_of(rig, |rig| {
         rig.interrupt()?;
         rig.complete();
         Ok(())
     })?;
     rig.settle()?;
-    Ok((sent, completed))
+    Ok(SentSample { sent, completed })
 }
 
 /// Instructions of work on the rig.
@@ -273,11 +285,19 @@ pub(crate) fn counted<'s, T>(
     rig: &mut Rig<'s>,
     work: impl FnOnce(&mut Rig<'s>) -> Result<T, Stop>,
 ) -> Result<u64, Stop> {
+    Ok(steps_of(rig, work)?.costs())
+}
+
+/// The same by component.
+fn steps_of<'s, T>(
+    rig: &mut Rig<'s>,
+    work: impl FnOnce(&mut Rig<'s>) -> Result<T, Stop>,
+) -> Result<steps::Steps, Stop> {
     while_counted(rig, true)?;
     let (done, steps) =
         steps::count(|| work(rig)).map_err(|error| Stop::Driver(error.to_string()))?;
     while_counted(rig, false)?;
-    done.map(|_| steps.costs())
+    done.map(|_| steps)
 }
 
 /// An invocation of the driver may take long enough to be counted, or as long as always.

@@ -356,6 +356,31 @@ impl<E: Engine, C: Card> PacketLoop<E, C> {
         Ok(sent)
     }
 
+    /// Sends requests of guests as one batch, and serves the interrupts that follow. `results` gets
+    /// each one's, `done` each completion.
+    ///
+    /// # Errors
+    /// [`Stop`].
+    pub fn send_requests(
+        &mut self,
+        requests: &[Request],
+        results: &mut Vec<Sent>,
+        mut done: impl FnMut(Done),
+    ) -> Result<(), Stop> {
+        for (index, request) in requests.iter().enumerate() {
+            self.engine.submit(index, request.guest, request);
+        }
+        self.engine.transmit(requests.len() as u32)?;
+        results.extend((0..requests.len()).map(|index| self.engine.result(index)));
+        self.card.absorb_writes(false)?;
+        self.card.send();
+        self.serve_interrupts()?;
+        (0..TX_DONE)
+            .map_while(|_| self.engine.completion())
+            .for_each(&mut done);
+        Ok(())
+    }
+
     /// Whether dom0 has put an interrupt off; it then gets the processor, for a limited
     /// time.
     fn put_off(&mut self) -> Result<bool, Stop> {

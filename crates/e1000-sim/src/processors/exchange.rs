@@ -7,6 +7,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
+use super::handing::Outward;
 use super::queues::{Full, ProcessorId, Queue, QueueId, Spread};
 use crate::packets::packet_loop::Stop;
 use crate::traffic::{LONGEST, Sink};
@@ -33,6 +34,8 @@ pub struct Exchange {
     failures: AtomicU32,
     /// As bits.
     sleepers: AtomicU32,
+    /// What guests send.
+    pub outward: Outward,
 }
 
 // SAFETY: zeroed queues are empty ones, the others are plain words.
@@ -65,7 +68,7 @@ impl Exchange {
 
     /// Whether nobody holds a queue's lock.
     pub fn all_free(&self) -> bool {
-        self.queues.iter().all(Queue::is_free)
+        self.queues.iter().all(Queue::is_free) && self.outward.all_free()
     }
 }
 
@@ -173,7 +176,11 @@ impl<'x> Port<'x> {
         self.counts.taken > before
     }
 
-    fn idle(&mut self) -> Result<(), Stop> {
+    /// Serves, or sleeps a little.
+    ///
+    /// # Errors
+    /// Another processor has failed.
+    pub(super) fn idle(&mut self) -> Result<(), Stop> {
         if self.exchange.failures.load(Ordering::SeqCst) != 0 {
             return Err(Stop::Stuck("another processor has failed"));
         }

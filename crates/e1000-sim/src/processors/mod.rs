@@ -12,18 +12,22 @@
 //! sending     what guests send             ┘
 //! simulated   the row of it
 //! exchange    queues in memory that processes share ─┐ as many as the machine has,
-//! real        a process for each processor           ┘ truly at once
+//! handing     what guests send, by cards' queues      │ truly at once
+//! sender      a processor's part in it                │
+//! real        a process for each processor           ┘
 //! measured    the row of it
 //! ```
 
 mod card;
 pub mod exchange;
+pub mod handing;
 pub mod hash;
 pub mod measured;
 pub mod model;
 pub mod queues;
 pub mod real;
 pub mod receiving;
+pub mod sender;
 pub mod sending;
 pub mod simulated;
 mod simulation;

@@ -12,8 +12,12 @@ pub enum Locks {
     /// One for all guests, held by whoever gives packets to one: the back end is one thread
     /// (Dong et al., 3.2), whichever processor it has.
     One,
-    /// One for each queue, held while a packet is put or taken (vRSS).
+    /// One for each queue, held while a packet is put or taken (vRSS). Whoever sends a packet holds its
+    /// card's besides, for the driver.
     Queues,
+    /// One for each queue. A card has a queue, too: packets are handed to the card's processor, which
+    /// alone runs its driver ([`super::handing`]). Nothing else where guests receive.
+    Handed,
 }
 
 /// What serves the queues on a processor (Dong et al., 4.3.1).
@@ -113,8 +117,14 @@ pub struct Outcome {
     pub deliveries: u64,
     /// Interrupts of idle processors, because a packet is in a queue of theirs.
     pub wakes: u64,
-    /// Times that a processor began to take packets to send from a queue.
+    /// Times that a driver began to send, or a processor to take packets to send from a queue.
     pub batches: u64,
+    /// Times that packets were taken from a guest's queue to be handed.
+    pub rounds: u64,
+    /// Times that a card's queue was locked to put packets there.
+    pub handed: u64,
+    /// Times that it was held by another, and other cards' packets went first.
+    pub held: u64,
     /// Switches to a back end's thread, and from it.
     pub switches: u64,
     /// Nanoseconds in which nothing more was sent, and the last frame taken.
@@ -123,6 +133,10 @@ pub struct Outcome {
     pub worked: Vec<u64>,
     /// Nanoseconds that processors waited for locks, of all together.
     pub locked_out: u64,
+    /// The part of it that was for cards' locks, or those of cards' queues.
+    pub locked_out_of_cards: u64,
+    /// The longest wait for one of these, in cycles.
+    pub longest_wait: u64,
 }
 
 impl Outcome {
@@ -150,7 +164,15 @@ impl Outcome {
 
     /// Part of all processors' time that went into waiting for locks.
     pub fn lock_share(&self) -> f64 {
-        let all = self.time.max(1) as f64 * self.worked.len().max(1) as f64;
-        self.locked_out as f64 / all
+        self.locked_out as f64 / self.all_time()
+    }
+
+    /// The same of cards' locks.
+    pub fn card_lock_share(&self) -> f64 {
+        self.locked_out_of_cards as f64 / self.all_time()
+    }
+
+    fn all_time(&self) -> f64 {
+        self.time.max(1) as f64 * self.worked.len().max(1) as f64
     }
 }

@@ -11,6 +11,7 @@
 //! when its last word is written, and out of it when it has been copied.
 
 use std::cell::UnsafeCell;
+use std::collections::VecDeque;
 use std::mem::MaybeUninit;
 
 use super::hash::flow_hash;
@@ -75,29 +76,54 @@ impl Spread {
 /// A queue in memory that processes share. All zeroes is an empty one.
 #[repr(C)]
 #[derive(Debug)]
-pub struct Queue<T> {
+pub struct Queue<T, const N: usize = ROOM> {
     lock: SpinLock,
-    ring: UnsafeCell<Ring<T>>,
+    ring: UnsafeCell<Ring<T, N>>,
 }
 
 #[repr(C)]
 #[derive(Debug)]
-struct Ring<T> {
+struct Ring<T, const N: usize> {
     put: u64,
     taken: u64,
-    slots: [MaybeUninit<T>; ROOM],
+    slots: [MaybeUninit<T>; N],
+}
+
+impl<T: Copy, const N: usize> Ring<T, N> {
+    fn put(&mut self, packet: &T) -> Result<(), Full> {
+        if self.put - self.taken == N as u64 {
+            return Err(Full);
+        }
+        self.slots[self.put as usize % N].write(*packet);
+        self.put += 1;
+        Ok(())
+    }
+
+    fn take(&mut self) -> Option<T> {
+        if self.put == self.taken {
+            return None;
+        }
+        // SAFETY: written by `put`, since it was not taken.
+        let packet = unsafe { self.slots[self.taken as usize % N].assume_init_read() };
+        self.taken += 1;
+        Some(packet)
+    }
 }
 
 /// There is no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
-// SAFETY: the ring is reached under the lock only, and packets are copied.
-unsafe impl<T: Copy + Send> Sync for Queue<T> {}
-// SAFETY: counts of 0, and slots that may hold anything.
-unsafe impl<T: Copy + Send> Zeroed for Queue<T> {}
+/// Somebody who lives has the lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held;
 
-impl<T: Copy> Queue<T> {
+// SAFETY: the ring is reached under the lock only, and packets are copied.
+unsafe impl<T: Copy + Send, const N: usize> Sync for Queue<T, N> {}
+// SAFETY: counts of 0, and slots that may hold anything.
+unsafe impl<T: Copy + Send, const N: usize> Zeroed for Queue<T, N> {}
+
+impl<T: Copy, const N: usize> Queue<T, N> {
     /// Puts a packet at the end.
     ///
     /// # Errors
@@ -105,12 +131,24 @@ impl<T: Copy> Queue<T> {
     pub fn put(&self, packet: &T) -> Result<(), Full> {
         let _guard = self.lock.lock();
         // SAFETY: the lock is held.
+        unsafe { &mut *self.ring.get() }.put(packet)
+    }
+
+    /// Puts packets at the end, from the first on, as many as there is room for, and takes them from
+    /// `packets`. All under one lock, which is polled so often.
+    ///
+    /// # Errors
+    /// [`Held`]; nothing was put. With more than one poll a dead owner loses the lock.
+    pub fn put_from(&self, packets: &mut VecDeque<T>, polls: u32) -> Result<(), Held> {
+        let _guard = self.lock.lock_within(polls).ok_or(Held)?;
+        // SAFETY: the lock is held.
         let ring = unsafe { &mut *self.ring.get() };
-        if ring.put - ring.taken == ROOM as u64 {
-            return Err(Full);
+        while let Some(packet) = packets.front() {
+            if ring.put(packet).is_err() {
+                break;
+            }
+            packets.pop_front();
         }
-        ring.slots[ring.put as usize % ROOM].write(*packet);
-        ring.put += 1;
         Ok(())
     }
 
@@ -118,14 +156,15 @@ impl<T: Copy> Queue<T> {
     pub fn take(&self) -> Option<T> {
         let _guard = self.lock.lock();
         // SAFETY: the lock is held.
+        unsafe { &mut *self.ring.get() }.take()
+    }
+
+    /// Takes the first packets, so many at most, under one lock, and appends them to `packets`.
+    pub fn take_into(&self, packets: &mut Vec<T>, most: usize) {
+        let _guard = self.lock.lock();
+        // SAFETY: the lock is held.
         let ring = unsafe { &mut *self.ring.get() };
-        if ring.put == ring.taken {
-            return None;
-        }
-        // SAFETY: written by `put`, since it was not taken.
-        let packet = unsafe { ring.slots[ring.taken as usize % ROOM].assume_init_read() };
-        ring.taken += 1;
-        Some(packet)
+        packets.extend((0..most).map_while(|_| ring.take()));
     }
 
     /// Packets that wait.
@@ -134,6 +173,11 @@ impl<T: Copy> Queue<T> {
         // SAFETY: the lock is held.
         let ring = unsafe { &*self.ring.get() };
         ring.put - ring.taken
+    }
+
+    /// Holds its lock, as a processor does that gets no further.
+    pub(super) fn hold(&self) -> impl Drop {
+        self.lock.lock().0
     }
 
     /// Whether nobody holds its lock at the moment.
@@ -216,6 +260,26 @@ mod tests {
         }
         children.iter_mut().for_each(|child| child.wait());
         assert_eq!((queue.take(), queue.is_free()), (None, true));
+    }
+
+    #[test]
+    fn batches_keep_their_order_and_what_has_no_room_stays() {
+        let pages = SharedPages::<Queue<u64, 8>>::new().expect("memory");
+        let queue = pages.get();
+        let mut left: VecDeque<u64> = (0..20).collect();
+        let mut taken = Vec::new();
+        while !left.is_empty() {
+            assert_eq!(queue.put_from(&mut left, 1), Ok(()));
+            assert!(left.is_empty() || queue.waiting() == 8);
+            queue.take_into(&mut taken, 5);
+        }
+        queue.take_into(&mut taken, 8);
+        assert_eq!(taken, (0..20).collect::<Vec<u64>>());
+        let guard = queue.lock.lock();
+        left.push_back(1);
+        assert_eq!(queue.put_from(&mut left, 3), Err(Held));
+        assert_eq!(left, [1], "it is still the caller's");
+        drop(guard);
     }
 
     #[test]

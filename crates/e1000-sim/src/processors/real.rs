@@ -7,17 +7,22 @@
 //! process 1: card ─ driver ─ switch ─ hash ─┘   └─ serve ─> guests' checks
 //! ```
 //!
+//! What guests send goes the other way, by cards' queues ([`super::sender`]).
+//!
 //! An instance that is aborted takes nothing with it but what its driver had: its processor
 //! goes on to serve queues, and the others go on.
 
 use super::exchange::{Counts, Exchange, Port, attended};
+use super::handing::{HandedCounts, Outward};
 use super::queues::{ProcessorId, Spread};
+use super::sender;
 use crate::engines::twin;
 use crate::hypervisor::instance::Service as HostReceive;
 use crate::inject::service::Service;
 use crate::packets::packet_loop::Stop;
+use crate::packets::rings::HEADER;
 use crate::system::{Blueprint, System, SystemError};
-use crate::traffic::{Arrived, Datagrams};
+use crate::traffic::{Arrived, Datagrams, Sink};
 use crate::transport::rendezvous::Limits;
 
 /// Frames between two interrupts.
@@ -65,6 +70,8 @@ pub struct Processor<'s, 'x> {
     pub service: Service<'s>,
     /// Its end of the queues.
     pub port: Port<'x>,
+    /// Its part in what guests send.
+    pub sending: sender::Sender<'x>,
     senders: Vec<Sender>,
     turn: usize,
 }
@@ -102,7 +109,7 @@ impl<'s, 'x> Processor<'s, 'x> {
             receive,
         } = shared;
         let engine = system.twin_with(limits, receive)?;
-        let service = Service::start(&system, engine, spread.guests)?;
+        let mut service = Service::start(&system, engine, spread.guests)?;
         let sender = |turn: u32| Sender {
             frames: Datagrams::new(
                 super::flow(number * flows + turn, turn % spread.guests),
@@ -111,10 +118,13 @@ impl<'s, 'x> Processor<'s, 'x> {
             next: 0,
         };
         let all = flows * spread.processors;
+        service.packet_loop.card.sent = Sink::new(all as usize);
+        let outgoing = (flows, size.min(HEADER));
         Ok(Processor {
             system,
             service,
             port: Port::new(exchange, spread, ProcessorId(number), all),
+            sending: sender::Sender::new(exchange, spread, ProcessorId(number), outgoing),
             senders: (0..flows).map(sender).collect(),
             turn: 0,
         })
@@ -123,6 +133,12 @@ impl<'s, 'x> Processor<'s, 'x> {
     /// What it shares with the others.
     pub fn exchange(&self) -> &'x Exchange {
         self.port.exchange
+    }
+
+    /// So many processors share the queues from now on. All of them say so before they go on.
+    pub(super) fn share_among(&mut self, processors: u32) {
+        self.port.spread.processors = processors;
+        self.sending.among(processors);
     }
 
     /// So many frames come in by its card, are put into queues, and its own queues served.
@@ -136,6 +152,35 @@ impl<'s, 'x> Processor<'s, 'x> {
             self.batch(batch)?;
             self.port.serve();
             left -= batch;
+        }
+        Ok(())
+    }
+
+    /// Guests send up to packet `most` of each of this processor's flows, until `done`: packets are
+    /// handed to cards, and this one's card sends what it was handed.
+    ///
+    /// # Errors
+    /// The driver stopped, or another processor failed.
+    pub fn send(&mut self, most: u64, done: impl Fn(&Outward) -> bool) -> Result<(), Stop> {
+        while !done(&self.exchange().outward) {
+            let given = self.sending.give_and_hand(most);
+            let driven = self.sending.drive(&mut self.service)?;
+            if !given && !driven {
+                self.port.idle()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The same without a driver, while that is aborted.
+    ///
+    /// # Errors
+    /// Another processor failed.
+    pub fn hand(&mut self, most: u64, done: impl Fn(&Outward) -> bool) -> Result<(), Stop> {
+        while !done(&self.exchange().outward) {
+            if !self.sending.give_and_hand(most) {
+                self.port.idle()?;
+            }
         }
         Ok(())
     }
@@ -206,6 +251,30 @@ impl Done {
             },
             flows: (0..flows).map(at).collect(),
             corrupted: total(&|done| done.corrupted),
+        }
+    }
+}
+
+/// What a processor's card sent, and what it handed.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct SentDone {
+    /// What it handed.
+    pub counts: HandedCounts,
+    /// Frames on its cable, by flow: packets, those missing, those out of order.
+    pub flows: Vec<[u64; 3]>,
+    /// Frames on it that were changed, and packets that its driver refused.
+    pub corrupted: u64,
+}
+
+impl SentDone {
+    /// So far.
+    pub fn of(processor: &Processor<'_, '_>) -> SentDone {
+        let wire = &processor.service.packet_loop.card.sent;
+        let flow = |seen: &Arrived| [seen.packets, seen.missing, seen.reordered];
+        SentDone {
+            counts: processor.sending.hander.counts,
+            flows: wire.flows.iter().map(flow).collect(),
+            corrupted: wire.corrupted + wire.strangers + processor.sending.refused,
         }
     }
 }

@@ -88,7 +88,9 @@ impl Way for Receiving {
         } = all.setting;
         let left = all.waiting(queue);
         match machine.locks {
-            Locks::Queues => Some(take(all, on, queue, left, Vec::with_capacity(left))),
+            Locks::Queues | Locks::Handed => {
+                Some(take(all, on, queue, left, Vec::with_capacity(left)))
+            }
             Locks::One => {
                 let cycles = price.delivery(left as u64) + crossings.virtual_interrupt;
                 all.hold(on, Locked::Queue(queue), cycles);

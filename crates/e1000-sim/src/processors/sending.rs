@@ -5,18 +5,27 @@
 //! visit a card    [interrupt] handler, poll ─ what was sent ─ interrupts of its guests
 //! ```
 //!
+//! Or, with cards' queues ([`super::handing`], whose instructions are counted):
+//!
+//! ```text
+//! serve a guest's queue   lock ─ take 64 ─ unlock ─ check ─ each card's: lock ─ put ─ unlock
+//!                                                           the held ones again, at the end
+//! serve a card's queue    lock ─ take 64 ─ unlock ─ driver
+//! ```
+//!
 //! Each flow has packets on the way, together as many as a card's ring has descriptors, and its guest gives
 //! another for each that was sent. What a guest executes to send is in the price and on the processor
 //! that serves it; its own time besides is not simulated. A card has one transmit ring, so whoever
-//! sends by it takes its lock.
+//! sends by it takes its lock, or is the card's processor.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::card::{THROTTLE, WINDOW};
+use super::handing;
 use super::model::{Locks, Machine, Outcome, Traffic};
 use super::queues::{ProcessorId, QueueId};
 use super::simulation::{Left, Locked, Setting, Simulation, WEIGHT, Way};
-use super::work::WorkPrice;
+use super::work::{Batch, Handing, WorkPrice};
 use crate::live::price::Crossings;
 use crate::live::receive::wire_time;
 
@@ -52,6 +61,8 @@ pub fn simulate(
     all.run(&mut sending)
 }
 
+const _: () = assert!(WEIGHT as usize == handing::WEIGHT && WINDOW as usize == handing::CARD_ROOM);
+
 struct Sending {
     /// Nanoseconds of a packet on the cable.
     gap: u64,
@@ -67,9 +78,26 @@ struct Packet {
     number: u64,
 }
 
-/// What a processor is at: it may take so many packets more from a queue.
+/// What a processor is at.
+enum Doing {
+    Send(Send),
+    Hand(Hand),
+}
+
+/// Each card's packets of a batch.
+type Groups = VecDeque<(u32, Vec<Packet>)>;
+
+/// It hands what it took.
+struct Hand {
+    /// Not tried yet.
+    fresh: Groups,
+    /// Their locks were held.
+    held: Groups,
+}
+
+/// It may take so many packets more from a queue.
 #[derive(Clone, Copy)]
-struct Doing {
+struct Send {
     queue: QueueId,
     left: u32,
     /// One that its card is to send.
@@ -100,14 +128,23 @@ impl Way for Sending {
 
     /// The back end begins with a queue.
     fn serve(&mut self, all: &mut All<'_>, on: ProcessorId, queue: QueueId) -> Left<Sending> {
-        let batch = all.setting.price.sent.batch;
-        all.seen.batches += 1;
-        all.clock(on).work(batch);
-        Some(Doing {
-            queue,
-            left: WEIGHT,
-            packet: None,
-        })
+        if let Some(card) = all.card_of(queue) {
+            self.drive(all, on, queue, card);
+            return None;
+        }
+        match all.setting.machine.locks {
+            Locks::Handed => Some(Doing::Hand(sort(all, on, queue))),
+            Locks::One | Locks::Queues => {
+                let batch = all.setting.price.sent.batch;
+                all.seen.batches += 1;
+                all.clock(on).work(batch);
+                Some(Doing::Send(Send {
+                    queue,
+                    left: WEIGHT,
+                    packet: None,
+                }))
+            }
+        }
     }
 
     /// The card's interrupt: a poll finds what was sent, and its guests are told.
@@ -132,7 +169,7 @@ impl Way for Sending {
         let work = crossings.interrupt + found + told;
         match machine.locks {
             Locks::One => all.hold(on, Locked::Card(card), work),
-            Locks::Queues => all.clock(on).work(work),
+            Locks::Queues | Locks::Handed => all.clock(on).work(work),
         }
         let now = all.clock(on).now();
         for packet in done {
@@ -142,14 +179,20 @@ impl Way for Sending {
     }
 
     fn go_on(&mut self, all: &mut All<'_>, on: ProcessorId, doing: Doing) -> Left<Sending> {
-        match doing.packet {
-            None => take(all, on, doing),
-            Some(packet) => {
+        match doing {
+            Doing::Hand(hand) => hand.step(all, on).map(Doing::Hand),
+            Doing::Send(send @ Send { packet: None, .. }) => take(all, on, send).map(Doing::Send),
+            Doing::Send(
+                send @ Send {
+                    packet: Some(packet),
+                    ..
+                },
+            ) => {
                 self.send(all, on, packet);
-                Some(Doing {
+                Some(Doing::Send(Send {
                     packet: None,
-                    ..doing
-                })
+                    ..send
+                }))
             }
         }
     }
@@ -174,24 +217,90 @@ impl Sending {
         let Setting { traffic, price, .. } = all.setting;
         let number = (packet.flow / traffic.flows) as usize;
         all.hold(on, Locked::Card(number), price.sent.packet);
+        self.ring(all, on, number, packet);
+    }
+
+    /// A packet is in the card's ring.
+    fn ring(&mut self, all: &mut All<'_>, on: ProcessorId, card: usize, packet: Packet) {
         let now = all.clock(on).now();
-        let card = &mut self.cards[number];
+        let card = &mut self.cards[card];
         card.free_at = card.free_at.max(now) + self.gap;
         card.sent.push_back((card.free_at, packet));
         all.arrived(packet.flow, packet.number, card.free_at);
     }
+
+    /// The card's processor gives its driver what was handed. The doorbell is the last packet's.
+    fn drive(&mut self, all: &mut All<'_>, on: ProcessorId, queue: QueueId, card: usize) {
+        let WorkPrice { sent, handing, .. } = *all.setting.price;
+        let packets = take_many(all, on, queue, handing.take);
+        all.seen.batches += 1;
+        let driver = sent.batch + packets.len() as u64 * (sent.packet - sent.guest);
+        all.clock(on).work(driver);
+        for packet in packets {
+            self.ring(all, on, card, packet);
+        }
+    }
+}
+
+/// Takes packets under one lock.
+fn take_many(all: &mut All<'_>, on: ProcessorId, queue: QueueId, price: Batch) -> Vec<Packet> {
+    let count = all.waiting(queue).min(WEIGHT as usize);
+    all.hold(on, Locked::Queue(queue), price.of(count as u64));
+    (0..count).filter_map(|_| all.take(queue)).collect()
+}
+
+/// Takes a guest's packets, checks them, and sorts them by card.
+fn sort(all: &mut All<'_>, on: ProcessorId, queue: QueueId) -> Hand {
+    let WorkPrice { sent, handing, .. } = *all.setting.price;
+    all.seen.rounds += 1;
+    let packets = take_many(all, on, queue, handing.take);
+    let checked = handing.round + packets.len() as u64 * (handing.check + sent.guest);
+    all.clock(on).work(checked);
+    let mut groups: BTreeMap<u32, Vec<Packet>> = BTreeMap::new();
+    for packet in packets {
+        let card = packet.flow / all.setting.traffic.flows;
+        groups.entry(card).or_default().push(packet);
+    }
+    Hand {
+        fresh: groups.into_iter().collect(),
+        held: Groups::new(),
+    }
+}
+
+impl Hand {
+    /// One card's packets to its queue, unless another has its lock and others' can go first.
+    fn step(mut self, all: &mut All<'_>, on: ProcessorId) -> Option<Hand> {
+        let first = self.fresh.pop_front();
+        let is_fresh = first.is_some();
+        let (card, packets) = first.or_else(|| self.held.pop_front())?;
+        let queue = all.card_queue(card);
+        let Handing { put, tried, .. } = all.setting.price.handing;
+        if is_fresh && all.is_held(on, Locked::Queue(queue)) {
+            all.seen.held += 1;
+            all.clock(on).work(tried);
+            self.held.push_back((card, packets));
+            return Some(self);
+        }
+        all.seen.handed += 1;
+        all.hold(on, Locked::Queue(queue), put.of(packets.len() as u64));
+        let now = all.clock(on).now();
+        for packet in packets {
+            all.put(queue, packet, now, Some(on));
+        }
+        Some(self)
+    }
 }
 
 /// Takes a packet from the queue, or leaves it.
-fn take(all: &mut All<'_>, on: ProcessorId, doing: Doing) -> Option<Doing> {
-    if doing.left == 0 || all.waiting(doing.queue) == 0 {
+fn take(all: &mut All<'_>, on: ProcessorId, send: Send) -> Option<Send> {
+    if send.left == 0 || all.waiting(send.queue) == 0 {
         return None;
     }
-    all.hold(on, Locked::Queue(doing.queue), all.setting.price.take);
-    Some(Doing {
-        packet: Some(all.take(doing.queue)?),
-        left: doing.left - 1,
-        ..doing
+    all.hold(on, Locked::Queue(send.queue), all.setting.price.take);
+    Some(Send {
+        packet: Some(all.take(send.queue)?),
+        left: send.left - 1,
+        ..send
     })
 }
 

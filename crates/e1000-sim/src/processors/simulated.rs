@@ -17,7 +17,7 @@ use crate::experiment::apart::apart;
 use crate::image::files::Files;
 use crate::live::price::{Price, QUOTED, SentPrice};
 use crate::live::rows::{prepare, with_rig};
-use crate::packets::round::incoming;
+use crate::packets::round::{incoming, outgoing};
 use crate::system::{Blueprint, SystemError};
 use crate::traffic::{Datagrams, LONGEST, SHORTEST};
 use crate::transport::rendezvous::Limits;
@@ -108,7 +108,7 @@ pub struct Line {
     pub outcome: Outcome,
     /// Frames a second.
     pub rate: f64,
-    /// That of one processor is 1.
+    /// That of one processor is 1, with the locks that are best for it.
     pub ratio: f64,
 }
 
@@ -183,8 +183,10 @@ pub fn prices(files: &Files, variant: Variant) -> Result<[WorkPrice; 2], SystemE
             // Guests' packets keep their size: what is sent is dearer than 60 bytes would be, which are
             // one descriptor in place of three.
             let sent = SentPrice::count(rig, SAMPLE)?;
-            let of = |price, size| {
-                WorkPrice::count(price, sent, Datagrams::new(incoming(0), size).finished(0))
+            let mut handed = Datagrams::new(outgoing(0), SHORTEST);
+            let mut of = |price, size| {
+                let mut received = Datagrams::new(incoming(0), size);
+                WorkPrice::count(price, sent, received.finished(0), handed.finished(0))
             };
             Ok([of(small, SHORTEST)?, of(full, LONGEST)?])
         })
@@ -214,22 +216,43 @@ pub fn all(prices: [WorkPrice; 2]) -> Simulated {
 fn series(sent: bool, case: Case, price: &WorkPrice) -> Vec<Line> {
     let traffic = case.traffic();
     let mut lines = Vec::new();
-    for locks in [Locks::One, Locks::Queues] {
-        let mut alone = None;
+    let run = |locks, processors| {
+        let machine = case.machine(processors, locks);
+        let outcome = simulated(sent, &machine, &traffic, price);
+        (machine, outcome.rate(&traffic), outcome)
+    };
+    // Whatever the locks: a ratio is to be of the best that one processor does.
+    let alone = schemes(sent).iter().map(|locks| run(*locks, 1).1);
+    let alone = alone.fold(f64::MIN_POSITIVE, f64::max);
+    for locks in schemes(sent) {
         for processors in PROCESSORS {
-            let machine = case.machine(processors, locks);
-            let outcome = simulated(sent, &machine, &traffic, price);
-            let rate = outcome.rate(&traffic);
+            let (machine, rate, outcome) = run(*locks, processors);
             lines.push(Line {
                 case,
                 machine,
                 rate,
-                ratio: rate / *alone.get_or_insert(rate),
+                ratio: rate / alone,
                 outcome,
             });
         }
     }
     lines
+}
+
+/// What several processors are to have.
+pub fn best(sent: bool) -> Locks {
+    match sent {
+        true => Locks::Handed,
+        false => Locks::Queues,
+    }
+}
+
+/// Locks that make a difference.
+pub fn schemes(sent: bool) -> &'static [Locks] {
+    match sent {
+        true => &[Locks::One, Locks::Queues, Locks::Handed],
+        false => &[Locks::One, Locks::Queues],
+    }
 }
 
 fn simulated(sent: bool, machine: &Machine, traffic: &Traffic, price: &WorkPrice) -> Outcome {
@@ -242,17 +265,26 @@ fn simulated(sent: bool, machine: &Machine, traffic: &Traffic, price: &WorkPrice
 /// Dong's back ends: throughput where all processors are busy, and load where the cables are.
 fn compared(prices: &[WorkPrice; 2]) -> Vec<Compared> {
     let [small, full] = prices;
-    let run = |sent, case: Case, price, processors, back_end| {
+    let run = |sent, case: Case, price, processors, locks, back_end| {
         let machine = Machine {
             back_end,
-            ..case.machine(processors, Locks::Queues)
+            ..case.machine(processors, locks)
         };
         simulated(sent, &machine, &case.traffic(), price)
     };
     let compare = |sent, back_end| {
-        let alone = run(sent, Case::OwnCard, small, 1, BackEnd::Tasklets);
-        let busy = run(sent, Case::OwnCard, small, 4, back_end);
-        let calm = run(sent, Case::Full, full, 8, back_end);
+        let locks = best(sent);
+        // One processor has nobody to hand to, and does better without.
+        let alone = run(
+            sent,
+            Case::OwnCard,
+            small,
+            1,
+            Locks::Queues,
+            BackEnd::Tasklets,
+        );
+        let busy = run(sent, Case::OwnCard, small, 4, locks, back_end);
+        let calm = run(sent, Case::Full, full, 8, locks, back_end);
         let rate = |outcome: &Outcome| outcome.rate(&Case::OwnCard.traffic());
         Compared {
             sent,

@@ -20,7 +20,7 @@ use super::card::{Route, routes};
 use super::model::{BackEnd, Locks, Machine, Outcome, Traffic};
 use super::queues::{ProcessorId, QueueId};
 use super::work::WorkPrice;
-use crate::live::clock::Clock;
+use crate::live::clock::{Clock, HZ};
 use crate::live::price::Crossings;
 
 /// Packets of one job: the driver's weight (e1000_main.c, `netif_napi_add`).
@@ -121,8 +121,9 @@ pub(super) struct Simulation<'a, W: Way> {
     pub(super) setting: Setting<'a>,
     pub(super) routes: Vec<Route>,
     pub(super) seen: Outcome,
+    /// Guests', then cards', if they have some.
     queues: Vec<Queue<W::Packet>>,
-    /// One; or one for each queue, and one for each card.
+    /// One; or one for each queue, and one for each card whose driver has one.
     locks: Vec<Lock>,
     processors: Vec<Processor<W::Doing>>,
     /// The number of each flow's next packet, where it ends.
@@ -136,10 +137,11 @@ impl<'a, W: Way> Simulation<'a, W> {
             machine, traffic, ..
         } = setting;
         let routes = routes(machine, traffic);
-        let queues = (machine.guests * machine.queues) as usize;
-        let locks = match machine.locks {
-            Locks::One => 1,
-            Locks::Queues => queues + machine.cards as usize,
+        let (guests, cards) = (guest_queues(machine), machine.cards as usize);
+        let (queues, locks) = match machine.locks {
+            Locks::One => (guests, 1),
+            Locks::Queues => (guests, guests + cards),
+            Locks::Handed => (guests + cards, guests + cards),
         };
         let processors = (0..machine.processors).map(ProcessorId);
         Simulation {
@@ -277,19 +279,47 @@ impl<'a, W: Way> Simulation<'a, W> {
         let Machine {
             locks, transfer, ..
         } = *self.setting.machine;
-        let lock = match (locks, what) {
-            (Locks::One, _) => 0,
-            (Locks::Queues, Locked::Queue(queue)) => queue.0 as usize,
-            (Locks::Queues, Locked::Card(card)) => self.queues.len() + card,
-        };
+        let lock = self.lock_of(what);
+        let of_card = lock >= guest_queues(self.setting.machine);
         let lock = &mut self.locks[lock];
         let processor = &mut self.processors[on.0 as usize];
         let clock = &mut processor.clock;
-        processor.locked_out += lock.free_at.saturating_sub(clock.now());
+        let wait = lock.free_at.saturating_sub(clock.now());
+        processor.locked_out += wait;
+        if of_card && locks != Locks::One {
+            self.seen.locked_out_of_cards += wait;
+            self.seen.longest_wait = self.seen.longest_wait.max(wait * HZ / 1_000_000_000);
+        }
         clock.idle_until(lock.free_at);
         let moved = lock.last.is_some_and(|last| last != on);
         clock.work(cycles + if moved { transfer } else { 0 });
         (lock.free_at, lock.last) = (clock.now(), Some(on));
+    }
+
+    fn lock_of(&self, what: Locked) -> usize {
+        match (self.setting.machine.locks, what) {
+            (Locks::One, _) => 0,
+            (Locks::Queues | Locks::Handed, Locked::Queue(queue)) => queue.0 as usize,
+            (Locks::Queues | Locks::Handed, Locked::Card(card)) => {
+                guest_queues(self.setting.machine) + card
+            }
+        }
+    }
+
+    /// Whether a processor would have to wait for a lock.
+    pub(super) fn is_held(&self, on: ProcessorId, what: Locked) -> bool {
+        let now = self.processors[on.0 as usize].clock.now();
+        self.locks[self.lock_of(what)].free_at > now
+    }
+
+    /// The queue of a card.
+    pub(super) fn card_queue(&self, card: u32) -> QueueId {
+        QueueId(guest_queues(self.setting.machine) as u32 + card)
+    }
+
+    /// The card whose queue that is, if it is none of a guest's.
+    pub(super) fn card_of(&self, queue: QueueId) -> Option<usize> {
+        (queue.0 as usize).checked_sub(guest_queues(self.setting.machine))
     }
 
     /// Puts a packet into a queue at that time; `by` a processor, or its guest.
@@ -332,11 +362,19 @@ impl<'a, W: Way> Simulation<'a, W> {
     }
 }
 
+fn guest_queues(machine: &Machine) -> usize {
+    (machine.guests * machine.queues) as usize
+}
+
 impl<D> Processor<D> {
     fn new(number: ProcessorId, machine: &Machine, asleep: Option<u32>) -> Processor<D> {
         let spread = machine.spread();
         let cards = (number.0..machine.cards).step_by(machine.processors as usize);
         let queues = spread.of(number);
+        let queues = queues.filter(|queue| Some(spread.guest(*queue)) != asleep);
+        let own = (number.0..machine.cards).step_by(machine.processors as usize);
+        let own = own.map(|card| QueueId(guest_queues(machine) as u32 + card));
+        let own = own.filter(|_| machine.locks == Locks::Handed);
         Processor {
             clock: Clock::default(),
             doing: None,
@@ -344,9 +382,7 @@ impl<D> Processor<D> {
             awake: false,
             locked_out: 0,
             cards: cards.map(|card| card as usize).collect(),
-            queues: queues
-                .filter(|queue| Some(spread.guest(*queue)) != asleep)
-                .collect(),
+            queues: queues.chain(own).collect(),
         }
     }
 }

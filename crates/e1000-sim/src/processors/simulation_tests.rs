@@ -3,6 +3,7 @@
 use super::*;
 use crate::live::price::{Price, QUOTED, SentPrice};
 use crate::processors::model::Frames;
+use crate::processors::work::{Batch, Handing};
 use crate::processors::{receiving, sending};
 
 pub(in crate::processors) const PRICE: WorkPrice = WorkPrice {
@@ -22,11 +23,19 @@ pub(in crate::processors) const PRICE: WorkPrice = WorkPrice {
     sent: SentPrice {
         batch: 900,
         packet: 2000,
+        guest: 300,
         completed: 600,
     },
     hash: 60,
     put: 50,
     take: 50,
+    handing: Handing {
+        round: 40,
+        check: 30,
+        take: Batch { one: 20, each: 10 },
+        put: Batch { one: 30, each: 15 },
+        tried: 10,
+    },
 };
 
 pub(in crate::processors) fn machine(processors: u32) -> Machine {

@@ -51,6 +51,26 @@ impl SpinLock {
         }
     }
 
+    /// Takes it if it becomes free within so many polls, or its owner is found dead then. `None`:
+    /// somebody who lives has it.
+    pub fn lock_within(&self, polls: u32) -> Option<(Guard<'_>, Taken)> {
+        let me = this_thread();
+        let mut owner = 0;
+        for _ in 0..polls {
+            match self
+                .owner
+                .compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed)
+            {
+                Ok(_) => return Some((Guard { lock: self }, Taken::Free)),
+                Err(other) => owner = other,
+            }
+            std::hint::spin_loop();
+        }
+        let orphan = polls > 1 && self.is_orphan(owner) && self.take(owner, me);
+        // Made only then: a guard frees the lock at its end.
+        orphan.then(|| (Guard { lock: self }, Taken::FromTheDead))
+    }
+
     fn is_orphan(&self, owner: u64) -> bool {
         !process::is_alive((owner >> 32) as libc::pid_t)
     }
@@ -133,6 +153,32 @@ mod tests {
             }
         });
         assert_eq!(COUNT.load(Ordering::Relaxed), 30_000);
+    }
+
+    #[test]
+    fn who_lives_keeps_it_and_others_do_not_wait() {
+        let lock = SpinLock::default();
+        let (guard, _) = lock.lock();
+        for polls in [1, 100] {
+            assert!(lock.lock_within(polls).is_none());
+        }
+        drop(guard);
+        assert!(lock.lock_within(1).is_some());
+        assert!(lock.is_free());
+    }
+
+    #[test]
+    fn a_dead_owner_loses_it_to_who_polls() {
+        let pages = SharedPages::<SpinLock>::new().expect("memory");
+        let mut child = process::fork(|| {
+            std::mem::forget(pages.get().lock());
+            0
+        })
+        .expect("fork");
+        child.wait();
+        assert!(pages.get().lock_within(1).is_none(), "one try asks nothing");
+        let taken = pages.get().lock_within(2).map(|(_, taken)| taken);
+        assert_eq!(taken, Some(Taken::FromTheDead));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use e1000_sim::image::files::Files;
 use e1000_sim::processors::measured::{self, Measured};
 use e1000_sim::processors::model::{BackEnd, Locks};
 use e1000_sim::processors::simulated::{self, Case, PROCESSORS, SWITCH, Simulated, TRANSFER};
+use e1000_sim::processors::work::Handing;
 use e1000_sim::system::SystemError;
 use process_lab::program::Variant;
 use serde::Serialize;
@@ -72,7 +73,7 @@ fn judged(simulated: &Simulated) -> Vec<Judged> {
     let all = ways.flat_map(|sent| cases.map(|case| (sent, case)));
     let all = all.flat_map(|of| wanted.map(|wanted| (of, wanted)));
     all.filter_map(|((sent, case), (processors, wanted, whose))| {
-        let line = simulated.line(sent, case, Locks::Queues, processors)?;
+        let line = simulated.line(sent, case, simulated::best(sent), processors)?;
         Some(Judged {
             sent,
             case,
@@ -93,7 +94,8 @@ impl Vrss {
         let lines = simulated.lines.iter().chain(&simulated.sent);
         let lines: u64 = lines.map(|line| line.outcome.damage()).sum();
         let compared: u64 = simulated.compared.iter().map(|of| of.damage).sum();
-        lines + compared + self.measured.as_ref().map_or(0, |seen| seen.damage)
+        let measured = self.measured.as_ref();
+        lines + compared + measured.map_or(0, |seen| seen.damage + seen.sent.damage)
     }
 
     /// The table.
@@ -113,14 +115,14 @@ impl Vrss {
         for sent in [false, true] {
             out += if sent { "  sent\n" } else { "  received\n" };
             for case in Case::ALL {
-                for locks in [Locks::One, Locks::Queues] {
+                for locks in simulated::schemes(sent) {
                     let _ = writeln!(
                         out,
                         "  {:<28}{:<18}{}",
                         case.as_str(),
-                        name(locks),
+                        name(sent, *locks),
                         PROCESSORS
-                            .map(|count| self.cell(sent, case, locks, count))
+                            .map(|count| self.cell(sent, case, *locks, count))
                             .concat()
                     );
                 }
@@ -208,9 +210,48 @@ impl Vrss {
         );
         let _ = writeln!(
             out,
-            "  sending: a batch {}, a packet {}, found sent {}",
-            small.sent.batch, small.sent.packet, small.sent.completed
+            "  sending: a batch {}, a packet {}, of which the guest's {}, found sent {}",
+            small.sent.batch, small.sent.packet, small.sent.guest, small.sent.completed
         );
+        let Handing {
+            round,
+            check,
+            take,
+            put,
+            ..
+        } = small.handing;
+        let _ = writeln!(
+            out,
+            "  handing: a round {round}, a packet checked {check}; taken {} + {} each, put {} + {} each, under the \
+             queue's lock",
+            take.one, take.each, put.one, put.each
+        );
+        out += &self.waiting();
+        out
+    }
+
+    /// Whose locks processors wait for, where all guests send by all cards.
+    fn waiting(&self) -> String {
+        let mut out = String::new();
+        for locks in [Locks::Queues, Locks::Handed] {
+            for processors in [4, 8] {
+                let line = self
+                    .simulated
+                    .line(true, Case::EveryCard, locks, processors);
+                let Some(line) = line else { continue };
+                let seen = &line.outcome;
+                let _ = writeln!(
+                    out,
+                    "  sent, {}, {}, {processors} processors: {:.2}% of their time for locks, {:.2}% for cards'; the \
+                     longest wait {} cycles",
+                    Case::EveryCard.as_str(),
+                    name(true, locks),
+                    seen.lock_share() * 100.0,
+                    seen.card_lock_share() * 100.0,
+                    number(seen.longest_wait)
+                );
+            }
+        }
         out
     }
 
@@ -219,14 +260,22 @@ impl Vrss {
             return "  measured here: nothing, this process may use one processor only\n"
                 .to_owned();
         };
-        let [low, half, high] = seen.ratio;
-        format!(
-            "  measured here, {} processes at once, card's model and checks in it: {half:.2} ({low:.2}..{high:.2}) of \
-             one's {} frames a second; {} lost or out of order\n",
-            seen.processors,
-            number(seen.alone as u64),
-            seen.damage
-        )
+        let line = |what: &str, [low, half, high]: [f64; 3], alone: f64, damage| {
+            format!(
+                "  measured here, {what}, {} processes at once, card's model and checks in it: {half:.2} \
+                 ({low:.2}..{high:.2}) of one's {} frames a second; {damage} lost or out of order\n",
+                seen.processors,
+                number(alone as u64),
+            )
+        };
+        let sent = &seen.sent;
+        line("received", seen.ratio, seen.alone, seen.damage)
+            + &line("sent, handed", sent.ratio, sent.alone, sent.damage)
+            + &format!(
+                "    a card's queue was locked {} times to put packets there, {} times held by another\n",
+                number(sent.batches + sent.held),
+                number(sent.held)
+            )
     }
 
     /// Throughput by processors.
@@ -237,7 +286,7 @@ impl Vrss {
         };
         let series =
             |label: &str, case, locks| Series::exact(label, ratios(false, case, locks).to_vec());
-        let sent = ratios(true, Case::EveryCard, Locks::Queues);
+        let sent = |locks| ratios(true, Case::EveryCard, locks).to_vec();
         Chart {
             title: "Processors that share guests' queues".to_owned(),
             unit: "throughput, one processor's is 1".to_owned(),
@@ -255,7 +304,8 @@ impl Vrss {
                 ),
                 series("one lock, shared cards", Case::EveryCard, Locks::One),
                 series("one queue for all", Case::HotQueue, Locks::Queues),
-                Series::exact("sent, a lock a queue, shared cards", sent.to_vec()),
+                Series::exact("sent, a driver a lock, shared cards", sent(Locks::Queues)),
+                Series::exact("sent, handed, shared cards", sent(Locks::Handed)),
             ],
             notes: format!(
                 "Simulated from counted instructions. Dong et al. report {PAPER} for full frames, where ten cards are \
@@ -265,9 +315,11 @@ impl Vrss {
     }
 }
 
-fn name(locks: Locks) -> &'static str {
+fn name(sent: bool, locks: Locks) -> &'static str {
     match locks {
         Locks::One => "one for all",
+        Locks::Queues if sent => "a queue, a driver",
         Locks::Queues => "one a queue",
+        Locks::Handed => "a queue, handed",
     }
 }
