@@ -375,8 +375,11 @@ fn the_simulation_is_of_the_counted_price() {
         take,
         put,
         tried,
+        described,
     } = price.handing;
-    let handing = [round, check, take.one, take.each, put.one, put.each, tried];
+    let handing = [
+        round, check, take.one, take.each, put.one, put.each, tried, described,
+    ];
     let parts = [price.hash, price.put, price.take, price.driver.packet];
     let parts = parts.iter().chain(&handing).chain([&price.sent.guest]);
     assert!(parts.copied().all(|part| part > 0), "{price:?}");

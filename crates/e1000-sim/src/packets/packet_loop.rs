@@ -356,22 +356,26 @@ impl<E: Engine, C: Card> PacketLoop<E, C> {
         Ok(sent)
     }
 
-    /// Sends requests of guests as one batch, and serves the interrupts that follow. `results` gets
-    /// each one's, `done` each completion.
+    /// Sends packets as one batch, each with its guest, and serves the interrupts that follow. `describe`
+    /// writes a packet's request, `results` gets each one's, `done` each completion.
     ///
     /// # Errors
     /// [`Stop`].
-    pub fn send_requests(
+    pub fn send_packets<P>(
         &mut self,
-        requests: &[Request],
+        packets: &[P],
+        guest: impl Fn(&P) -> u32,
+        describe: impl Fn(&P, &mut Request),
         results: &mut Vec<Sent>,
         mut done: impl FnMut(Done),
     ) -> Result<(), Stop> {
-        for (index, request) in requests.iter().enumerate() {
-            self.engine.submit(index, request.guest, request);
+        for (index, packet) in packets.iter().enumerate() {
+            let describe = |request: &mut Request| describe(packet, request);
+            self.engine
+                .submit_by(index, guest(packet), &mut self.request, describe);
         }
-        self.engine.transmit(requests.len() as u32)?;
-        results.extend((0..requests.len()).map(|index| self.engine.result(index)));
+        self.engine.transmit(packets.len() as u32)?;
+        results.extend((0..packets.len()).map(|index| self.engine.result(index)));
         self.card.absorb_writes(false)?;
         self.card.send();
         self.serve_interrupts()?;

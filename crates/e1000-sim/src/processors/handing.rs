@@ -78,19 +78,21 @@ impl Outgoing {
     fn is_sound(&self, guest: u32, cards: u32) -> bool {
         self.card < cards
             && self.guest == guest
+            && (self.flow as usize) < FLOWS
             && (ETHERNET..=HEADER as u32).contains(&self.length)
             && self.bytes[6..12] == guest_mac(guest)
     }
 
-    /// For the driver; the flow is the cookie.
-    pub fn request(&self) -> Request {
-        Request {
-            cookie: self.flow.into(),
-            guest: self.guest,
-            header_length: self.length as u16,
-            header: self.bytes,
-            ..Request::default()
-        }
+    /// Describes it to the driver; the flow is the cookie.
+    pub fn describe(&self, request: &mut Request) {
+        request.cookie = self.flow.into();
+        request.guest = self.guest;
+        request.header_length = self.length as u16;
+        request.fragments = 0;
+        (request.gso_size, request.gso_type) = (0, 0);
+        (request.checksum_start, request.checksum_offset) = (0, 0);
+        (request.vlan_tag, request.flags) = (0, 0);
+        request.header = self.bytes;
     }
 }
 
@@ -217,15 +219,16 @@ impl<'x> Hander<'x> {
         let mut taken = std::mem::take(&mut self.taken);
         self.outward.guest(queue).take_into(&mut taken, WEIGHT);
         let guest = self.spread.guest(queue);
-        for packet in taken.drain(..) {
+        for packet in &taken {
             self.keep(guest, packet);
         }
+        taken.clear();
         self.taken = taken;
         self.hand();
     }
 
     /// Of a guest, whatever the packet says whose it is.
-    fn keep(&mut self, guest: u32, packet: Outgoing) {
+    fn keep(&mut self, guest: u32, packet: &Outgoing) {
         self.counts.taken += 1;
         if !packet.is_sound(guest, self.kept.len() as u32) {
             self.counts.refused += 1;
@@ -236,7 +239,7 @@ impl<'x> Hander<'x> {
             self.counts.dropped += 1;
             return;
         }
-        kept.push_back(packet);
+        kept.push_back(*packet);
     }
 
     /// Each card's packets to its queue, those first whose lock is free.

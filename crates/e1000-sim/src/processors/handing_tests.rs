@@ -182,6 +182,10 @@ fn packets_of_others_and_for_no_card_are_refused() {
             ..good
         },
         Outgoing { guest: 1, ..good },
+        Outgoing {
+            flow: FLOWS as u32,
+            ..good
+        },
         Outgoing { length: 13, ..good },
         Outgoing {
             length: HEADER as u32 + 1,

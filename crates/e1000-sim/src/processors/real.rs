@@ -27,6 +27,8 @@ use crate::transport::rendezvous::Limits;
 
 /// Frames between two interrupts.
 pub const BATCH: u32 = 32;
+/// Rounds without work before a processor sleeps.
+const EAGER: u32 = 256;
 
 /// What all processors have in common.
 #[derive(Clone, Copy)]
@@ -162,12 +164,11 @@ impl<'s, 'x> Processor<'s, 'x> {
     /// # Errors
     /// The driver stopped, or another processor failed.
     pub fn send(&mut self, most: u64, done: impl Fn(&Outward) -> bool) -> Result<(), Stop> {
+        let mut idle = 0;
         while !done(&self.exchange().outward) {
             let given = self.sending.give_and_hand(most);
             let driven = self.sending.drive(&mut self.service)?;
-            if !given && !driven {
-                self.port.idle()?;
-            }
+            self.rest(given || driven, &mut idle)?;
         }
         Ok(())
     }
@@ -177,12 +178,26 @@ impl<'s, 'x> Processor<'s, 'x> {
     /// # Errors
     /// Another processor failed.
     pub fn hand(&mut self, most: u64, done: impl Fn(&Outward) -> bool) -> Result<(), Stop> {
+        let mut idle = 0;
         while !done(&self.exchange().outward) {
-            if !self.sending.give_and_hand(most) {
-                self.port.idle()?;
-            }
+            let given = self.sending.give_and_hand(most);
+            self.rest(given, &mut idle)?;
         }
         Ok(())
+    }
+
+    /// After a round without work others get the processor, and after many it sleeps: what it waits
+    /// for takes less than a sleep.
+    fn rest(&mut self, worked: bool, idle: &mut u32) -> Result<(), Stop> {
+        *idle = if worked { 0 } else { *idle + 1 };
+        match *idle {
+            0 => Ok(()),
+            1..EAGER => {
+                std::thread::yield_now();
+                Ok(())
+            }
+            _ => self.port.idle(),
+        }
     }
 
     fn batch(&mut self, count: u32) -> Result<(), Stop> {

@@ -10,7 +10,7 @@
 //! ([`Sender::forget`]).
 
 use super::exchange::Exchange;
-use super::handing::{CARD_ROOM, Hander, Outgoing, Outward, WEIGHT};
+use super::handing::{CARD_ROOM, FLOWS, Hander, Outgoing, Outward, WEIGHT};
 use super::queues::{ProcessorId, Spread};
 use crate::inject::service::Service;
 use crate::packets::packet_loop::Stop;
@@ -52,6 +52,9 @@ pub struct Sender<'x> {
 impl<'x> Sender<'x> {
     /// A processor whose card has its number, and that has so many flows, by turns of cards and guests.
     /// Frames have `size` bytes.
+    ///
+    /// # Panics
+    /// If there are more flows than [`FLOWS`].
     pub(super) fn new(
         exchange: &'x Exchange,
         spread: Spread,
@@ -59,6 +62,7 @@ impl<'x> Sender<'x> {
         (flows, size): (u32, usize),
     ) -> Sender<'x> {
         let all = (flows * spread.processors) as usize;
+        assert!(all <= FLOWS, "{all} flows, of {FLOWS}");
         let flow = |turn: u32| {
             let guest = turn / spread.processors % spread.guests;
             let number = number.0 * flows + turn;
@@ -79,9 +83,10 @@ impl<'x> Sender<'x> {
             hander: Hander::new(&exchange.outward, spread, number, spread.processors),
             card: number.0,
             flows: (0..flows).map(flow).collect(),
-            window: (CARD_ROOM as u64 / all.max(1) as u64).max(1),
+            // A card has those of as many flows as each processor has.
+            window: (CARD_ROOM as u64 / u64::from(flows)).max(1),
             pending: Vec::with_capacity(WEIGHT),
-            in_flight: vec![0; all],
+            in_flight: vec![0; FLOWS],
             refused: 0,
             idle: 0,
         }
@@ -125,22 +130,28 @@ impl<'x> Sender<'x> {
         if self.pending.is_empty() {
             return Ok(false);
         }
-        let requests: Vec<_> = self.pending.iter().map(Outgoing::request).collect();
         for packet in &self.pending {
             self.in_flight[packet.flow as usize] += 1;
         }
-        let mut results = Vec::with_capacity(requests.len());
+        let mut results = Vec::with_capacity(self.pending.len());
         let Sender {
-            outward, in_flight, ..
+            outward,
+            in_flight,
+            pending,
+            ..
         } = self;
-        let sent = service
-            .packet_loop
-            .send_requests(&requests, &mut results, |done| {
+        let sent = service.packet_loop.send_packets(
+            pending,
+            |packet| packet.guest,
+            Outgoing::describe,
+            &mut results,
+            |done| {
                 outward.note_sent(done.cookie);
                 if let Some(flying) = in_flight.get_mut(done.cookie as usize) {
                     *flying = flying.saturating_sub(1);
                 }
-            });
+            },
+        );
         if sent.is_err() {
             self.pending.clear();
         }

@@ -234,7 +234,8 @@ impl Sending {
         let WorkPrice { sent, handing, .. } = *all.setting.price;
         let packets = take_many(all, on, queue, handing.take);
         all.seen.batches += 1;
-        let driver = sent.batch + packets.len() as u64 * (sent.packet - sent.guest);
+        let each = handing.described + sent.packet - sent.guest;
+        let driver = sent.batch + packets.len() as u64 * each;
         all.clock(on).work(driver);
         for packet in packets {
             self.ring(all, on, card, packet);

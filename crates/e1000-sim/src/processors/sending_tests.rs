@@ -85,9 +85,11 @@ fn one_processor_that_hands_works_the_sum_of_its_work() {
             check,
             take,
             put,
+            described,
             ..
         } = PRICE.handing;
-        let each = 2 * take.each + check + put.each + PRICE.sent.packet + PRICE.sent.completed;
+        let handing = 2 * take.each + check + put.each + described;
+        let each = handing + PRICE.sent.packet + PRICE.sent.completed;
         let sum = seen.interrupts * (QUOTED.interrupt + PRICE.driver.interrupt)
             + seen.wakes * QUOTED.interrupt
             + seen.deliveries * QUOTED.virtual_interrupt

@@ -35,6 +35,7 @@ pub(in crate::processors) const PRICE: WorkPrice = WorkPrice {
         take: Batch { one: 20, each: 10 },
         put: Batch { one: 30, each: 15 },
         tried: 10,
+        described: 25,
     },
 };
 

@@ -9,7 +9,7 @@
 //!                     └ under the queue's lock: put, take
 //!
 //! round + take(k) + k * check + cards: put(k of a card)      handing (`handing`)
-//! batch + take(k) + k * (packet - its guest's part)          a card's processor: queue to driver
+//! batch + take(k) + k * (described + packet - guest's part)  a card's processor: queue to driver
 //! ```
 
 use std::collections::VecDeque;
@@ -24,6 +24,7 @@ use crate::error::LiveError;
 use crate::live::price::{Price, SentPrice};
 use crate::measure::profile::Component;
 use crate::measure::steps;
+use crate::packets::rings::Request;
 use crate::transport::mailbox::SharedPages;
 
 /// Instructions of each kind of work.
@@ -81,6 +82,8 @@ pub struct Handing {
     pub put: Batch,
     /// Finding a card's lock held.
     pub tried: u64,
+    /// Describing a packet to the driver, on the card's processor.
+    pub described: u64,
 }
 
 /// Packets of the larger sample of a batch.
@@ -122,6 +125,7 @@ impl Handing {
             take,
             put,
             tried: count_tried(outward, frame)?,
+            described: count_described(frame)?,
         })
     }
 }
@@ -159,6 +163,12 @@ fn count_tried(outward: &Outward, frame: &[u8]) -> Result<u64, LiveError> {
     let mut kept = VecDeque::from([Outgoing::new(0, 0, 0, frame)]);
     let _held = outward.card(0).hold();
     beyond_nothing(&mut || _ = black_box(outward.card(0).put_from(&mut kept, 1)))
+}
+
+fn count_described(frame: &[u8]) -> Result<u64, LiveError> {
+    let packet = Outgoing::new(0, 0, 0, frame);
+    let mut request = Request::default();
+    beyond_nothing(&mut || black_box(&packet).describe(black_box(&mut request)))
 }
 
 /// Instructions of work beyond those of none.

@@ -218,12 +218,13 @@ impl Vrss {
             check,
             take,
             put,
+            described,
             ..
         } = small.handing;
         let _ = writeln!(
             out,
-            "  handing: a round {round}, a packet checked {check}; taken {} + {} each, put {} + {} each, under the \
-             queue's lock",
+            "  handing: a round {round}, a packet checked {check}; and described to the driver {described}; taken {} + {} each, \
+             put {} + {} each, under the queue's lock",
             take.one, take.each, put.one, put.each
         );
         out += &self.waiting();
