@@ -105,6 +105,14 @@ impl Opts {
         let read = self.objects.iter().chain(texts).map(PathBuf::as_path);
         read_once(read.clone())?;
         refuse_overwriting(&destination, read)?;
+        let hot_module = hot.map(|hot| module(self.hot_module.as_deref(), hot));
+        let driver_module = module(self.driver_module.as_deref(), driver);
+        let modules = [Some(&driver_module), hot_module.as_ref()];
+        for module in modules.into_iter().flatten() {
+            // What cannot be listed is refused where it is read.
+            let files = section_files(&self.sections, module).unwrap_or_default();
+            refuse_overwriting(&destination, files.iter().map(PathBuf::as_path))?;
+        }
         let names = Names {
             driver: input::name(driver),
             hot: hot.map_or(String::new(), |hot| input::name(hot)),
@@ -120,16 +128,11 @@ impl Opts {
             table.is_of(id).map_err(refused)?;
         }
         let kallsyms = text(&self.kallsyms)?;
-        let hot_module = hot.map(|hot| module(self.hot_module.as_deref(), hot));
-        let driver_module = module(self.driver_module.as_deref(), driver);
         let mut dom0 = Dom0 {
             symbols: Kallsyms::parse(&kallsyms).map_err(refused)?,
             sections: BTreeMap::new(),
         };
-        for module in [Some(&driver_module), hot_module.as_ref()]
-            .into_iter()
-            .flatten()
-        {
+        for module in modules.into_iter().flatten() {
             sections(&self.sections, module, &mut dom0.sections)?;
         }
         let (driver, runtime) = (Input::read(driver)?, Input::read(runtime)?);
@@ -242,19 +245,23 @@ pub(super) fn sections(
     module: &str,
     found: &mut BTreeMap<(String, String), u64>,
 ) -> Result<(), Failure> {
+    for path in section_files(dir, module)? {
+        let name = name_of(path.file_name().unwrap_or_default());
+        found.insert((module.to_owned(), name), address(&path)?);
+    }
+    Ok(())
+}
+
+/// The files that hold them, one for each section.
+fn section_files(dir: &Path, module: &str) -> Result<Vec<PathBuf>, Failure> {
     let own = dir.join(module);
     let dir = match own.join("sections") {
         inner if inner.is_dir() => inner,
         _ => own,
     };
-    let failed = |error: &std::io::Error| Failure::access(input::name(&dir), describe(error));
-    for entry in std::fs::read_dir(&dir).map_err(|error| failed(&error))? {
-        let entry = entry.map_err(|error| failed(&error))?;
-        let (path, name) = (entry.path(), entry.file_name());
-        let address = address(&path)?;
-        found.insert((module.to_owned(), name_of(&name)), address);
-    }
-    Ok(())
+    let entries = std::fs::read_dir(&dir)
+        .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
+    entries.map_err(|error| Failure::access(input::name(&dir), describe(&error)))
 }
 
 fn name_of(name: &OsStr) -> String {
