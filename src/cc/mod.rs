@@ -23,6 +23,7 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use command_line::child;
 use command_line::failure::Failure;
+use command_line::input::{describe, printable};
 use command_line::temporary::ScratchDirectory;
 use svm_rewrite::Options;
 use svm_rewrite::text::{Printed, Returns};
@@ -106,7 +107,7 @@ impl Job<'_> {
         }
         if let Some(path) = &self.line.halfway {
             let why = "is compiled halfway, and the rest is not rewritten; compile its source";
-            let path = Path::new(path).display();
+            let path = printable(Path::new(path));
             return Err(Failure::Usage(format!("{path} {why}")).into());
         }
         if let Some((option, why)) = &self.line.refused {
@@ -114,7 +115,8 @@ impl Job<'_> {
         }
         self.let_the_compiler_refuse()?;
         let scratch = ScratchDirectory::create("twin-cc-");
-        let scratch = scratch.map_err(|e| Failure::access("a temporary directory", e))?;
+        let scratch =
+            scratch.map_err(|e| Failure::access("a temporary directory", describe(&e)))?;
         match self.line.stage {
             Stage::Link => self.link(&scratch),
             Stage::NoCode | Stage::Assembly | Stage::Object => self.compile_all(&scratch),
@@ -261,7 +263,7 @@ impl Job<'_> {
         refuse_unprintable(Path::new(source))?;
         // A directory for each: clang leaves files there.
         let own = scratch.directory();
-        let own = own.map_err(|e| Failure::access("a temporary directory", e))?;
+        let own = own.map_err(|e| Failure::access("a temporary directory", describe(&e)))?;
         let auxiliary = self
             .line
             .has_auxiliary()
@@ -280,7 +282,8 @@ impl Job<'_> {
                 discard(stop)
             }
         })?;
-        let text = std::fs::read(&assembly).map_err(|e| Failure::access(assembly.display(), e))?;
+        let text = std::fs::read(&assembly)
+            .map_err(|e| Failure::access(printable(&assembly), describe(&e)))?;
         let printed = self.rewrite(scratch, source, &text);
         let printed = printed.inspect_err(discard)?;
         self.put(scratch, &printed.text, output)?;
@@ -326,7 +329,7 @@ impl Job<'_> {
         match self.line.stage {
             Stage::Assembly if output == Path::new("-") => std::io::stdout()
                 .write_all(text)
-                .map_err(|e| Failure::access("<stdout>", e).into()),
+                .map_err(|e| Failure::access("<stdout>", describe(&e)).into()),
             Stage::Assembly => match write(output, text) {
                 Ok(()) => Ok(()),
                 Err(failure) => {
@@ -359,10 +362,12 @@ impl Job<'_> {
         output: &Path,
         text: &[u8],
     ) -> Result<(), Stop> {
-        let left = std::fs::read_dir(own).map_err(|e| Failure::access(own.display(), e))?;
+        let left =
+            std::fs::read_dir(own).map_err(|e| Failure::access(printable(own), describe(&e)))?;
         for entry in left.filter_map(Result::ok).filter(|e| e.path() != assembly) {
             if let Some(to) = auxiliary.place(Path::new(&entry.file_name())) {
-                std::fs::copy(entry.path(), &to).map_err(|e| Failure::access(to.display(), e))?;
+                std::fs::copy(entry.path(), &to)
+                    .map_err(|e| Failure::access(printable(&to), describe(&e)))?;
             }
         }
         if self.line.stage == Stage::Assembly {
@@ -384,7 +389,8 @@ impl Job<'_> {
             write(&auxiliary.temporary_named(".s"), text)?;
             if self.line.stage == Stage::Link {
                 let to = auxiliary.temporary_named(".o");
-                std::fs::copy(output, &to).map_err(|e| Failure::access(to.display(), e))?;
+                std::fs::copy(output, &to)
+                    .map_err(|e| Failure::access(printable(&to), describe(&e)))?;
             }
         }
         Ok(())
@@ -405,14 +411,14 @@ impl Job<'_> {
         source: &OsStr,
         text: &[u8],
     ) -> Result<Printed, Stop> {
-        let name = format!("{} (its assembly)", Path::new(source).display());
+        let name = format!("{} (its assembly)", printable(Path::new(source)));
         let thunk = self.line.last("-mfunction-return=").as_deref() == Some("thunk-extern");
         let returns = thunk.then_some(Returns::Thunk);
         source::rewrite(&name, text, self.options, returns, |marked| {
             let object = scratch.path().join("marked.o");
             self.assemble(&scratch.path().join("marked.s"), marked, &object, false)?;
             let read = std::fs::read(&object);
-            read.map_err(|e| Failure::access(object.display(), e).into())
+            read.map_err(|e| Failure::access(printable(&object), describe(&e)).into())
         })
     }
 
@@ -428,7 +434,7 @@ impl Job<'_> {
             return self.execute(&mut command);
         }
         let said = path.with_extension("said");
-        let unwritten = |e| Failure::access(said.display(), e);
+        let unwritten = |e| Failure::access(printable(&said), describe(&e));
         let file = std::fs::File::create(&said).map_err(unwritten)?;
         let again = file.try_clone().map_err(unwritten)?;
         let done = self.execute(command.stdout(again).stderr(file));
@@ -442,8 +448,11 @@ impl Job<'_> {
 
     fn execute(&self, command: &mut Command) -> Result<(), Stop> {
         let status = child::status(command.stdin(Stdio::inherit())).map_err(|error| {
-            let why = format!("cannot be run: {error}; give the compiler after `--`");
-            Failure::access(Path::new(self.compiler.program()).display(), why)
+            let why = format!(
+                "cannot be run: {}; give the compiler after `--`",
+                describe(&error)
+            );
+            Failure::access(printable(Path::new(self.compiler.program())), why)
         })?;
         match status.success() {
             true => Ok(()),
@@ -457,11 +466,11 @@ fn refuse_unprintable(source: &Path) -> Result<(), Failure> {
     let name = source.file_name();
     if name.is_some_and(|name| name.to_str().is_none()) {
         let why = "its name is not UTF-8; rename it, or compile a link to it";
-        return Err(Failure::access(source.display(), why));
+        return Err(Failure::access(printable(source), why));
     }
     Ok(())
 }
 
 fn write(path: &Path, text: &[u8]) -> Result<(), Failure> {
-    std::fs::write(path, text).map_err(|e| Failure::access(path.display(), e))
+    std::fs::write(path, text).map_err(|e| Failure::access(printable(path), describe(&e)))
 }

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use command_line::failure::Failure;
+use command_line::input::{describe, printable};
 use command_line::options::{LeftOut, accesses, scheme, target_among};
 use serde::Serialize;
 use svm_rewrite::class::SiteClass;
@@ -76,7 +77,7 @@ impl Opts {
         let family = OnceCell::new();
         let is_gcc = || *family.get_or_init(|| compiler.family()) == Family::Gcc;
         let line = CommandLine::parse(given, is_gcc)
-            .map_err(|(file, error)| Failure::access(file.display(), error))?;
+            .map_err(|(file, error)| Failure::access(printable(&file), describe(&error)))?;
         let job = Job {
             compiler,
             given,
@@ -123,6 +124,6 @@ impl Opts {
         // One write: compilers run at the same time.
         let file = OpenOptions::new().create(true).append(true).open(path);
         file.and_then(|mut file| file.write_all(text.as_bytes()))
-            .map_err(|error| Failure::access(path.display(), error))
+            .map_err(|error| Failure::access(printable(path), describe(&error)))
     }
 }

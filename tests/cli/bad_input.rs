@@ -110,6 +110,51 @@ fn names_in_an_object_are_only_shown() {
     }
 }
 
+/// A name that would turn the text behind it (U+202E): what is read is not what is there.
+#[test]
+fn names_in_an_object_do_not_turn_text() {
+    let sandbox = Sandbox::new();
+    let named = |source: &str| {
+        source
+            .replace("poll", "poll_\u{202e}ko")
+            .replace("evil", "e\u{2066}")
+    };
+    sandbox.assemble("driver.o", &named(DRIVER));
+    sandbox.assemble("bad.o", &named(&privileged(1)));
+    for (arguments, shown) in [
+        (&["explain", "driver.o"][..], r"poll_\xe2\x80\xaeko"),
+        // In a JSON value, where a backslash is two.
+        (
+            &["explain", "--html", "driver.o"],
+            r"poll_\\xe2\\x80\\xaeko",
+        ),
+        (&["rewrite", "bad.o", "-o", "out.o"], r"e\xe2\x81\xa6"),
+    ] {
+        let outcome = sandbox.run(arguments);
+        let printed = [&outcome.stdout, outcome.stderr.as_bytes()].concat();
+        let printed = String::from_utf8(printed).expect("text");
+        assert!(!printed.contains(['\u{202e}', '\u{2066}']), "{printed}");
+        assert!(printed.contains(shown), "{printed}");
+    }
+}
+
+/// The names on the command line are only shown, too.
+#[test]
+fn names_of_compilers_and_sources_are_only_shown() {
+    let sandbox = Sandbox::new();
+    for arguments in [
+        &["cc", "--", "no\x1b[2Jcompiler", "-c", "x.c"][..],
+        &["cc", "--", "gcc", "-c", "half\x1b[2J.bc"],
+        &["explain", "driver\x1b[2J.o"],
+        &["rewrite", "driver.o", "--files-from", "list\x1b[2J"],
+    ] {
+        let outcome = sandbox.run(arguments);
+        assert_eq!(outcome.status, 2, "{arguments:?}");
+        assert!(!outcome.stderr.contains('\x1b'), "{arguments:?}");
+        assert!(!outcome.stderr.contains("(os error"), "{}", outcome.stderr);
+    }
+}
+
 pub fn gzip(bytes: &[u8]) -> Vec<u8> {
     use std::io::Write;
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());

@@ -134,9 +134,12 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::Usage(why) => writeln!(f, "twin: {}", visible(why)),
-            Failure::Access { file, why } => writeln!(f, "twin: {file}: {}", visible(why)),
+            Failure::Access { file, why } => {
+                writeln!(f, "twin: {}: {}", one_line(file), visible(why))
+            }
             Failure::Input { file, code, why } => {
-                writeln!(f, "twin: {file}: {} [{}]", visible(why), code.as_str())
+                let (file, why) = (one_line(file), visible(why));
+                writeln!(f, "twin: {file}: {why} [{}]", code.as_str())
             }
             Failure::Refused { file, refusals } => {
                 lines(f, file, refusals, refusals.len(), "--report")
@@ -151,12 +154,13 @@ impl fmt::Display for Failure {
                 made_here: true,
                 violations,
             } => {
+                let file = one_line(file);
                 writeln!(
                     f,
                     "twin: {file}: internal error: the rewritten object does not verify, so it was \
                      not written; please report this"
                 )?;
-                lines(f, file, &violations.list, violations.total, "--report")
+                lines(f, &file, &violations.list, violations.total, "--report")
             }
             Failure::Child(_) | Failure::Reported(_) => Ok(()),
         }
@@ -172,7 +176,7 @@ fn lines<T: fmt::Display>(
     all: usize,
     option: &str,
 ) -> fmt::Result {
-    let shown = list.len().min(SHOWN);
+    let (file, shown) = (one_line(file), list.len().min(SHOWN));
     for line in &list[..shown] {
         writeln!(f, "{file}: {}", one_line(&line.to_string()))?;
     }

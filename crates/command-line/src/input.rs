@@ -31,8 +31,8 @@ pub fn name(path: &Path) -> String {
     }
 }
 
-/// A path for messages and reports: bytes that are not UTF-8, control characters and
-/// backslashes as `\xHH`, so that two paths never look the same.
+/// A path for messages and reports: bytes that are not UTF-8, characters that act on what shows
+/// them and backslashes as `\xHH`, so that two paths never look the same.
 pub fn printable(path: &Path) -> String {
     printable_bytes(path.as_os_str().as_bytes())
 }
@@ -40,7 +40,7 @@ pub fn printable(path: &Path) -> String {
 fn printable_bytes(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
-        text::show(&mut out, chunk.valid(), |c| c == '\\' || c.is_control());
+        text::show(&mut out, chunk.valid(), |c| c == '\\' || text::acts(c));
         text::show_bytes(&mut out, chunk.invalid());
     }
     out
@@ -253,6 +253,7 @@ mod tests {
         assert_eq!(shown("größer/a b.ko".as_bytes()), "größer/a b.ko");
         assert_eq!(shown(b"a\xff\n.ko"), "a\\xff\\x0a.ko");
         assert_eq!(shown(br"a\xff"), r"a\x5cxff");
+        assert_eq!(shown("a\u{202e}o.b".as_bytes()), r"a\xe2\x80\xaeo.b");
     }
 
     #[test]

@@ -24,12 +24,22 @@ pub fn count(n: u64, thing: &str) -> String {
     format!("{} {thing}{plural}", number(n))
 }
 
-/// A text with names of anybody's choosing in it, as one line that a terminal only shows: control
-/// characters but the tab as `\xHH`.
+/// A text with names of anybody's choosing in it, as one line that a terminal only shows: what
+/// [`acts`] but the tab as `\xHH`.
 pub fn one_line(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    show(&mut out, text, |c| c.is_control() && c != '\t');
+    show(&mut out, text, |c| acts(c) && c != '\t');
     out
+}
+
+/// Whether a character does something where text is shown: a control character, a break of the
+/// line, or one that turns the order of those around it, so that a name is read as another one
+/// (Unicode Standard Annexes 9, section 2, and 14, class BK).
+pub(crate) fn acts(c: char) -> bool {
+    let breaks = matches!(c, '\u{2028}' | '\u{2029}');
+    let embeds = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let marks = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}');
+    c.is_control() || breaks || embeds || marks
 }
 
 /// Adds a text, with each character for which `hidden` says so as `\xHH` for its bytes.
@@ -83,6 +93,14 @@ pub fn wrap(text: &str, columns: usize, indent: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_neither_move_a_terminals_cursor_nor_turn_its_text() {
+        assert_eq!(one_line("a\tb\n\x1b[2J"), "a\tb\\x0a\\x1b[2J");
+        assert_eq!(one_line("x\u{9b}2J"), "x\\xc2\\x9b2J");
+        assert_eq!(one_line("ok\u{202e}o.lived"), "ok\\xe2\\x80\\xaeo.lived");
+        assert_eq!(one_line("größer, שלום"), "größer, שלום");
+    }
 
     #[test]
     fn thousands_are_set_apart() {

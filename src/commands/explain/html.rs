@@ -13,9 +13,9 @@
 //!       [label, -1]: the label of what follows the site
 //! ```
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 
+use command_line::text::one_line;
 use elf_loader::Object;
 use serde::Serialize;
 use svm_rewrite::listing::{Line, Lister};
@@ -32,13 +32,13 @@ struct Data<'a> {
     instructions: u64,
     classes: Vec<String>,
     strings: Vec<String>,
-    functions: Vec<Function<'a>>,
+    functions: Vec<Function>,
 }
 
 #[derive(Serialize)]
-struct Function<'a> {
-    name: Cow<'a, str>,
-    section: Cow<'a, str>,
+struct Function {
+    name: String,
+    section: String,
     rows: Vec<Row>,
 }
 
@@ -89,7 +89,7 @@ impl Table {
     fn number(&mut self, text: String) -> usize {
         let next = self.all.len();
         *self.numbers.entry(text).or_insert_with_key(|text| {
-            self.all.push(text.clone());
+            self.all.push(one_line(text));
             next
         })
     }
@@ -123,8 +123,8 @@ pub fn page(
             }
             let lines = before.list(&range, &[]);
             functions.push(Function {
-                name: shortened(name),
-                section: shortened(&*section.name),
+                name: one_line(&shortened(name)),
+                section: one_line(&shortened(&*section.name)),
                 rows: gathering.rows(&section.name, lines, &mut after),
             });
         }
@@ -162,7 +162,8 @@ impl Gathering<'_> {
             else {
                 return None;
             };
-            let (label, text) = (label.unwrap_or_default(), self.strings.number(text));
+            let label = one_line(&label.unwrap_or_default());
+            let text = self.strings.number(text);
             Some(match self.sites.get(&(section, offset)) {
                 None => Row::Kept(offset, label, text),
                 Some(site) => {
@@ -181,10 +182,12 @@ fn treated(site: &Site, class: usize, lines: Vec<Line>, strings: &mut Table) -> 
     let after = |line| match line {
         Line::Instruction { label, text, .. } => {
             let text = strings.number(text) as i64;
-            label.map_or(After::Plain(text), |label| After::Labelled(label, text))
+            label.map_or(After::Plain(text), |label| {
+                After::Labelled(one_line(&label), text)
+            })
         }
         Line::Elsewhere => After::Plain(-1),
-        Line::End(label) => After::Labelled(label, -1),
+        Line::End(label) => After::Labelled(one_line(&label), -1),
     };
     Treated {
         class,
