@@ -36,12 +36,16 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         // Help and version are errors to clap, which knows where to print each.
         Err(error) => {
-            let printed = output::text_result(error.print());
-            return match (error.use_stderr(), printed) {
-                (false, Err(failure)) => ended(&failure),
+            if !error.use_stderr()
+                && let Err(failure) = output::help(&error)
+            {
+                return ended(&failure);
+            }
+            if error.use_stderr() {
                 // Of usage that cannot be printed nobody can be told.
-                _ => ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2)),
-            };
+                let _ = error.print();
+            }
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
     command_line::interrupt::watch();

@@ -3,7 +3,9 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+
+use command_line::standard;
 
 use super::auxiliary::Family;
 
@@ -31,6 +33,7 @@ impl<'c> Compiler<'c> {
     pub fn command(&self) -> Command {
         let mut command = Command::new(self.program());
         command.args(self.words.iter().skip(1));
+        command.stdin(standard::input()).stdout(standard::output());
         command
     }
 
@@ -45,7 +48,8 @@ impl<'c> Compiler<'c> {
 
     /// Asks it what it is.
     pub fn family(&self) -> Family {
-        let answer = self.command().arg("--version").output();
+        let mut command = self.command();
+        let answer = command.arg("--version").stdout(Stdio::piped()).output();
         answer.map_or(Family::Gcc, |answer| {
             Family::of(&String::from_utf8_lossy(&answer.stdout))
         })

@@ -19,11 +19,12 @@ use std::cell::OnceCell;
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus};
 
 use command_line::child;
 use command_line::failure::Failure;
 use command_line::input::{describe, printable};
+use command_line::output::{Destination, Pending};
 use command_line::temporary::ScratchDirectory;
 use svm_rewrite::Options;
 use svm_rewrite::text::{Printed, Returns};
@@ -327,9 +328,9 @@ impl Job<'_> {
     /// The rewritten text becomes what the command line asks for.
     fn put(&self, scratch: &ScratchDirectory, text: &[u8], output: &Path) -> Result<(), Stop> {
         match self.line.stage {
-            Stage::Assembly if output == Path::new("-") => std::io::stdout()
-                .write_all(text)
-                .map_err(|e| Failure::access("<stdout>", describe(&e)).into()),
+            Stage::Assembly if output == Path::new("-") => {
+                Ok(Pending::create(&Destination::Stdout)?.finish_with(text)?)
+            }
             Stage::Assembly => match write(output, text) {
                 Ok(()) => Ok(()),
                 Err(failure) => {
@@ -447,7 +448,7 @@ impl Job<'_> {
     }
 
     fn execute(&self, command: &mut Command) -> Result<(), Stop> {
-        let status = child::status(command.stdin(Stdio::inherit())).map_err(|error| {
+        let status = child::status(command).map_err(|error| {
             let why = format!(
                 "cannot be run: {}; give the compiler after `--`",
                 describe(&error)

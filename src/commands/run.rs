@@ -12,6 +12,7 @@ use std::process::Command;
 
 use command_line::failure::Failure;
 use command_line::input::describe;
+use command_line::output::check_stdout;
 
 pub use command_line::run::Opts;
 
@@ -25,6 +26,7 @@ const MISSING: &str = "no such program beside twin or on PATH; in twin's source 
 /// # Errors
 /// There is no such program, or it cannot be executed.
 pub fn run() -> Result<(), Failure> {
+    check_stdout()?;
     let program = beside().unwrap_or_else(|| PathBuf::from(PROGRAM));
     let error = Command::new(&program).args(arguments()).exec();
     Err(match error.kind() {

@@ -277,3 +277,105 @@ fn xz(bytes: &[u8]) -> Vec<u8> {
     encoder.write_all(bytes).expect("memory");
     encoder.finish().expect("memory")
 }
+
+/// `twin` with standard output as a shell's redirection makes it.
+fn redirected(sandbox: &Sandbox, words: &str, redirection: &str) -> (Option<i32>, String) {
+    let twin = sandbox.twin::<&str>(&[]);
+    let line = format!("exec \"$0\" {words} {redirection}");
+    let mut shell = Command::new("sh");
+    shell.arg("-c").arg(line).arg(twin.get_program());
+    let done = shell.current_dir(sandbox.path("")).env("NO_COLOR", "1");
+    let done = done.output().expect("a shell");
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    (done.status.code(), said)
+}
+
+/// Each way to print something.
+const PRINTING: [&str; 16] = [
+    "rewrite driver.o -o -",
+    "rewrite driver.o -o out.o --report -",
+    "stats driver.o",
+    "stats --format json driver.o",
+    "explain driver.o",
+    "explain --html driver.o",
+    "explain P1-window",
+    "explain --codes",
+    "verify reference.o",
+    "verify --format json reference.o",
+    "completions bash",
+    "cc -- gcc -S -o - add.c",
+    "run driver.o",
+    "--help",
+    "explain --help",
+    "--version",
+];
+
+#[test]
+fn output_that_nobody_can_have_is_a_failure() {
+    let sandbox = Sandbox::with_driver();
+    rewritten(&sandbox);
+    sandbox.write("add.c", "int add(int *a) { return *a + 1; }\n");
+    // Closed, open for reading only, full.
+    for (to, why) in [
+        (">&-", "Bad file descriptor"),
+        ("1</dev/null", "Bad file descriptor"),
+        (">/dev/full", "No space left on device"),
+    ] {
+        for words in PRINTING {
+            if words == "run driver.o" && to == ">/dev/full" {
+                // It is no e1000: refused before anything is printed.
+                continue;
+            }
+            let expected = format!("twin: <stdout>: cannot be written: {why}\n");
+            assert_eq!(
+                redirected(&sandbox, words, to),
+                (Some(2), expected),
+                "{words} {to}"
+            );
+        }
+    }
+}
+
+#[test]
+fn without_a_standard_output_work_is_done_that_prints_nothing() {
+    let sandbox = Sandbox::with_driver();
+    let expected = rewritten(&sandbox);
+    sandbox.write("add.c", "int add(int *a) { return *a + 1; }\n");
+    let all_three = "<&- >&- 2>&-";
+    for words in ["rewrite driver.o -o out.o", "man pages"] {
+        assert_eq!(
+            redirected(&sandbox, words, all_three),
+            (Some(0), String::new())
+        );
+    }
+    assert_eq!(sandbox.read("out.o"), expected);
+    let compiled = redirected(&sandbox, "cc -- gcc -c -o add.o add.c", ">&-");
+    assert_eq!(compiled, (Some(0), String::new()));
+    assert!(sandbox.read("add.o").starts_with(b"\x7fELF"));
+}
+
+/// The compiler prints, and says itself that it cannot.
+#[test]
+fn a_compiler_that_cannot_print_or_read_fails() {
+    let sandbox = Sandbox::new();
+    sandbox.write("add.c", "int add(int *a) { return *a + 1; }\n");
+    for (words, stream) in [
+        ("cc -- gcc -E add.c", ">&-"),
+        ("cc -- gcc -c -x c - -o add.o", "<&-"),
+    ] {
+        let (status, said) = redirected(&sandbox, words, stream);
+        assert_eq!(status, Some(1), "{words}: {said}");
+        assert!(said.contains("Bad file descriptor"), "{words}: {said}");
+    }
+    assert!(!sandbox.path("add.o").exists());
+}
+
+#[test]
+fn input_that_is_closed_is_not_an_empty_one() {
+    let sandbox = Sandbox::with_driver();
+    let expected = "twin: <stdin>: Bad file descriptor\n".to_owned();
+    for words in ["rewrite - -o out.o", "verify -", "stats --files-from -"] {
+        let answer = redirected(&sandbox, words, "<&-");
+        assert_eq!(answer, (Some(2), expected.clone()), "{words}");
+    }
+}

@@ -6,9 +6,11 @@ use std::path::Path;
 
 use elf_loader::Object;
 use elf_loader::archive::{self, Member};
+use rustix::io::Errno;
 
 use crate::assembler;
 use crate::failure::Failure;
+use crate::standard;
 use crate::text;
 
 /// Bytes examined to tell text from a damaged file.
@@ -143,7 +145,8 @@ impl Input {
 
 fn open(path: &Path) -> std::io::Result<Box<dyn Read>> {
     Ok(match is_stdin(path) {
-        true => Box::new(std::io::stdin().lock()),
+        true if standard::has_input() => Box::new(std::io::stdin().lock()),
+        true => return Err(Errno::BADF.into()),
         false => Box::new(std::fs::File::open(path)?),
     })
 }

@@ -15,5 +15,6 @@ pub mod interrupt;
 pub mod options;
 pub mod output;
 pub mod run;
+pub mod standard;
 pub mod temporary;
 pub mod text;

@@ -9,15 +9,18 @@
 //! to, then renamed. Pipes and devices are written directly.
 
 use std::fs::File;
-use std::io::{BufWriter, ErrorKind, Write};
+use std::io::{BufWriter, ErrorKind, Stdout, StdoutLock, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use anstream::AutoStream;
 use elf_loader::compression::Compression;
+use rustix::io::Errno;
 
 use crate::failure::Failure;
 use crate::input::{describe, is_stdin, printable};
+use crate::standard;
 use crate::temporary::{self, TemporaryFile};
 
 /// Mode of new files, before the umask.
@@ -91,7 +94,7 @@ impl Pending {
     pub fn create(destination: &Destination) -> Result<Pending, Failure> {
         let name = destination.name();
         let sink = match destination {
-            Destination::Stdout => Ok(Sink::Stdout(BufWriter::new(std::io::stdout()))),
+            Destination::Stdout => stdout().map(|stdout| Sink::Stdout(BufWriter::new(stdout))),
             Destination::File(path) => file_sink(path),
         };
         match sink {
@@ -221,10 +224,45 @@ pub fn text_result(result: std::io::Result<()>) -> Result<(), Failure> {
     }
 }
 
+/// Standard output.
+///
+/// # Errors
+/// The program was started without one.
+fn stdout() -> std::io::Result<Stdout> {
+    match standard::has_output() {
+        true => Ok(std::io::stdout()),
+        false => Err(Errno::BADF.into()),
+    }
+}
+
+/// Refuses to begin what has its result on standard output, if there is none.
+pub fn check_stdout() -> Result<(), Failure> {
+    text_result(stdout().map(drop))
+}
+
+/// Writes text for people to standard output, in colours if it is a terminal.
+pub fn pretty(
+    print: impl FnOnce(&mut BufWriter<AutoStream<StdoutLock<'static>>>) -> std::io::Result<()>,
+) -> Result<(), Failure> {
+    text_result(stdout().and_then(|stdout| {
+        let mut out = BufWriter::new(AutoStream::auto(stdout.lock()));
+        print(&mut out)?;
+        out.flush()
+    }))
+}
+
+/// What clap has to say of `--help` and `--version`, on standard output.
+pub fn help(error: &clap::Error) -> Result<(), Failure> {
+    text_result(stdout().and_then(|_| error.print()))
+}
+
 /// Prints text on standard output.
 pub fn text(bytes: &[u8]) -> Result<(), Failure> {
-    let mut stdout = std::io::stdout().lock();
-    text_result(stdout.write_all(bytes).and_then(|()| stdout.flush()))
+    text_result(stdout().and_then(|stdout| {
+        let mut stdout = stdout.lock();
+        stdout.write_all(bytes)?;
+        stdout.flush()
+    }))
 }
 
 /// Prints a value as JSON on standard output.

@@ -1,6 +1,6 @@
 //! The long texts of codes: `twin explain CODE`, and the list of all codes.
 
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::Path;
 
 use anstyle::Style;
@@ -26,14 +26,12 @@ pub fn meant(argument: &Path) -> Option<AnyCode> {
 
 /// Prints one code at length.
 pub fn print(code: AnyCode) -> Result<(), Failure> {
-    let mut out = BufWriter::new(anstream::stdout().lock());
-    output::text_result(at_length(&mut out, code).and_then(|()| out.flush()))
+    output::pretty(|out| at_length(out, code))
 }
 
 /// Prints all codes, a line each.
 pub fn list() -> Result<(), Failure> {
-    let mut out = BufWriter::new(anstream::stdout().lock());
-    output::text_result(all(&mut out).and_then(|()| out.flush()))
+    output::pretty(all)
 }
 
 fn at_length(out: &mut impl Write, code: AnyCode) -> std::io::Result<()> {

@@ -6,7 +6,7 @@ mod html;
 mod sites;
 
 use std::collections::BTreeSet;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -150,12 +150,10 @@ impl Opts {
             name.is_none_or(|name| site.function == name)
         };
         let sites: Vec<&Site> = rewritten.sites.iter().filter(chosen).collect();
-        let mut out = BufWriter::new(anstream::stdout().lock());
-        let result = match (&sites[..], &function) {
+        output::pretty(|out| match (&sites[..], &function) {
             ([], Some(name)) => writeln!(out, "{name}: no site: every instruction stays as it is"),
-            _ => sites::print(&mut out, &rewritten.object, &sites),
-        };
-        output::text_result(result.and_then(|()| out.flush()))
+            _ => sites::print(out, &rewritten.object, &sites),
+        })
     }
 }
 
