@@ -17,6 +17,9 @@ use crate::registers::reg64;
 /// where the psABI leaves it to linkers.
 const TARGET: Reg = Reg::R11;
 
+/// Bytes behind a return of one byte that make it as long as a jump.
+pub const PADDING: usize = 4;
+
 /// Where the red zone has the destination of an indirect transfer, counted from `rsp`. The
 /// word above it is for the return address.
 const SLOT: i64 = -16;
@@ -194,6 +197,18 @@ impl Emitter<'_> {
                 self.call_runtime(Jump::Call, Service::Bug);
                 self.stop();
             }
+        }
+    }
+
+    /// Whether what returns at once is padded.
+    pub fn pads_returns(&self) -> bool {
+        self.rules.pads_returns
+    }
+
+    /// Padding that no control reaches: with a return before it, the five bytes of a jump.
+    pub fn pad(&mut self) {
+        for _ in 0..PADDING {
+            self.emit(&Instruction::with(Code::Int3));
         }
     }
 

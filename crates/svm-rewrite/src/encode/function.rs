@@ -50,6 +50,9 @@ impl FunctionWriter<'_, '_> {
         if emitted && !verbatim {
             self.leave(f);
         }
+        if emitted && !verbatim && self.emitter.pads_returns() && returns_at_once(lifted, f) {
+            self.emitter.pad();
+        }
         if verbatim && self.may_lead_behind(f) {
             self.emitter.stop();
         }
@@ -259,6 +262,23 @@ fn behind_padding(lifted: &Lifted<'_>, f: FuncIdx) -> Option<FuncIdx> {
 fn follows(lifted: &Lifted<'_>, f: FuncIdx, next: FuncIdx) -> bool {
     let next = lifted.functions.get(next.0 as usize);
     next.is_some_and(|n| n.section == lifted.function(f).section)
+}
+
+/// Whether a function is a return and nothing else, and another one may follow within the five
+/// bytes that a kernel writes which takes it for the trampoline of a static call
+/// (`__static_call_transform`, arch/x86/kernel/static_call.c). Compilers that align functions leave
+/// room.
+pub fn returns_at_once(lifted: &Lifted<'_>, f: FuncIdx) -> bool {
+    const APART: u32 = 8;
+    let function = lifted.function(f);
+    let returns = |i: u32| lifted.insts[i as usize].iced.mnemonic() == Mnemonic::Ret;
+    if function.padding || function.insts.len() != 1 || !function.insts.clone().all(returns) {
+        return false;
+    }
+    let later = lifted.functions.iter().skip(f.0 as usize + 1);
+    let mut later = later.take_while(|next| next.section == function.section);
+    let next = later.find(|next| !next.padding);
+    next.is_some_and(|next| alignment(function.start).min(alignment(next.start)) < APART)
 }
 
 /// A stack fact that a sequence needs: [`crate::plan::stack`] refused code without it.

@@ -7,7 +7,7 @@
 mod address;
 pub mod apply;
 mod bits;
-mod control;
+pub mod control;
 mod copy;
 pub mod deep;
 pub mod function;
@@ -64,6 +64,9 @@ pub struct Rules {
     pub indirect: Indirect,
     /// Whether a branch to an import keeps all its bytes, because the kernel patches it.
     pub keeps_calls: bool,
+    /// Whether the kernel may take a function that returns at once for the trampoline of a static
+    /// call, and write five bytes there.
+    pub pads_returns: bool,
     /// Whether all instructions of a section, given by name, stay as they are.
     pub is_verbatim: fn(&str) -> bool,
 }

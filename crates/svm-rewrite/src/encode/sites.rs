@@ -6,7 +6,7 @@ use std::ops::Range;
 use iced_x86::FlowControl;
 
 use super::apply::{Decisions, LabelsByVariant, Sink, apply};
-use super::function::{FunctionWriter, continuation, runs_on};
+use super::function::{FunctionWriter, continuation, returns_at_once, runs_on};
 use crate::analyse::Analysis;
 use crate::analyse::class::{Callee, Class, Space};
 use crate::asm::{Assembler, Label, Labels, Position};
@@ -60,6 +60,8 @@ pub enum End {
     Stopped,
     /// Control runs on into what follows.
     Open,
+    /// Control does not come there, and the next function may not follow at once.
+    Padded,
 }
 
 /// The emitted code of an object's sites.
@@ -113,6 +115,9 @@ impl Sites<'_> {
         let Some(last) = function.insts.clone().next_back().map(InstIdx) else {
             return End::Closed;
         };
+        if emitter.pads_returns() && !emitter.is_verbatim() && returns_at_once(lifted, f) {
+            return End::Padded;
+        }
         let never_returns = self.analysis.flow.never_returns(lifted, last);
         if never_returns || !runs_on(self.analysis, last) {
             return End::Closed;

@@ -57,6 +57,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
         unwinds: false,
         indirect: encode::Indirect::Runtime,
         keeps_calls: false,
+        pads_returns: false,
         is_verbatim: |_| false,
     },
     refuses_jump_tables: true,

@@ -91,6 +91,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
         unwinds: true,
         indirect: encode::Indirect::Register,
         keeps_calls: true,
+        pads_returns: true,
         is_verbatim: kept::is_verbatim,
     },
     refuses_jump_tables: true,

@@ -63,6 +63,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
         unwinds: false,
         indirect: encode::Indirect::RedZone,
         keeps_calls: false,
+        pads_returns: false,
         is_verbatim: |_| false,
     },
     // Nothing is proved of a program.

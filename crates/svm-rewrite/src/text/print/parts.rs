@@ -9,6 +9,7 @@ use super::super::statement::StatementKind;
 use super::sequence::Walk;
 use super::{At, Input, Loc, Printer, said_is_stmt};
 use crate::asm::Position;
+use crate::encode::control::PADDING;
 use crate::encode::function::runs_on;
 use crate::encode::sites::{End, FunctionCode, Part};
 use crate::lift::{FuncIdx, InstIdx};
@@ -17,7 +18,7 @@ impl<'p> Printer<'p, '_> {
     /// Decides where a function's out-of-line parts go, and what stops control.
     pub(super) fn place_parts(&mut self, f: FuncIdx) {
         let emitted = &self.input.code.functions[f.0 as usize];
-        if emitted.parts.is_empty() && emitted.end != End::Stopped {
+        if emitted.parts.is_empty() && !matches!(emitted.end, End::Stopped | End::Padded) {
             return;
         }
         for part in &emitted.parts {
@@ -90,8 +91,10 @@ impl<'p> Printer<'p, '_> {
         self.copy_comment();
         self.fresh_line();
         let emitted = &self.input.code.functions[f.0 as usize];
-        if emitted.end == End::Stopped {
-            self.line("\tint3\t# twin: nothing follows");
+        match emitted.end {
+            End::Stopped => self.line("\tint3\t# twin: nothing follows"),
+            End::Padded => self.line(&format!("\t.skip\t{PADDING}, 0xcc\t# twin: no trampoline")),
+            End::Closed | End::Open => {}
         }
         if !emitted.parts.is_empty() {
             self.parts(f, emitted);
