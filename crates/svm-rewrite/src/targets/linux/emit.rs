@@ -15,7 +15,7 @@ use super::super::sections::{map_section, note_section, relocation_kind};
 use super::places::{Offsets, Places};
 use super::runtime::Runtime;
 use super::series::Kernel;
-use super::{assembly, orc, tables, unresolved};
+use super::{assembly, nameless, orc, tables, unresolved};
 use crate::analyse::switches::Switches;
 use crate::asm::import::Import;
 use crate::asm::{Field, Referent};
@@ -45,6 +45,7 @@ pub fn prepare<'l>(
 ) -> Result<Build<'l>, Vec<Refusal>> {
     let mut refused = unresolved::find(lifted);
     refused.extend(assembly::find(lifted));
+    refused.extend(nameless::find(lifted));
     if !refused.is_empty() {
         return Err(refused);
     }
@@ -124,8 +125,15 @@ fn owned(lifted: &Lifted<'_>) -> Object<'static> {
             ..*s
         },
     };
+    let named = nameless::labels(lifted);
+    let keeps_name = |s: &Symbol<'_>| match s.place {
+        Place::In(id) => lifted
+            .code_section(id)
+            .is_some_and(|code| named.contains(&(code, s.value))),
+        Place::Undefined | Place::Absolute | Place::Common => false,
+    };
     let symbol = |s: &Symbol<'_>| Symbol {
-        name: match is_label(lifted, s) {
+        name: match is_label(lifted, s) && !keeps_name(s) {
             true => Cow::Borrowed(""),
             false => Cow::Owned(s.name.to_string()),
         },

@@ -11,6 +11,7 @@
 //! operands  names for references in code
 //! places    where original places are now
 //! unresolved  names of what may be nowhere
+//! nameless  functions in data that have no name
 //! assembly  names of what is no routine of the psABI
 //! unused    alternatives that are left out
 //! tables    the kernel's tables about code, moved
@@ -24,6 +25,7 @@ mod classify;
 mod emit;
 mod kept;
 mod named;
+mod nameless;
 mod operands;
 mod orc;
 mod outside;
@@ -99,6 +101,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     unresolved: |lifted| {
         let mut refused = unresolved::of_text(lifted);
         refused.extend(assembly::find(lifted));
+        refused.extend(nameless::of_text(lifted));
         refused
     },
     prepare: Ok(emit::prepare),

@@ -48,7 +48,7 @@ fn behind_code<'l>(
 }
 
 /// Whether the kernel may enter code by this name: not by that of a cold part, which may be empty.
-fn may_be_entered(symbol: &Symbol<'_>) -> bool {
+pub fn may_be_entered(symbol: &Symbol<'_>) -> bool {
     let is_local = (symbol.kind, symbol.binding) == (STT_FUNC, STB_LOCAL);
     let is_cold = is_local && symbol.name.contains(".cold");
     !symbol.name.is_empty() && !is_cold
@@ -103,7 +103,7 @@ pub fn naming(
 }
 
 /// Whether a section is loaded, and neither code nor a table about it.
-fn is_data(section: &Section<'_>) -> bool {
+pub fn is_data(section: &Section<'_>) -> bool {
     section.role == Role::Contents
         && section.flags & SHF_ALLOC != 0
         && !section.is_code()
