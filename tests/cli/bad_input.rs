@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 
 use crate::sandbox::{DRIVER, Sandbox, privileged};
 
@@ -107,6 +108,48 @@ fn names_in_an_object_are_only_shown() {
             printed.contains(r".text\x0a\x1b[1A") || arguments[0] == "verify",
             "{printed}"
         );
+    }
+}
+
+/// Names that no assembler and no linker gives: none where one is needed, and one with two meanings.
+#[test]
+fn names_that_cannot_be_are_refused_with_a_reason() {
+    let sandbox = Sandbox::new();
+    sandbox.assemble("driver.o", &format!("{DRIVER}.data\n.quad 1\n"));
+    let renamed = |from: &str, to: &str, out: &str| {
+        let option = format!("--redefine-sym={from}={to}");
+        let mut objcopy = Command::new("objcopy");
+        objcopy.args([&option, "driver.o", out]);
+        let done = objcopy.current_dir(sandbox.path("")).status();
+        assert!(done.expect("it is installed (make setup)").success());
+    };
+    renamed("poll", "napi_schedule", "both.o");
+    let bytes = sandbox.read("driver.o");
+    let at = |name: &[u8]| bytes.windows(name.len()).position(|w| w == name);
+    let mut nameless = bytes.clone();
+    nameless[at(b"\0.data\0").expect("the section's name") + 1] = 0;
+    sandbox.write("nameless.o", nameless);
+    let mut begun = bytes.clone();
+    begun[at(b"\0poll\0").expect("the table of names")] = b'x';
+    sandbox.write("begun.o", begun);
+    for (file, said) in [
+        (
+            "both.o",
+            "symbol `napi_schedule` is both defined and undefined [name]",
+        ),
+        (
+            "nameless.o",
+            "a section that is loaded has no name, so nobody finds it in dom0 [name]",
+        ),
+        (
+            "begun.o",
+            "the table of names does not begin with an empty one",
+        ),
+    ] {
+        let outcome = sandbox.run(&["rewrite", file, "-o", "out.o"]);
+        assert_eq!(outcome.status, 1, "{file}");
+        assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
+        assert!(!outcome.stderr.contains("internal"), "{}", outcome.stderr);
     }
 }
 

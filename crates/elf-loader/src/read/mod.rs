@@ -364,6 +364,16 @@ impl<'a> File<'a> {
             });
         }
         let names = self.contents(names)?;
+        // Else the null symbol has a name, and so have others that are to have none (gABI chapter 4,
+        // "String Table").
+        if names.first().is_some_and(|byte| *byte != 0) {
+            let why = "the table of names does not begin with an empty one";
+            return Err(ReadError::Symbol {
+                index: 0,
+                name: String::new(),
+                problem: SymbolProblem::Name { offset: 0, why },
+            });
+        }
         let raw = Symtab::parse(table, 0, table.len() / entry, self.ctx)
             .map_err(|e| damaged(e.to_string()))?;
         let (mut symbols, mut left) = (Vec::with_capacity(raw.len()), self.left);

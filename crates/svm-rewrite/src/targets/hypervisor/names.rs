@@ -5,8 +5,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use elf_loader::consts::{STB_GLOBAL, STB_LOCAL, STB_WEAK, STT_FUNC, STT_NOTYPE, STT_OBJECT};
-use elf_loader::{Object, Place, Symbol};
+use elf_loader::consts::{
+    SHF_ALLOC, STB_GLOBAL, STB_LOCAL, STB_WEAK, STT_FUNC, STT_NOTYPE, STT_OBJECT,
+};
+use elf_loader::{Object, Place, Section, Symbol};
 use twin_abi::names;
 
 use crate::analyse::classify::Refused;
@@ -69,6 +71,8 @@ pub fn check(object: &Object<'_>) -> Result<(), Refusal> {
         }
     }
     code::check(object, RefusalCode::Name)?;
+    nameless(object)?;
+    defined_again(object)?;
     for (_, symbol) in object.symbols() {
         let Place::In(id) = symbol.place else {
             continue;
@@ -83,6 +87,45 @@ pub fn check(object: &Object<'_>) -> Result<(), Refusal> {
         }
     }
     Ok(())
+}
+
+/// Refuses loaded sections without a name: `twin_vm:<name>` says of none where dom0 has it.
+fn nameless(object: &Object<'_>) -> Result<(), Refusal> {
+    let loaded = |section: &Section<'_>| section.flags & SHF_ALLOC != 0 && section.size > 0;
+    let mut sections = object.sections().map(|(_, section)| section);
+    match sections.any(|section| loaded(section) && section.name.is_empty()) {
+        true => {
+            let reason = "a section that is loaded has no name, so nobody finds it in dom0";
+            Err(Refusal::of_object(RefusalCode::Name, reason))
+        }
+        false => Ok(()),
+    }
+}
+
+/// Refuses a name in code that other objects see and that has two meanings: no loader knows which
+/// one others mean. No linker makes such an object.
+fn defined_again(object: &Object<'_>) -> Result<(), Refusal> {
+    let mut defined = HashSet::new();
+    let visible = |symbol: &Symbol<'_>| symbol.binding != STB_LOCAL && !symbol.name.is_empty();
+    for (_, symbol) in object.symbols().filter(|(_, symbol)| visible(symbol)) {
+        let Place::In(id) = symbol.place else {
+            continue;
+        };
+        if object.section(id).is_code() && !defined.insert(&*symbol.name) {
+            return Err(twice(symbol, "is defined twice"));
+        }
+    }
+    let undefined = |symbol: &Symbol<'_>| symbol.place == Place::Undefined;
+    let mut symbols = object.symbols().map(|(_, symbol)| symbol);
+    match symbols.find(|symbol| undefined(symbol) && defined.contains(&*symbol.name)) {
+        Some(symbol) => Err(twice(symbol, "is both defined and undefined")),
+        None => Ok(()),
+    }
+}
+
+fn twice(symbol: &Symbol<'_>, why: &str) -> Refusal {
+    let reason = format!("symbol `{}` {why}", symbol.name);
+    Refusal::of_object(RefusalCode::Name, reason)
 }
 
 fn refused(symbol: &Symbol<'_>) -> Option<&'static str> {
