@@ -14,8 +14,15 @@
  * new tail never passes shown. A descriptor's words are each read once from the driver's
  * ring; what was read is checked, and goes to copy and slot.
  *
- * This runs for every packet, so loops take descriptors in runs that end at the ring's end,
- * and the commonest buffers are decided in line.
+ * This runs for every packet. So loops take descriptors in rows that end at the ring's end, and
+ * call nothing while descriptors are as nearly all are: checked by two compares, and without a
+ * pin when they come back. One that is not ends the loop, and is dealt with outside.
+ *
+ *   shown                 reported    tail
+ *     +---+---+---+---+---+---+-------+
+ *     |   |   |RS |   |   |RS |       |      transmit: reports, each up to a descriptor
+ *     +-|-+---+-|-+-|-+---+-|-+-------+      with RS, and what has none yet
+ *       '------>'   '------>'  last
  *
  *           63              48 47  40 39  36 35  32 31    24 23  20 19        0
  * legacy    special | CSS    | rsv STA      | CMD     CSO  | length (15:0)    3.3.3
@@ -37,9 +44,16 @@
 #define TYPE_MASK	0xfull
 #define TYPE_CONTEXT	0ull
 #define TYPE_DATA	1ull
+#define CONTEXT_MASK	(EXTENDED | TYPE_MASK << TYPE_SHIFT)
+#define CONTEXT		(EXTENDED | TYPE_CONTEXT << TYPE_SHIFT)
 #define REPORT_STATUS	(1ull << 27)	/* RS: the card writes DD back (3.3.3.1) */
 #define EXTENDED	(1ull << 29)	/* DEXT: not legacy */
 #define DONE		(1ull << 32)	/* DD, in both directions (3.2.3.1, 3.3.3.2) */
+/* Of fewer than TWIN_DMA_SHORT bytes. */
+#define NOT_SHORT	(~(TWIN_DMA_SHORT - 1ull))
+#define SHORT_DATA_MASK	(CONTEXT_MASK | (DATA_LENGTH & NOT_SHORT))
+#define SHORT_DATA	(EXTENDED | TYPE_DATA << TYPE_SHIFT)
+#define SHORT_LEGACY_MASK (EXTENDED | (LEGACY_LENGTH & NOT_SHORT))
 
 static inline uint32_t after(const struct twin_dma_ring *ring, uint32_t index)
 {
@@ -50,6 +64,42 @@ static inline uint32_t after(const struct twin_dma_ring *ring, uint32_t index)
 static uint32_t steps(const struct twin_dma_ring *ring, uint32_t from, uint32_t to)
 {
 	return to >= from ? to - from : to + ring->is.count - from;
+}
+
+/* ---- Places ----------------------------------------------------------------- */
+
+/* Driver's descriptor, copy and slot are of one size: one offset, in bytes, is the place of all
+ * three, and loops count it instead of an index, which no address can scale. */
+#define PLACE		sizeof(struct twin_dma_descriptor)
+
+_Static_assert(sizeof(struct twin_dma_slot) == PLACE, "one place for all three");
+
+static inline uint64_t place_of(uint32_t index)
+{
+	return (uint64_t)index * PLACE;
+}
+
+static inline volatile struct twin_dma_descriptor *
+driver_at(const struct twin_dma_ring_config *is, uint64_t place)
+{
+	return (volatile void *)((volatile uint8_t *)is->driver + place);
+}
+
+/* A word that the driver may change at any time: the compiler reads it here, and nowhere again. */
+static inline uint64_t read_once(const volatile uint64_t *word)
+{
+	return __atomic_load_n(word, __ATOMIC_RELAXED);
+}
+
+static inline struct twin_dma_descriptor *copy_at(const struct twin_dma_ring_config *is,
+						   uint64_t place)
+{
+	return (void *)((uint8_t *)is->copy + place);
+}
+
+static inline struct twin_dma_slot *slot_at(const struct twin_dma_ring_config *is, uint64_t place)
+{
+	return (void *)((uint8_t *)is->slots + place);
 }
 
 bool twin_dma_violated(struct twin_dma *dma, const struct twin_dma_ring *ring,
@@ -101,8 +151,8 @@ admit_any_buffer(struct twin_dma *dma, uint32_t kind, const struct twin_piece *p
 /*
  * A buffer that the card may use; not empty. slot: what is pinned for it.
  *
- * Nearly every buffer lies in one frame or two that are held, or in one of a guest's that
- * a packet pins: these cases are decided here, and all others, what is refused among them, by
+ * Those that is_plain does not decide lie in one frame or two that are held, or in one of a guest's
+ * that a packet pins: these cases are decided here, and all others, what is refused among them, by
  * admit_any_buffer. One that wraps has its last frame far before its first. A guest's frame
  * gets one more pin in the step that judges its word.
  */
@@ -163,33 +213,129 @@ static bool refuse(struct twin_dma *dma, const struct twin_dma_ring *ring, uint3
 			fault == TWIN_DMA_FORMAT ? seen->control : seen->address);
 }
 
-/* Check the driver's descriptor; copied and in its slot if it is fine. `is` is the ring's
- * configuration, in registers. */
-static inline __attribute__((always_inline)) bool
-admit(struct twin_dma *dma, const struct twin_dma_ring *ring,
-      const struct twin_dma_ring_config *is, uint32_t kind, uint32_t index)
+/* Check a descriptor that is_plain does not decide. It was read once, and is in its slot. */
+static bool admit_other(struct twin_dma *dma, const struct twin_dma_ring *ring, uint32_t index,
+			const struct twin_dma_descriptor *seen)
 {
-	volatile struct twin_dma_descriptor *driver = &is->driver[index];
-	const struct twin_dma_descriptor seen = { driver->address, driver->control };
-	struct twin_dma_slot *slot = &is->slots[index];
+	const uint32_t kind = twin_dma_kind_of(dma, ring);
 	enum twin_dma_fault fault = TWIN_DMA_FINE;
-	uint32_t length = is->buffer;
+	uint32_t length = ring->is.buffer;
 	struct twin_piece piece;
 
 	if (kind == TWIN_DMA_TRANSMIT)
-		fault = transmit_length(seen.control, &length);
-	slot->address = seen.address;
-	slot->length = 0;
+		fault = transmit_length(seen->control, &length);
 	if (!fault && length) {
-		piece = twin_piece_of(seen.address, length);
-		fault = admit_buffer(dma, kind, &piece, slot);
+		piece = twin_piece_of(seen->address, length);
+		fault = admit_buffer(dma, kind, &piece, &ring->is.slots[index]);
 	}
-	if (fault)
-		return refuse(dma, ring, index, fault, &seen);
-	is->copy[index].address = seen.address;
+	return fault ? refuse(dma, ring, index, fault, seen) : true;
+}
+
+/*
+ * Whether a descriptor is fine for nearly every one's reason: it has no buffer, or a short one in
+ * frames that are held. One compare knows a type whose length is short, and one the run. False
+ * says nothing.
+ */
+static inline __attribute__((always_inline)) bool
+is_plain(const struct twin_dma_run *run, uint32_t kind, const struct twin_dma_descriptor *seen)
+{
+	if (kind == TWIN_DMA_TRANSMIT && (seen->control & SHORT_DATA_MASK) != SHORT_DATA) {
+		if ((seen->control & CONTEXT_MASK) == CONTEXT)
+			return true;
+		if (seen->control & SHORT_LEGACY_MASK)
+			return false;
+	}
+	return seen->address - run->start < run->bytes;
+}
+
+/* Descriptors that are handed over: next, index, which is read; and seen, what was read. */
+struct batch {
+	uint32_t index;
+	uint32_t reported;	/* as of the ring, until the batch is checked */
+	struct twin_dma_run run;
+	struct twin_dma_descriptor seen;
+};
+
+static inline void enter_copy(const struct twin_dma_ring_config *is, uint64_t place,
+			      const struct twin_dma_descriptor *seen)
+{
+	struct twin_dma_descriptor *copy = copy_at(is, place);
+
+	copy->address = seen->address;
 	/* Not yet done, whatever the driver says. */
-	is->copy[index].control = seen.control & ~DONE;
-	return true;
+	copy->control = seen->control & ~DONE;
+}
+
+/* One that is copied: a report ends with it, if it has RS. Then the next one begins behind it, if
+ * that is in the ring. */
+static inline void enter_report(const struct twin_dma_ring_config *is, struct batch *batch,
+				uint32_t index, uint64_t control)
+{
+	if (!(control & REPORT_STATUS))
+		return;
+	is->slots[batch->reported].last = index;
+	batch->reported = index + 1;
+}
+
+/*
+ * Check, copy and enter descriptors from the batch's index up to `end`, at most the ring's, as
+ * long as they are plain. Nothing is called here, so all is in registers. Compiled for each kind
+ * by itself.
+ */
+static inline __attribute__((always_inline)) void
+admit_plain(const struct twin_dma_ring *ring, struct batch *batch, uint32_t kind, uint32_t end)
+{
+	const struct twin_dma_ring_config is = ring->is;
+	const struct twin_dma_run run = batch->run;
+	const uint64_t beyond = place_of(end);
+	struct batch now = *batch;
+	uint64_t place;
+
+	for (place = place_of(now.index); place != beyond; place += PLACE) {
+		now.seen.address = read_once(&driver_at(&is, place)->address);
+		now.seen.control = read_once(&driver_at(&is, place)->control);
+		*slot_at(&is, place) = (struct twin_dma_slot){ .address = now.seen.address };
+		if (!is_plain(&run, kind, &now.seen))
+			break;
+		enter_copy(&is, place, &now.seen);
+		if (kind == TWIN_DMA_TRANSMIT)
+			enter_report(&is, &now, (uint32_t)(place / PLACE), now.seen.control);
+	}
+	now.index = (uint32_t)(place / PLACE);
+	*batch = now;
+}
+
+static __attribute__((noinline)) void
+admit_plain_sent(const struct twin_dma_ring *ring, struct batch *batch, uint32_t end)
+{
+	admit_plain(ring, batch, TWIN_DMA_TRANSMIT, end);
+}
+
+static __attribute__((noinline)) void
+admit_plain_received(const struct twin_dma_ring *ring, struct batch *batch, uint32_t end)
+{
+	admit_plain(ring, batch, TWIN_DMA_RECEIVE, end);
+}
+
+/* Check, copy and enter descriptors from the batch's index up to `end`, at most the ring's. */
+static bool admit_in_row(struct twin_dma *dma, const struct twin_dma_ring *ring,
+			 struct batch *batch, uint32_t end)
+{
+	const bool sent = twin_dma_kind_of(dma, ring) == TWIN_DMA_TRANSMIT;
+
+	for (;; batch->index++) {
+		if (sent)
+			admit_plain_sent(ring, batch, end);
+		else
+			admit_plain_received(ring, batch, end);
+		if (batch->index == end)
+			return true;
+		if (!admit_other(dma, ring, batch->index, &batch->seen))
+			return false;
+		enter_copy(&ring->is, place_of(batch->index), &batch->seen);
+		if (sent)
+			enter_report(&ring->is, batch, batch->index, batch->seen.control);
+	}
 }
 
 static void unpin_between(struct twin_dma *dma, struct twin_dma_ring *ring, uint32_t from,
@@ -205,32 +351,37 @@ static inline uint32_t end_of_run(const struct twin_dma_ring *ring, uint32_t fro
 	return to > from ? to : ring->is.count;
 }
 
-/* All from the ring's tail up to a new one, or none. Compiled for each kind by itself. */
-static inline __attribute__((always_inline)) bool
-admit_all(struct twin_dma *dma, struct twin_dma_ring *ring, uint32_t kind, uint32_t tail)
+/* The ring's batch from its tail on. A receive buffer that is not short is never plain. */
+static struct batch batch_of(const struct twin_dma *dma, const struct twin_dma_ring *ring)
 {
-	const struct twin_dma_ring_config is = ring->is;
-	uint32_t index = ring->tail, end;
+	struct batch batch = { .index = ring->tail, .reported = ring->reported, .run = dma->run };
 
-	while (index != tail) {
-		for (end = end_of_run(ring, index, tail); index != end; index++)
-			if (!admit(dma, ring, &is, kind, index)) {
-				unpin_between(dma, ring, ring->tail, index);
-				return false;
-			}
-		if (index == is.count)
-			index = 0;
-	}
-	dma->statistics.checked += steps(ring, ring->tail, tail);
-	ring->tail = tail;
-	return true;
+	if (twin_dma_kind_of(dma, ring) == TWIN_DMA_RECEIVE && ring->is.buffer > TWIN_DMA_SHORT)
+		batch.run.bytes = 0;
+	return batch;
+}
+
+static inline uint32_t in_ring(const struct twin_dma_ring *ring, uint32_t index)
+{
+	return index == ring->is.count ? 0 : index;
 }
 
 bool twin_dma_admit(struct twin_dma *dma, struct twin_dma_ring *ring, uint32_t tail)
 {
-	return twin_dma_kind_of(dma, ring) == TWIN_DMA_TRANSMIT ?
-	       admit_all(dma, ring, TWIN_DMA_TRANSMIT, tail) :
-	       admit_all(dma, ring, TWIN_DMA_RECEIVE, tail);
+	struct batch batch = batch_of(dma, ring);
+
+	while (batch.index != tail) {
+		if (!admit_in_row(dma, ring, &batch, end_of_run(ring, batch.index, tail))) {
+			unpin_between(dma, ring, ring->tail, batch.index);
+			return false;
+		}
+		batch.index = in_ring(ring, batch.index);
+		batch.reported = in_ring(ring, batch.reported);
+	}
+	dma->statistics.checked += steps(ring, ring->tail, tail);
+	ring->reported = batch.reported;
+	ring->tail = tail;
+	return true;
 }
 
 /* ---- The driver's doorbell ------------------------------------------------- */
@@ -256,9 +407,108 @@ static bool follow_doorbell(struct twin_dma *dma, struct twin_dma_ring *ring)
 
 /* ---- The card's write-backs ------------------------------------------------ */
 
-static inline uint64_t written_back(const struct twin_dma_ring *ring, uint32_t index)
+static inline uint64_t written_back(const struct twin_dma_ring_config *is, uint64_t place)
 {
-	return __atomic_load_n(&ring->is.copy[index].control, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&copy_at(is, place)->control, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * Descriptors with which the card is done go back in rows, by a loop that calls nothing, so that
+ * all is in registers. It ends at `index`:
+ */
+enum ended {
+	NOT_DONE,	/* with this one the card is not done, or it has none more */
+	PINNED,		/* this one has a pin, which is to be taken off first */
+	CHANGED,	/* this one is not as it was: the driver has no business in it before
+			 * the card is done (3.2.6, 3.4) */
+};
+
+struct returned {
+	uint32_t index;
+	uint64_t address;	/* CHANGED: what the driver has there */
+};
+
+/* One descriptor. Its slot changes only under the lock, before the descriptor is the card's. */
+static inline __attribute__((always_inline)) enum ended
+look_at(const struct twin_dma_ring_config *is, uint64_t place, uint64_t *address)
+{
+	const struct twin_dma_slot *slot = slot_at(is, place);
+
+	if (slot->length)
+		return PINNED;
+	*address = read_once(&driver_at(is, place)->address);
+	return *address == slot->address ? NOT_DONE : CHANGED;
+}
+
+static inline __attribute__((always_inline)) void
+show_at(const struct twin_dma_ring_config *is, uint64_t place, uint64_t control)
+{
+	__atomic_store_n(&driver_at(is, place)->control, control, __ATOMIC_RELEASE);
+}
+
+/* Each descriptor that was received into has DD (3.2.3.1). What the card wrote is shown behind
+ * the look at the descriptor: a driver on another CPU that sees DD may fill it anew. */
+static __attribute__((noinline)) enum ended return_received(const struct twin_dma_ring *ring,
+							     struct returned *returned)
+{
+	const struct twin_dma_ring_config is = ring->is;
+	const uint64_t tail = place_of(ring->tail), beyond = place_of(is.count);
+	uint64_t place = place_of(returned->index), control, address = 0;
+	enum ended ended = NOT_DONE;
+
+	while (place != tail) {
+		control = written_back(&is, place);
+		if (!(control & DONE))
+			break;
+		ended = look_at(&is, place, &address);
+		if (ended != NOT_DONE)
+			break;
+		show_at(&is, place, control);
+		place += PLACE;
+		if (place == beyond)
+			place = 0;
+	}
+	*returned = (struct returned){ (uint32_t)(place / PLACE), address };
+	return ended;
+}
+
+/*
+ * The card works in order, and writes DD where RS is set: one that has it ends all before it
+ * (3.3.3.1). So of a report only the last one is asked. It is shown behind the look at all of
+ * them: a driver on another CPU that sees DD may fill them anew. What is left of a report is one
+ * again: behind the ring's end, and where the loop ends.
+ */
+static __attribute__((noinline)) enum ended return_sent(const struct twin_dma_ring *ring,
+							 struct returned *returned)
+{
+	const struct twin_dma_ring_config is = ring->is;
+	const uint64_t reported = place_of(ring->reported), beyond = place_of(is.count);
+	uint64_t place = place_of(returned->index), control, address = 0, last, end;
+	enum ended ended = NOT_DONE;
+
+	while (place != reported) {
+		last = place_of(slot_at(&is, place)->last);
+		control = written_back(&is, last);
+		if (!(control & DONE))
+			break;
+		end = last < place ? beyond : last + PLACE;
+		for (; place != end; place += PLACE) {
+			ended = look_at(&is, place, &address);
+			if (ended != NOT_DONE) {
+				slot_at(&is, place)->last = (uint32_t)(last / PLACE);
+				goto out;
+			}
+		}
+		if (place == beyond)
+			place = 0;
+		if (last + PLACE == end)
+			show_at(&is, last, control);
+		else
+			slot_at(&is, 0)->last = (uint32_t)(last / PLACE);
+	}
+out:
+	*returned = (struct returned){ (uint32_t)(place / PLACE), address };
+	return ended;
 }
 
 /* Descriptors before `to` are the driver's again. */
@@ -268,72 +518,31 @@ static inline void shown_up_to(struct twin_dma *dma, struct twin_dma_ring *ring,
 	ring->shown = to;
 }
 
-/*
- * Descriptors [ring->shown, to), with which the card is done. Are they as they were? The
- * driver has no business in them before (3.2.6, 3.4). A slot changes only under the lock,
- * before its descriptor is the card's. What the card wrote is shown behind the look at the
- * descriptor: a driver on another CPU that sees DD may fill it, and those before it, anew.
- */
-static inline bool hand_back(struct twin_dma *dma, struct twin_dma_ring *ring, uint32_t to)
+/* One that has a pin, and with which the card is done. */
+static void take_pin_off(struct twin_dma *dma, struct twin_dma_slot *slot)
 {
-	volatile struct twin_dma_descriptor *driver = ring->is.driver;
-	const struct twin_dma_slot *slots = ring->is.slots;
-	uint32_t index = ring->shown, end;
-	uint64_t control;
-
-	while (index != to) {
-		for (end = end_of_run(ring, index, to); index != end; index++) {
-			const uint64_t address = driver[index].address;
-
-			if (address != slots[index].address) {
-				shown_up_to(dma, ring, index);
-				return twin_dma_violated(dma, ring, TWIN_DMA_CHANGED, index, address);
-			}
-			unpin_slot(dma, &slots[index]);
-			control = written_back(ring, index);
-			if (control & DONE)
-				__atomic_store_n(&driver[index].control, control, __ATOMIC_RELEASE);
-		}
-		if (index == ring->is.count)
-			index = 0;
-	}
-	shown_up_to(dma, ring, to);
-	return true;
+	unpin_slot(dma, slot);
+	slot->length = 0;
 }
 
-/* Each descriptor that was received into has DD (3.2.3.1). */
-static bool show_received(struct twin_dma *dma, struct twin_dma_ring *ring)
+static bool show_ring(struct twin_dma *dma, struct twin_dma_ring *ring)
 {
-	uint32_t index;
+	const bool sent = twin_dma_kind_of(dma, ring) == TWIN_DMA_TRANSMIT;
+	struct returned returned = { .index = ring->shown };
+	enum ended ended;
 
-	for (index = ring->shown; index != ring->tail; index = after(ring, index))
-		if (!(written_back(ring, index) & DONE))
-			break;
-	return hand_back(dma, ring, index);
-}
-
-/* The card works in order, and writes DD where RS is set: one that has it ends all before
- * it (3.3.3.1). */
-static bool show_sent(struct twin_dma *dma, struct twin_dma_ring *ring)
-{
-	uint32_t index, done = ring->shown;
-
-	for (index = ring->shown; index != ring->tail; index = after(ring, index)) {
-		const uint64_t control = written_back(ring, index);
-
-		if (!(control & REPORT_STATUS))
-			continue;
-		if (!(control & DONE))
-			break;
-		done = after(ring, index);
-	}
-	return hand_back(dma, ring, done);
+	while ((ended = sent ? return_sent(ring, &returned) :
+			       return_received(ring, &returned)) == PINNED)
+		take_pin_off(dma, &ring->is.slots[returned.index]);
+	shown_up_to(dma, ring, returned.index);
+	return ended != CHANGED || twin_dma_violated(dma, ring, TWIN_DMA_CHANGED, returned.index,
+						     returned.address);
 }
 
 bool twin_dma_follow(struct twin_dma *dma)
 {
-	return show_sent(dma, &dma->ring[TWIN_DMA_TRANSMIT]) &&
-	       show_received(dma, &dma->ring[TWIN_DMA_RECEIVE]);
+	return show_ring(dma, &dma->ring[TWIN_DMA_TRANSMIT]) &&
+	       show_ring(dma, &dma->ring[TWIN_DMA_RECEIVE]);
 }
 
 /* The slot has the address; the copy has the length of what is sent, which the card leaves as it
@@ -344,7 +553,7 @@ struct twin_piece twin_dma_piece(const struct twin_dma *dma, const struct twin_d
 	uint32_t length = ring->is.buffer;
 
 	if (twin_dma_kind_of(dma, ring) == TWIN_DMA_TRANSMIT &&
-	    transmit_length(written_back(ring, index), &length) != TWIN_DMA_FINE)
+	    transmit_length(written_back(&ring->is, place_of(index)), &length) != TWIN_DMA_FINE)
 		length = TWIN_DMA_BUFFER;
 	return twin_piece_of(ring->is.slots[index].address, length);
 }
@@ -352,7 +561,7 @@ struct twin_piece twin_dma_piece(const struct twin_dma *dma, const struct twin_d
 void twin_dma_forget(struct twin_dma *dma, struct twin_dma_ring *ring)
 {
 	unpin_between(dma, ring, ring->shown, ring->tail);
-	ring->shown = ring->tail;
+	ring->shown = ring->reported = ring->tail;
 }
 
 /* Without rings an entry costs one look. */

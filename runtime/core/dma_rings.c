@@ -56,7 +56,7 @@ static bool take_ring(struct twin_dma *dma, struct twin_dma_ring *ring,
 		      const struct twin_dma_ring_config *config)
 {
 	*ring = (struct twin_dma_ring){ .is = *config, .shown = config->head,
-					.tail = config->head };
+					.tail = config->head, .reported = config->head };
 	if (!may_be_taken(dma, ring) || !twin_dma_admit(dma, ring, config->tail))
 		return false;
 	*config->tail_register = config->tail;
@@ -68,27 +68,74 @@ static struct twin_piece frame_at(uint64_t frame)
 	return twin_piece_of(frame << TWIN_PAGE_SHIFT, 1);
 }
 
+/* Frames [first, end) are held. */
+static struct twin_dma_run run_of(uint64_t first, uint64_t end)
+{
+	const uint64_t bytes = (end - first) << TWIN_PAGE_SHIFT;
+
+	return (struct twin_dma_run){
+		.start = first << TWIN_PAGE_SHIFT,
+		.bytes = bytes < TWIN_DMA_SHORT ? 0 : bytes - TWIN_DMA_SHORT + 1,
+	};
+}
+
+/* Frames [first, end) are held: that is the run if it has none that is longer. */
+static void lengthen_run(struct twin_dma *dma, uint64_t first, uint64_t end)
+{
+	const struct twin_dma_run run = run_of(first, end);
+
+	if (run.bytes > dma->run.bytes)
+		dma->run = run;
+}
+
+/* The run without a frame that is not held any more: what is longer, before or behind it. */
+static void shorten_run(struct twin_dma *dma, uint64_t frame)
+{
+	const struct twin_dma_run run = dma->run;
+	const uint64_t first = run.start >> TWIN_PAGE_SHIFT;
+	const uint64_t end = (run.start + run.bytes + TWIN_DMA_SHORT - 1) >> TWIN_PAGE_SHIFT;
+
+	if (!run.bytes || frame < first || frame >= end)
+		return;
+	dma->run = run_of(first, frame);
+	lengthen_run(dma, frame + 1, end);
+}
+
+/* Pin one of dom0's frames of the pool; whether it is held. */
+static bool hold(struct twin_dma *dma, uint64_t frame)
+{
+	const struct twin_piece piece = frame_at(frame);
+
+	return twin_has_frame(dma->pool, frame) &&
+	       twin_frames_pin(dma->frames, TWIN_OWNER_DOM0, &piece, TWIN_PIN_CARD, false) ==
+		       TWIN_ADMITTED;
+}
+
 /* Pin dom0's frames of the pool. */
 static void hold_pool(struct twin_dma *dma)
 {
-	uint64_t frame;
+	uint64_t frame, first = 0;
 
+	dma->run = run_of(0, 0);
 	for (frame = 0; frame < dma->frames->count; frame++) {
-		const struct twin_piece piece = frame_at(frame);
 		const uint64_t bit = 1ull << (frame % 64);
 
 		dma->held[frame / 64] &= ~bit;
-		if (twin_has_frame(dma->pool, frame) &&
-		    twin_frames_pin(dma->frames, TWIN_OWNER_DOM0, &piece, TWIN_PIN_CARD, false) ==
-			    TWIN_ADMITTED)
+		if (hold(dma, frame)) {
 			dma->held[frame / 64] |= bit;
+			continue;
+		}
+		lengthen_run(dma, first, frame);
+		first = frame + 1;
 	}
+	lengthen_run(dma, first, frame);
 }
 
 static void release_pool(struct twin_dma *dma)
 {
 	uint64_t frame;
 
+	dma->run = run_of(0, 0);
 	for (frame = 0; frame < dma->frames->count; frame++)
 		if (twin_has_frame(dma->held, frame)) {
 			const struct twin_piece piece = frame_at(frame);
@@ -178,6 +225,7 @@ static int release(struct twin_dma *dma, uint64_t frame)
 		if (ring_uses(dma, &dma->ring[kind], frame))
 			return TWIN_BUSY;
 	dma->held[frame / 64] &= ~(1ull << (frame % 64));
+	shorten_run(dma, frame);
 	twin_frames_unpin(dma->frames, &piece, TWIN_PIN_CARD);
 	return TWIN_OK;
 }

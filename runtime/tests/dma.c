@@ -320,7 +320,6 @@ static void a_guests_frame_is_sent_only_while_a_packet_pins_it(void)
 	twin_dma_give_back(&dma);
 }
 
-/* Buffers of one frame, of two and of more take other ways through the check. */
 /* Not by another descriptor that the card has not written back. */
 static void a_descriptor_is_no_reason_for_the_next(void)
 {
@@ -347,6 +346,7 @@ static void a_descriptor_is_no_reason_for_the_next(void)
 	CHECK_EQUAL(pins_of_all(), 0);
 }
 
+/* Buffers of one frame, of two and of more take other ways through the check. */
 static void buffers_of_many_frames_are_checked_to_their_last(void)
 {
 	static struct twin_flight flights[1];
@@ -609,6 +609,269 @@ static void a_frame_of_the_pool_is_given_away_unless_the_card_has_it(void)
 	CHECK_EQUAL(twin_dma_release(&dma, UINT64_MAX), TWIN_OK);
 }
 
+/* ---- Reports: descriptors up to one with RS --------------------------------------- */
+
+#define QUIET(length) ((uint64_t)(length) | 0x23100000)		/* EOP without RS */
+#define PART_RS(length) ((uint64_t)(length) | 0x2a100000)	/* RS without EOP */
+
+static uint64_t shown(void)
+{
+	struct twin_dma_statistics counts;
+	struct twin_dma_report last;
+
+	twin_dma_events(&dma, &counts, &last);
+	return counts.shown;
+}
+
+static void what_has_rs_in_its_middle_comes_back_in_parts(void)
+{
+	take();
+	put(TX, 0, 0, CONTEXT);
+	put(TX, 1, POOL * PAGE, PART_RS(10));
+	put(TX, 2, POOL * PAGE, PART(10));
+	put(TX, 3, POOL * PAGE, DATA(10));
+	CHECK(ring(TX, 4));
+	/* DD of a later one tells nothing of an earlier one that has RS. */
+	card_sends(3, 4);
+	CHECK(twin_dma_show(&dma, &report));
+	CHECK_EQUAL(shown(), 0);
+	CHECK_EQUAL(driver[TX][3].control, DATA(10));
+	card_sends(0, 2);
+	CHECK(twin_dma_show(&dma, &report));
+	CHECK_EQUAL(shown(), 4);
+	CHECK_EQUAL(driver[TX][1].control, PART_RS(10) | DD);
+	CHECK_EQUAL(driver[TX][2].control, PART(10));
+	CHECK_EQUAL(driver[TX][3].control, DATA(10) | DD);
+	put(TX, 4, POOL * PAGE, PART_RS(10));
+	put(TX, 5, POOL * PAGE, DATA(10));
+	CHECK(ring(TX, 6));
+	card_sends(4, 5);
+	CHECK(twin_dma_show(&dma, &report));
+	CHECK_EQUAL(shown(), 5);
+	twin_dma_give_back(&dma);
+	CHECK_EQUAL(pins_of_all(), 0);
+}
+
+/* It is the card's, and pinned, until one with RS is done; or until the rings are given back. */
+static void what_ends_without_rs_is_the_cards_until_the_next_that_has_it(void)
+{
+	static struct twin_flight flights[2];
+	const struct twin_piece piece = { .address = 33 * PAGE, .length = 100 };
+	struct twin_outgoing outgoing;
+	uint64_t ticket, cookie;
+	uint32_t guest, turn;
+
+	for (turn = 0; turn < 2; turn++) {
+		take();
+		CHECK_EQUAL(twin_outgoing_init(&outgoing, &frames, flights, 2), TWIN_OK);
+		CHECK_EQUAL(twin_outgoing_admit(&outgoing, ANNA, 1, &piece, 1, &ticket),
+			    TWIN_ADMITTED);
+		put(TX, 0, POOL * PAGE, PART(10));
+		put(TX, 1, 33 * PAGE, QUIET(100));
+		CHECK(ring(TX, 2));
+		CHECK_EQUAL(twin_outgoing_complete(&outgoing, ticket, &guest, &cookie), TWIN_OK);
+		card_sends(0, 2);
+		/* DD that nobody asked for is no report, whoever wrote it. */
+		copy[TX][1].control |= DD;
+		driver[TX][1].control |= DD | 1 << 27;
+		CHECK(twin_dma_show(&dma, &report));
+		CHECK_EQUAL(shown(), 0);
+		CHECK_EQUAL(twin_frame_pins(&frames, 33), 1);
+		CHECK_EQUAL(give_away(POOL), TWIN_BUSY);
+		if (turn) {
+			put(TX, 2, POOL * PAGE, LEGACY(60));
+			CHECK(ring(TX, 3));
+			CHECK(twin_dma_show(&dma, &report));
+			CHECK_EQUAL(shown(), 0);
+			card_sends(2, 3);
+			CHECK(twin_dma_show(&dma, &report));
+			CHECK_EQUAL(shown(), 3);
+			CHECK_EQUAL(driver[TX][2].control, LEGACY(60) | DD);
+			CHECK_EQUAL(twin_frame_pins(&frames, 33), 0);
+			CHECK_EQUAL(give_away(POOL), TWIN_OK);
+		}
+		twin_dma_give_back(&dma);
+		CHECK_EQUAL(pins_of_all(), 0);
+	}
+}
+
+#define PARTS 5
+
+/* A report of five, of which the third is in a guest's frame that the card pins. */
+static uint32_t put_report(uint32_t first, uint64_t guests)
+{
+	uint32_t part;
+
+	for (part = 0; part < PARTS; part++)
+		put(TX, (first + part) % COUNT, part == 2 ? guests : (POOL + part) * PAGE,
+		    part == PARTS - 1 ? DATA(50) : PART(50));
+	return (first + PARTS) % COUNT;
+}
+
+/* Wherever it lies in the ring, its end included, and whichever of it is changed: what is before
+ * it is the driver's, nothing behind it is, and DD is shown only when all are as they were. */
+static void a_changed_part_of_a_report_is_noticed_wherever_it_is(void)
+{
+	static struct twin_flight flights[1];
+	const struct twin_piece piece = { .address = 33 * PAGE, .length = 100 };
+	struct twin_outgoing outgoing;
+	uint32_t first, part, guest, tail, last;
+	uint64_t ticket, cookie, was;
+
+	for (first = 0; first < COUNT; first++) {
+		for (part = 0; part < PARTS; part++) {
+			const uint32_t bad = (first + part) % COUNT;
+
+			set_up();
+			config[TX].head = config[TX].tail = doorbell[TX] = first;
+			CHECK_EQUAL(twin_dma_take(&dma, config), TWIN_OK);
+			CHECK_EQUAL(twin_outgoing_init(&outgoing, &frames, flights, 1), TWIN_OK);
+			CHECK_EQUAL(twin_outgoing_admit(&outgoing, ANNA, 1, &piece, 1, &ticket),
+				    TWIN_ADMITTED);
+			tail = put_report(first, 33 * PAGE);
+			last = (first + PARTS - 1) % COUNT;
+			CHECK(ring(TX, tail));
+			CHECK_EQUAL(twin_outgoing_complete(&outgoing, ticket, &guest, &cookie),
+				    TWIN_OK);
+			/* What the driver makes of its second word is nothing to the check. */
+			driver[TX][last].control = 0;
+			was = driver[TX][bad].address;
+			driver[TX][bad].address = 3 * PAGE;
+			card_sends(first, tail);
+			CHECK(!twin_dma_show(&dma, &report));
+			CHECK_EQUAL(report.fault, TWIN_DMA_CHANGED);
+			CHECK_EQUAL(report.index, bad);
+			CHECK_EQUAL(report.address, 3 * PAGE);
+			CHECK_EQUAL(shown(), part);
+			CHECK_EQUAL(driver[TX][last].control, 0);
+			/* It is found again, and all is fine without it. */
+			CHECK(!twin_dma_show(&dma, &report));
+			CHECK_EQUAL(report.index, bad);
+			driver[TX][bad].address = was;
+			CHECK(twin_dma_show(&dma, &report));
+			CHECK_EQUAL(shown(), PARTS);
+			CHECK_EQUAL(driver[TX][last].control, DATA(50) | DD);
+			CHECK_EQUAL(twin_frame_pins(&frames, 33), 0);
+			twin_dma_give_back(&dma);
+			CHECK_EQUAL(pins_of_all(), 0);
+		}
+	}
+}
+
+/* A batch that is refused leaves what it follows as it was: the card's, up to the next RS. */
+static void a_refused_batch_ends_no_report(void)
+{
+	take();
+	put(TX, 0, POOL * PAGE, PART(50));
+	CHECK(ring(TX, 1));
+	put(TX, 1, POOL * PAGE, PART(50));
+	put(TX, 2, POOL * PAGE, DATA(50));
+	put(TX, 3, 3 * PAGE, DATA(50));
+	CHECK(!ring(TX, 4));
+	copy[TX][2].control |= DD;
+	CHECK(twin_dma_show(&dma, &report));
+	CHECK_EQUAL(shown(), 0);
+	put(TX, 2, POOL * PAGE, PART(50));
+	put(TX, 3, POOL * PAGE, DATA(50));
+	CHECK(ring(TX, 4));
+	CHECK(twin_dma_show(&dma, &report));
+	CHECK_EQUAL(shown(), 0);
+	card_sends(0, 4);
+	CHECK(twin_dma_show(&dma, &report));
+	CHECK_EQUAL(shown(), 4);
+	twin_dma_give_back(&dma);
+	CHECK_EQUAL(pins_of_all(), 0);
+}
+
+/* ---- Frames in a row, which one compare knows --------------------------------------- */
+
+/* By the frames: all are dom0's of the pool but one. */
+static bool is_allowed(uint64_t address, uint64_t length, uint64_t gone)
+{
+	uint64_t frame;
+
+	for (frame = address / PAGE; frame <= (address + length - 1) / PAGE; frame++)
+		if (frame < 8 || frame >= 32 || frame == gone)
+			return false;
+	return true;
+}
+
+static void checks_buffer(uint32_t kind, uint64_t address, uint64_t length, uint64_t gone)
+{
+	const uint32_t from = tail_register[kind] % COUNT, to = (from + 1) % COUNT;
+
+	put(kind, from, address, DATA(length));
+	CHECK_EQUAL(ring(kind, to), is_allowed(address, length, gone));
+	CHECK_EQUAL(report.fault,
+		    is_allowed(address, length, gone) ? TWIN_DMA_FINE : TWIN_DMA_FOREIGN);
+	doorbell[kind] = tail_register[kind];
+	card_sends(from, tail_register[TX]);
+	if (kind == RX && tail_register[RX] == to)
+		card_receives(from, 60);
+	CHECK(twin_dma_show(&dma, &report));
+}
+
+/* Each edge of frames, with each frame of the pool given away in turn, and none. */
+static void a_row_of_frames_decides_as_each_of_them(void)
+{
+	const uint32_t lengths[] = { 1, 2, 4095, 4096, 4097, 8191, 8192, 8193, TWIN_DMA_BUFFER };
+	const uint32_t buffers[] = { 256, 2048, 8192, 8193, 16384 };
+	const int32_t offsets[] = { -1, 0, 1, 2048 };
+	uint64_t gone, frame;
+	uint32_t i, k;
+
+	for (gone = 9; gone < 32; gone++) {
+		for (k = 0; k < sizeof(buffers) / sizeof(buffers[0]); k++) {
+			set_up();
+			config[RX].buffer = buffers[k];
+			CHECK_EQUAL(twin_dma_take(&dma, config), TWIN_OK);
+			tail_register[TX] = tail_register[RX] = 0;
+			/* The ninth has a ring, so it stays: nothing is gone. */
+			CHECK_EQUAL(give_away(gone), gone == RX_RING ? TWIN_BUSY : TWIN_OK);
+			for (frame = 5; frame < 36; frame++)
+				for (i = 0; i < sizeof(offsets) / sizeof(offsets[0]); i++)
+					checks_buffer(RX, frame * PAGE + offsets[i], buffers[k],
+						      gone == RX_RING ? 0 : gone);
+			twin_dma_give_back(&dma);
+			CHECK_EQUAL(pins_of_all(), 0);
+		}
+		take();
+		tail_register[TX] = 0;
+		give_away(gone);
+		for (frame = 5; frame < 36; frame++)
+			for (i = 0; i < sizeof(offsets) / sizeof(offsets[0]); i++)
+				for (k = 0; k < sizeof(lengths) / sizeof(lengths[0]); k++)
+					checks_buffer(TX, frame * PAGE + offsets[i], lengths[k],
+						      gone == RX_RING ? 0 : gone);
+		twin_dma_give_back(&dma);
+		CHECK_EQUAL(pins_of_all(), 0);
+	}
+}
+
+/* Two are given away: what is left of the row is shorter each time, and none of it at last. */
+static void a_row_of_frames_is_cut_until_nothing_is_left(void)
+{
+	uint64_t gone, frame;
+	uint32_t from;
+
+	take();
+	tail_register[TX] = 0;
+	for (gone = 10; gone < 32; gone++) {
+		CHECK_EQUAL(give_away(gone % 2 ? 42 - gone : gone), TWIN_OK);
+		for (frame = 8; frame < 32; frame++) {
+			from = tail_register[TX];
+			put(TX, from, frame * PAGE, LEGACY(100));
+			CHECK_EQUAL(ring(TX, (from + 1) % COUNT),
+				    twin_frame_owner(&frames, frame) == TWIN_OWNER_DOM0);
+			doorbell[TX] = tail_register[TX];
+			card_sends(from, tail_register[TX]);
+			CHECK(twin_dma_show(&dma, &report));
+		}
+	}
+	twin_dma_give_back(&dma);
+	CHECK_EQUAL(pins_of_all(), 0);
+}
+
 static void a_change_after_the_check_reaches_no_card_and_is_noticed(void)
 {
 	uint32_t kind;
@@ -754,6 +1017,12 @@ int main(void)
 	RUN(what_is_dom0s_since_is_pinned_by_itself);
 	RUN(half_of_a_ring_is_known);
 	RUN(a_frame_of_the_pool_is_given_away_unless_the_card_has_it);
+	RUN(what_has_rs_in_its_middle_comes_back_in_parts);
+	RUN(what_ends_without_rs_is_the_cards_until_the_next_that_has_it);
+	RUN(a_changed_part_of_a_report_is_noticed_wherever_it_is);
+	RUN(a_refused_batch_ends_no_report);
+	RUN(a_row_of_frames_decides_as_each_of_them);
+	RUN(a_row_of_frames_is_cut_until_nothing_is_left);
 	RUN(a_change_after_the_check_reaches_no_card_and_is_noticed);
 	RUN(a_race_with_the_check_is_lost);
 	RUN(a_driver_may_refill_as_soon_as_it_sees_that_all_is_received);

@@ -323,7 +323,7 @@ pub struct DmaDescriptor {
 pub struct DmaSlot {
     pub address: u64,
     pub length: u32,
-    pub zero: u32,
+    pub last: u32,
 }
 
 /// `struct twin_dma_ring_config`

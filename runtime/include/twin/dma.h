@@ -84,7 +84,7 @@ struct twin_dma_descriptor {
 struct twin_dma_slot {
 	uint64_t address;	/* its first word */
 	uint32_t length;	/* bytes that are pinned from there on; 0: none, or held */
-	uint32_t zero;
+	uint32_t last;		/* of the first of a report: its last, with RS; see reported */
 };
 
 /* A ring as it is taken. Pointed-to memory stays the caller's, until it is given back. */
@@ -104,7 +104,21 @@ struct twin_dma_ring {
 	struct twin_dma_ring_config is;
 	uint32_t shown;		/* write-backs before it are in the driver's ring */
 	uint32_t tail;		/* descriptors from shown up to it are the card's */
+	/*
+	 * transmit: descriptors from shown up to it are reports, each of descriptors without RS
+	 * and a last one that has it; those from it up to tail have none. By the bits that were
+	 * checked.
+	 */
+	uint32_t reported;
+	uint32_t zero;
 };
+
+/* Memory of frames that are held, in a row. A short buffer that begins in it lies in them. */
+struct twin_dma_run {
+	uint64_t start;		/* machine address */
+	uint64_t bytes;		/* a short buffer begins in one of them; 0: nowhere */
+};
+#define TWIN_DMA_SHORT		8192u	/* most bytes of a short buffer */
 
 /* Events so far. */
 struct twin_dma_statistics {
@@ -133,6 +147,7 @@ struct twin_dma {
 	struct twin_frames *frames;
 	const uint64_t *pool;
 	uint64_t *held;			/* pinned: dom0's of the pool */
+	struct twin_dma_run run;	/* of them, the longest in a row, or a part of it */
 	struct twin_dma_ring ring[TWIN_DMA_RINGS];
 	struct twin_dma_report report;	/* of the last violation */
 	struct twin_dma_statistics statistics;
@@ -201,5 +216,6 @@ _Static_assert(sizeof(struct twin_dma_statistics) == 32, "no padding");
 _Static_assert(sizeof(struct twin_dma_report) == 24, "no padding");
 _Static_assert(TWIN_DMA_BUFFER <= TWIN_PIECE_BYTES, "a buffer is a piece");
 _Static_assert(TWIN_DMA_DESCRIPTORS <= 0x10000, "an index in a reason");
+_Static_assert(TWIN_DMA_SHORT <= TWIN_DMA_BUFFER, "a short buffer is not too long");
 
 #endif /* TWIN_DMA_H */

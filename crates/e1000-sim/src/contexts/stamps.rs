@@ -55,18 +55,42 @@ impl<'m> Stamper<'m> {
 
     /// Numbers the descriptors of a ring up to a tail that was checked.
     pub fn stamp(&self, ring: Ring, tail: u32) {
+        let until = &self.words[UNTIL + ring as usize];
+        let mut index = until.load(Ordering::Relaxed);
+        if index == tail {
+            return;
+        }
         let count = self.words[LENGTH + ring as usize].load(Ordering::Relaxed);
         let next = &self.words[NEXT + ring as usize];
-        let until = &self.words[UNTIL + ring as usize];
-        let (mut number, mut index) = (next.load(Ordering::Relaxed), until.load(Ordering::Relaxed));
+        let mut number = next.load(Ordering::Relaxed);
+        // In runs that end at the ring's end.
         while index != tail {
-            self.words[place(ring, index)].store(number, Ordering::Relaxed);
-            number = number.wrapping_add(1);
-            index = if index + 1 == count { 0 } else { index + 1 };
+            let end = if tail > index { tail } else { count };
+            let run = place(ring, index)..place(ring, index) + (end - index) as usize;
+            number = number_all(&self.words[run], number);
+            index = if end == count { 0 } else { end };
         }
         next.store(number, Ordering::Relaxed);
         until.store(index, Ordering::Release);
     }
+}
+
+/// Numbers all of them, from that number on; gives the next. Four at a time: it is done for each
+/// descriptor.
+fn number_all(words: &[AtomicU32], from: u32) -> u32 {
+    let (fours, rest) = words.as_chunks::<4>();
+    let mut number = from;
+    for four in fours {
+        for (word, step) in four.iter().zip(0..) {
+            word.store(number.wrapping_add(step), Ordering::Relaxed);
+        }
+        number = number.wrapping_add(4);
+    }
+    for word in rest {
+        word.store(number, Ordering::Relaxed);
+        number = number.wrapping_add(1);
+    }
+    number
 }
 
 /// The card's end, for one ring.
