@@ -15,8 +15,8 @@
  * ring; what was read is checked, and goes to copy and slot.
  *
  * This runs for every packet. So loops take descriptors in rows that end at the ring's end, and
- * call nothing while descriptors are as nearly all are: checked by two compares, and without a
- * pin when they come back. One that is not ends the loop, and is dealt with outside.
+ * call nothing while descriptors are as nearly all are: checked by two compares, or in one frame
+ * of a guest's. One that is not ends the loop, and is dealt with outside.
  *
  *   shown                 reported    tail
  *     +---+---+---+---+---+---+-------+
@@ -231,13 +231,30 @@ static bool admit_other(struct twin_dma *dma, const struct twin_dma_ring *ring, 
 	return fault ? refuse(dma, ring, index, fault, seen) : true;
 }
 
+/* A short buffer, if it is in one frame of a guest's that a packet pins: that gets one more pin. */
+static inline __attribute__((always_inline)) bool
+pin_sent(const struct twin_frames *frames, struct twin_dma_slot *slot,
+	 const struct twin_dma_descriptor *seen)
+{
+	const struct twin_piece piece = twin_piece_of(seen->address,
+						      seen->control & (TWIN_DMA_SHORT - 1));
+	const uint64_t frame = twin_first_frame(&piece);
+
+	if (!piece.length || frame != twin_last_frame(&piece) || frame >= frames->count ||
+	    !twin_frame_pin_sent(&frames->words[frame]))
+		return false;
+	slot->length = (uint32_t)piece.length;
+	return true;
+}
+
 /*
  * Whether a descriptor is fine for nearly every one's reason: it has no buffer, or a short one in
- * frames that are held. One compare knows a type whose length is short, and one the run. False
- * says nothing.
+ * frames that are held, or in a guest's that is being sent. One compare knows a type whose length
+ * is short, and one the run. False says nothing, and leaves nothing pinned.
  */
 static inline __attribute__((always_inline)) bool
-is_plain(const struct twin_dma_run *run, uint32_t kind, const struct twin_dma_descriptor *seen)
+is_plain(const struct twin_frames *frames, const struct twin_dma_run *run, uint32_t kind,
+	 struct twin_dma_slot *slot, const struct twin_dma_descriptor *seen)
 {
 	if (kind == TWIN_DMA_TRANSMIT && (seen->control & SHORT_DATA_MASK) != SHORT_DATA) {
 		if ((seen->control & CONTEXT_MASK) == CONTEXT)
@@ -245,7 +262,9 @@ is_plain(const struct twin_dma_run *run, uint32_t kind, const struct twin_dma_de
 		if (seen->control & SHORT_LEGACY_MASK)
 			return false;
 	}
-	return seen->address - run->start < run->bytes;
+	if (seen->address - run->start < run->bytes)
+		return true;
+	return kind == TWIN_DMA_TRANSMIT && pin_sent(frames, slot, seen);
 }
 
 /* Descriptors that are handed over: next, index, which is read; and seen, what was read. */
@@ -253,6 +272,7 @@ struct batch {
 	uint32_t index;
 	uint32_t reported;	/* as of the ring, until the batch is checked */
 	struct twin_dma_run run;
+	const struct twin_frames *frames;
 	struct twin_dma_descriptor seen;
 };
 
@@ -287,6 +307,7 @@ admit_plain(const struct twin_dma_ring *ring, struct batch *batch, uint32_t kind
 {
 	const struct twin_dma_ring_config is = ring->is;
 	const struct twin_dma_run run = batch->run;
+	const struct twin_frames frames = *batch->frames;
 	const uint64_t beyond = place_of(end);
 	struct batch now = *batch;
 	uint64_t place;
@@ -295,7 +316,7 @@ admit_plain(const struct twin_dma_ring *ring, struct batch *batch, uint32_t kind
 		now.seen.address = read_once(&driver_at(&is, place)->address);
 		now.seen.control = read_once(&driver_at(&is, place)->control);
 		*slot_at(&is, place) = (struct twin_dma_slot){ .address = now.seen.address };
-		if (!is_plain(&run, kind, &now.seen))
+		if (!is_plain(&frames, &run, kind, slot_at(&is, place), &now.seen))
 			break;
 		enter_copy(&is, place, &now.seen);
 		if (kind == TWIN_DMA_TRANSMIT)
@@ -354,7 +375,8 @@ static inline uint32_t end_of_run(const struct twin_dma_ring *ring, uint32_t fro
 /* The ring's batch from its tail on. A receive buffer that is not short is never plain. */
 static struct batch batch_of(const struct twin_dma *dma, const struct twin_dma_ring *ring)
 {
-	struct batch batch = { .index = ring->tail, .reported = ring->reported, .run = dma->run };
+	struct batch batch = { .index = ring->tail, .reported = ring->reported,
+			       .run = dma->run, .frames = dma->frames };
 
 	if (twin_dma_kind_of(dma, ring) == TWIN_DMA_RECEIVE && ring->is.buffer > TWIN_DMA_SHORT)
 		batch.run.bytes = 0;
@@ -418,7 +440,7 @@ static inline uint64_t written_back(const struct twin_dma_ring_config *is, uint6
  */
 enum ended {
 	NOT_DONE,	/* with this one the card is not done, or it has none more */
-	PINNED,		/* this one has a pin, which is to be taken off first */
+	PINNED,		/* this one has pins of several frames, to be taken off first */
 	CHANGED,	/* this one is not as it was: the driver has no business in it before
 			 * the card is done (3.2.6, 3.4) */
 };
@@ -428,13 +450,26 @@ struct returned {
 	uint64_t address;	/* CHANGED: what the driver has there */
 };
 
-/* One descriptor. Its slot changes only under the lock, before the descriptor is the card's. */
-static inline __attribute__((always_inline)) enum ended
-look_at(const struct twin_dma_ring_config *is, uint64_t place, uint64_t *address)
+/* Take its pin off, if that is of one frame. */
+static inline __attribute__((always_inline)) bool
+unpin_one(uint64_t *words, struct twin_dma_slot *slot)
 {
-	const struct twin_dma_slot *slot = slot_at(is, place);
+	const struct twin_piece piece = twin_piece_of(slot->address, slot->length);
 
-	if (slot->length)
+	if (twin_first_frame(&piece) != twin_last_frame(&piece))
+		return false;
+	twin_frame_unpin(&words[twin_first_frame(&piece)], TWIN_PIN_CARD);
+	slot->length = 0;
+	return true;
+}
+
+/* One descriptor. Its slot changes only under the lock. */
+static inline __attribute__((always_inline)) enum ended
+look_at(const struct twin_dma_ring_config *is, uint64_t *words, uint64_t place, uint64_t *address)
+{
+	struct twin_dma_slot *slot = slot_at(is, place);
+
+	if (slot->length && !unpin_one(words, slot))
 		return PINNED;
 	*address = read_once(&driver_at(is, place)->address);
 	return *address == slot->address ? NOT_DONE : CHANGED;
@@ -449,6 +484,7 @@ show_at(const struct twin_dma_ring_config *is, uint64_t place, uint64_t control)
 /* Each descriptor that was received into has DD (3.2.3.1). What the card wrote is shown behind
  * the look at the descriptor: a driver on another CPU that sees DD may fill it anew. */
 static __attribute__((noinline)) enum ended return_received(const struct twin_dma_ring *ring,
+							     uint64_t *words,
 							     struct returned *returned)
 {
 	const struct twin_dma_ring_config is = ring->is;
@@ -460,7 +496,7 @@ static __attribute__((noinline)) enum ended return_received(const struct twin_dm
 		control = written_back(&is, place);
 		if (!(control & DONE))
 			break;
-		ended = look_at(&is, place, &address);
+		ended = look_at(&is, words, place, &address);
 		if (ended != NOT_DONE)
 			break;
 		show_at(&is, place, control);
@@ -479,6 +515,7 @@ static __attribute__((noinline)) enum ended return_received(const struct twin_dm
  * again: behind the ring's end, and where the loop ends.
  */
 static __attribute__((noinline)) enum ended return_sent(const struct twin_dma_ring *ring,
+							 uint64_t *words,
 							 struct returned *returned)
 {
 	const struct twin_dma_ring_config is = ring->is;
@@ -493,7 +530,7 @@ static __attribute__((noinline)) enum ended return_sent(const struct twin_dma_ri
 			break;
 		end = last < place ? beyond : last + PLACE;
 		for (; place != end; place += PLACE) {
-			ended = look_at(&is, place, &address);
+			ended = look_at(&is, words, place, &address);
 			if (ended != NOT_DONE) {
 				slot_at(&is, place)->last = (uint32_t)(last / PLACE);
 				goto out;
@@ -518,8 +555,8 @@ static inline void shown_up_to(struct twin_dma *dma, struct twin_dma_ring *ring,
 	ring->shown = to;
 }
 
-/* One that has a pin, and with which the card is done. */
-static void take_pin_off(struct twin_dma *dma, struct twin_dma_slot *slot)
+/* Of several frames; the card is done with it. */
+static void take_pins_off(struct twin_dma *dma, struct twin_dma_slot *slot)
 {
 	unpin_slot(dma, slot);
 	slot->length = 0;
@@ -529,11 +566,12 @@ static bool show_ring(struct twin_dma *dma, struct twin_dma_ring *ring)
 {
 	const bool sent = twin_dma_kind_of(dma, ring) == TWIN_DMA_TRANSMIT;
 	struct returned returned = { .index = ring->shown };
+	uint64_t *words = dma->frames->words;
 	enum ended ended;
 
-	while ((ended = sent ? return_sent(ring, &returned) :
-			       return_received(ring, &returned)) == PINNED)
-		take_pin_off(dma, &ring->is.slots[returned.index]);
+	while ((ended = sent ? return_sent(ring, words, &returned) :
+			       return_received(ring, words, &returned)) == PINNED)
+		take_pins_off(dma, &ring->is.slots[returned.index]);
 	shown_up_to(dma, ring, returned.index);
 	return ended != CHANGED || twin_dma_violated(dma, ring, TWIN_DMA_CHANGED, returned.index,
 						     returned.address);
