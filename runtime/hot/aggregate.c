@@ -68,6 +68,7 @@ struct flow {
 	u32 length;		/* of the IP packet that it would be now */
 	u16 id;			/* the next segment's, without DF */
 	bool push;		/* the last segment's */
+	u32 most;		/* segments of a packet of this poll */
 	u8 *frame;		/* of the first segment */
 	const u8 *latest;	/* of the last one */
 	struct sk_buff *first, *last;	/* all are HELD, linked by skb->next */
@@ -86,21 +87,30 @@ u32 hot_flows_open[HOT_CPUS];
 
 /* ---- Reading ------------------------------------------------------------- */
 
-/* A sum of 32-bit words as a checksum's (RFC 1071): 0xffff if they contain a right one. */
+/*
+ * A sum of words as a checksum's (RFC 1071): 0xffff if they contain a right one. The upper half of
+ * a number and the number turned by half is the sum of both halves, with the carry added.
+ */
 static __always_inline u32 sum_fold(u64 sum)
 {
-	sum = (sum & 0xffffffff) + (sum >> 32);
-	sum = (sum & 0xffffffff) + (sum >> 32);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (sum & 0xffff) + (sum >> 16);
+	u32 half;
+
+	sum += ror64(sum, 32);
+	half = sum >> 32;
+	half += ror32(half, 16);
+	return half >> 16;
 }
 
-static u32 words_sum(const __be32 *words, u32 n)
+/* Of an IP header without options, 20 bytes. */
+static __always_inline u32 header_sum(const __be32 *ip)
 {
-	u64 sum = 0;
+	const u64 *words = (const u64 *)ip;
+	u64 sum = (__force u32)ip[4];
 
-	while (n--)
-		sum += (__force u32)*words++;
+	asm("addq %1, %0\n\t"
+	    "adcq %2, %0\n\t"
+	    "adcq $0, %0"
+	    : "+&r" (sum) : "m" (words[0]), "m" (words[1]) : "cc");
 	return sum_fold(sum);
 }
 
@@ -108,7 +118,9 @@ static u32 words_sum(const __be32 *words, u32 n)
  * address is translated once for 64 bytes. */
 static u32 bytes_sum(const u8 *bytes, u32 n, u64 sum)
 {
-	for (; n >= 64; n -= 64, bytes += 64) {
+	const u8 *end = bytes + (n & ~63u);
+
+	for (; bytes != end; bytes += 64) {
 		const u64 *words = (const u64 *)bytes;
 
 		asm("addq %1, %0\n\t"
@@ -120,13 +132,13 @@ static u32 bytes_sum(const u8 *bytes, u32 n, u64 sum)
 		    "adcq %7, %0\n\t"
 		    "adcq %8, %0\n\t"
 		    "adcq $0, %0"
-		    : "+r" (sum)
+		    : "+&r" (sum)
 		    : "m" (words[0]), "m" (words[1]), "m" (words[2]), "m" (words[3]),
 		      "m" (words[4]), "m" (words[5]), "m" (words[6]), "m" (words[7])
 		    : "cc");
 	}
 	sum = (sum & 0xffffffff) + (sum >> 32);
-	for (; n >= 4; n -= 4, bytes += 4)
+	for (n &= 63; n >= 4; n -= 4, bytes += 4)
 		sum += *(const u32 *)bytes;
 	if (n & 2)
 		sum += *(const u16 *)bytes;
@@ -207,7 +219,7 @@ static __always_inline enum verdict segment_read(struct segment *segment, struct
 		segment->stamp = ntohl(tcp[6]);
 	else if (header != 20)
 		return ALONE;
-	if (words_sum(ip, 5) != 0xffff)
+	if (header_sum(ip) != 0xffff)
 		return ALONE;
 	if (unlikely(skb->ip_summed != CHECKSUM_UNNECESSARY) &&
 	    !checksum_is_right(skb, ip, total - 20))
@@ -225,6 +237,15 @@ static __always_inline enum verdict segment_read(struct segment *segment, struct
 }
 
 /* ---- Flows --------------------------------------------------------------- */
+
+/* As an address that the compiler does not know to be part of an array (pool.c). */
+static __always_inline struct flow *flow_at(u32 cpu, u32 number)
+{
+	struct flow *flow = &aggregators[cpu].flow[number];
+
+	OPTIMIZER_HIDE_VAR(flow);
+	return flow;
+}
 
 /* Each part by a multiplier of its own: peers' addresses and ports often count up together. */
 static u32 flow_number(const struct flow_key *key)
@@ -244,7 +265,7 @@ static void flow_finish(struct flow *flow)
 
 	((__be16 *)ip)[1] = htons(length);
 	((__be16 *)ip)[5] = 0;
-	((__be16 *)ip)[5] = (__force __be16)~words_sum(ip, 5);
+	((__be16 *)ip)[5] = (__force __be16)~header_sum(ip);
 	tcp[2] = last[2];
 	((__be16 *)tcp)[7] = ((const __be16 *)last)[7];
 	if (flow->push)
@@ -304,7 +325,7 @@ static void offer(struct sk_buff *skb, const struct hot_rx_chain *chain)
 
 static void flow_flush(u32 cpu, u32 number, enum hot_counter why)
 {
-	struct flow *flow = &aggregators[cpu].flow[number];
+	struct flow *flow = flow_at(cpu, number);
 	u32 segments = flow->chain.segments;
 	struct sk_buff *skb = flow->first;
 
@@ -322,8 +343,9 @@ static void flow_flush(u32 cpu, u32 number, enum hot_counter why)
 }
 
 static __always_inline void flow_open(struct flow *flow, const struct segment *segment, struct sk_buff *skb,
-		      u8 *frame)
+		      u8 *frame, u32 most)
 {
+	flow->most = most;
 	flow->key = segment->key;
 	flow->class = segment->class;
 	flow->length = segment->headers - ETH_HLEN;
@@ -400,7 +422,7 @@ static __always_inline bool merge(u32 cpu, const struct segment *segment, struct
 		  u8 *frame)
 {
 	u32 number = flow_number(&segment->key), open = hot_flows_open[cpu] >> number & 1;
-	struct flow *flow = &aggregators[cpu].flow[number];
+	struct flow *flow = flow_at(cpu, number);
 
 	if (open) {
 		enum hot_counter why = flow_conflict(flow, segment);
@@ -416,13 +438,13 @@ static __always_inline bool merge(u32 cpu, const struct segment *segment, struct
 				      HOT_OBJECT_HELD)))
 		return false;	/* given twice, perhaps: the caller counts it */
 	if (!open) {
-		flow_open(flow, segment, skb, frame);
+		flow_open(flow, segment, skb, frame, hot_cpus[cpu].aggregate);
 		hot_flows_open[cpu] |= 1u << number;
 	}
 	flow_append(flow, segment, skb, frame);
 	if (segment->push || segment->payload < flow->chain.size)
 		flow_flush(cpu, number, HOT_COUNT_FLUSH_BOUNDARY);
-	else if (flow->chain.segments >= hot_cpus[cpu].aggregate)
+	else if (flow->chain.segments >= flow->most)
 		flow_flush(cpu, number, HOT_COUNT_FLUSH_LIMIT);
 	return true;
 }
