@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* A guest's bytes for the hot routines; see <twin/gather.h>. */
 #include <twin/gather.h>
+#include <twin/sum.h>
 #include <twin/switch.h>
 
 #include "frames.h"

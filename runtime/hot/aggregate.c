@@ -87,20 +87,6 @@ u32 hot_flows_open[HOT_CPUS];
 
 /* ---- Reading ------------------------------------------------------------- */
 
-/*
- * A sum of words as a checksum's (RFC 1071): 0xffff if they contain a right one. The upper half of
- * a number and the number turned by half is the sum of both halves, with the carry added.
- */
-static __always_inline u32 sum_fold(u64 sum)
-{
-	u32 half;
-
-	sum += ror64(sum, 32);
-	half = sum >> 32;
-	half += ror32(half, 16);
-	return half >> 16;
-}
-
 /* Of an IP header without options, 20 bytes. */
 static __always_inline u32 header_sum(const __be32 *ip)
 {
@@ -111,38 +97,7 @@ static __always_inline u32 header_sum(const __be32 *ip)
 	    "adcq %2, %0\n\t"
 	    "adcq $0, %0"
 	    : "+&r" (sum) : "m" (words[0]), "m" (words[1]) : "cc");
-	return sum_fold(sum);
-}
-
-/* The same of bytes, with a part of the sum: 64 bits with the carry added, which folds to the same. An
- * address is translated once for 64 bytes. */
-static u32 bytes_sum(const u8 *bytes, u32 n, u64 sum)
-{
-	const u8 *end = bytes + (n & ~63u);
-
-	for (; bytes != end; bytes += 64) {
-		const u64 *words = (const u64 *)bytes;
-
-		asm("addq %1, %0\n\t"
-		    "adcq %2, %0\n\t"
-		    "adcq %3, %0\n\t"
-		    "adcq %4, %0\n\t"
-		    "adcq %5, %0\n\t"
-		    "adcq %6, %0\n\t"
-		    "adcq %7, %0\n\t"
-		    "adcq %8, %0\n\t"
-		    "adcq $0, %0"
-		    : "+&r" (sum)
-		    : "m" (words[0]), "m" (words[1]), "m" (words[2]), "m" (words[3]),
-		      "m" (words[4]), "m" (words[5]), "m" (words[6]), "m" (words[7])
-		    : "cc");
-	}
-	sum = (sum & 0xffffffff) + (sum >> 32);
-	for (n &= 63; n >= 4; n -= 4, bytes += 4)
-		sum += *(const u32 *)bytes;
-	if (n & 2)
-		sum += *(const u16 *)bytes;
-	return sum_fold(n & 1 ? sum + bytes[n - 1] : sum);
+	return twin_sum_fold(sum);
 }
 
 static __always_inline void key_read(struct flow_key *key, const u8 *frame)
@@ -181,7 +136,7 @@ static __always_inline u64 pseudo_sum(const __be32 *ip, u32 length)
 /* A card that computes none, or has found it wrong: guests would compute it. */
 static bool checksum_is_right(struct sk_buff *skb, const __be32 *ip, u32 length)
 {
-	if (bytes_sum((const u8 *)(ip + 5), length, pseudo_sum(ip, length)) != 0xffff)
+	if (twin_sum_fold(twin_sum_bytes(pseudo_sum(ip, length), ip + 5, length)) != 0xffff)
 		return false;
 	skb->ip_summed = CHECKSUM_UNNECESSARY;
 	return true;
@@ -274,7 +229,7 @@ static void flow_finish(struct flow *flow)
 		tcp[6] = last[6];
 		tcp[7] = last[7];
 	}
-	((__be16 *)tcp)[8] = (__force __be16)sum_fold(pseudo_sum(ip, length - 20));
+	((__be16 *)tcp)[8] = (__force __be16)twin_sum_fold(pseudo_sum(ip, length - 20));
 }
 
 /*

@@ -7,6 +7,7 @@
 
 #include "hot.h"
 #include <linux/if_vlan.h>
+#include <twin/sum.h>
 
 /* ---- locks.c ---- */
 

@@ -62,22 +62,6 @@ bool hot_offload_fits(const struct sk_buff *whole)
 
 /* ---- Checksums (RFC 1071) -------------------------------------------------- */
 
-/* Adds the 16-bit words of at most HOT_HEADER bytes, as they are in memory. */
-static u32 add_up(const u8 *bytes, u32 length, u32 sum)
-{
-	u32 i;
-
-	for (i = 0; i + 1 < length; i += 2)
-		sum += *(const u16 *)(bytes + i);
-	return i < length ? sum + bytes[i] : sum;
-}
-
-static u32 fold(u32 sum)
-{
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (sum & 0xffff) + (sum >> 16);
-}
-
 /* The sum of the pseudo header of TCP with so many bytes (RFC 9293, 3.1; RFC 8200, 8.1). */
 static u32 pseudo_sum(const struct sk_buff *part, u32 length)
 {
@@ -88,7 +72,7 @@ static u32 pseudo_sum(const struct sk_buff *part, u32 length)
 		addresses = (const u8 *)&ipv6_hdr(part)->saddr;
 		bytes = 32;
 	}
-	return fold(add_up(addresses, bytes, htons(length) + htons(IPPROTO_TCP)));
+	return twin_sum_fold(twin_sum_bytes(htons(length) + htons(IPPROTO_TCP), addresses, bytes));
 }
 
 /* Computes what the device would have: gathered is the sum of the bytes behind linear ones. */
@@ -96,11 +80,11 @@ static void sum(struct sk_buff *part, u32 linear, u32 gathered)
 {
 	const u32 start = skb_checksum_start_offset(part);
 	u16 *check = (u16 *)(part->data + start + part->csum_offset);
-	u32 total = add_up(part->data + start, linear - start, 0);
+	u32 total;
 
 	/* From an odd place on the words' bytes are the other way round. */
-	total += (linear - start) & 1 ? swab16(gathered) : gathered;
-	total = ~fold(total) & 0xffff;
+	gathered = (linear - start) & 1 ? swab16(gathered) : gathered;
+	total = ~twin_sum_fold(twin_sum_bytes(gathered, part->data + start, linear - start)) & 0xffff;
 	*check = total ? total : 0xffff;	/* 0 is none (RFC 768), and the same number */
 	part->ip_summed = CHECKSUM_NONE;
 }
@@ -153,7 +137,7 @@ static void change_headers(struct sk_buff *part, u32 bytes, u32 number, u32 from
 		ip->tot_len = htons(network);
 		ip->id = htons(ntohs(ip->id) + number);
 		ip->check = 0;
-		ip->check = ~fold(add_up((const u8 *)ip, ip->ihl * 4, 0));
+		ip->check = ~twin_sum_fold(twin_sum_bytes(0, ip, ip->ihl * 4));
 	} else {
 		ipv6_hdr(part)->payload_len = htons(network - sizeof(struct ipv6hdr));
 	}

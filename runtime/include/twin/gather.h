@@ -41,44 +41,4 @@ int twin_gather(struct twin_instance *instance, struct twin_outgoing *outgoing,
 		const struct twin_gather *gather, twin_guest_memory *memory, void *data,
 		uint32_t *sum);
 
-/*
- * A sum of bytes that come in pieces. Zeroed: of none. Inline, because Xen's runtime, whose packets
- * lie in buffers of its own, has no other use for this file.
- */
-struct twin_sum {
-	uint32_t sum;		/* 0 to 0xffff */
-	uint32_t count;		/* bytes so far */
-};
-
-/* Addition with the carry added: what RFC 1071 (2 C) does in 16 bits, in 64. */
-static inline uint64_t twin_sum_carry(uint64_t a, uint64_t b)
-{
-	a += b;
-	return a + (a < b);
-}
-
-static inline void twin_sum_add(struct twin_sum *sum, const void *bytes, uint32_t length)
-{
-	const uint8_t *at = bytes;
-	uint64_t words = 0, word;
-	uint32_t i;
-
-	for (; length >= sizeof(word); length -= sizeof(word), at += sizeof(word)) {
-		__builtin_memcpy(&word, at, sizeof(word));
-		words = twin_sum_carry(words, word);
-		sum->count += sizeof(word);
-	}
-	for (word = 0, i = 0; i < length; i++)
-		word |= (uint64_t)at[i] << (8 * i);
-	words = twin_sum_carry(words, word);
-	while (words >> 16)
-		words = (words & 0xffff) + (words >> 16);
-	/* Behind an odd number of bytes the first one is the second of a word (RFC 1071, 2 B). */
-	if (sum->count & 1)
-		words = (words << 8 | words >> 8) & 0xffff;
-	sum->count += length;
-	sum->sum += (uint32_t)words;
-	sum->sum = (sum->sum & 0xffff) + (sum->sum >> 16);
-}
-
 #endif /* TWIN_GATHER_H */

@@ -18,6 +18,7 @@
  * as one of their buffers is.
  */
 #include <twin/gather.h>
+#include <twin/sum.h>
 #include <twin/guest.h>
 
 #include "platform.h"
