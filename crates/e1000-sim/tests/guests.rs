@@ -8,10 +8,14 @@ use e1000_sim::guests::front::honest;
 mod gone;
 #[path = "guests/lies.rs"]
 mod lies;
+#[path = "guests/looks.rs"]
+mod looks;
 #[path = "guests/plain.rs"]
 mod plain;
 #[path = "common/pools.rs"]
 mod pools;
+#[path = "guests/race.rs"]
+mod race;
 #[path = "guests/rig.rs"]
 mod rig;
 #[path = "common/turn.rs"]
@@ -83,6 +87,69 @@ fn guests_as_processes() {
             "posts nothing",
             gone::posts_nothing,
             gone::who_posts_nothing_keeps_its_own_packets,
+        ),
+    ]);
+}
+
+#[test]
+fn rings_that_are_looked_at() {
+    let _turn = turn::turn();
+    rig::each_alone(&[
+        ("stops", honest, looks::who_stops_is_armed_again),
+        (
+            "kicks for each",
+            honest,
+            looks::a_guest_that_kicks_for_each_kicks_no_more,
+        ),
+        (
+            "looks end",
+            honest,
+            looks::what_waits_is_sent_when_looks_end,
+        ),
+        (
+            "lost timer",
+            looks::kicks_unasked,
+            looks::a_lost_timer_costs_the_time_until_something_happens,
+        ),
+        (
+            "any index",
+            looks::writes_any_index,
+            looks::any_index_harms_its_guest_only,
+        ),
+        (
+            "wild indices",
+            lies::wild_indices,
+            looks::wild_indices_are_skipped_by_looks,
+        ),
+        (
+            "kicks without end",
+            gone::kicks_without_end,
+            looks::who_floods_kicks_wakes_nobody,
+        ),
+        (
+            "sends without end",
+            gone::sends_without_end,
+            looks::who_sends_without_end_is_throttled,
+        ),
+        (
+            "fills its ring",
+            looks::fills_its_ring,
+            looks::who_fills_its_ring_holds_up_nobody,
+        ),
+        (
+            "sends seldom",
+            honest,
+            looks::who_sends_seldom_waits_for_one_look,
+        ),
+        (
+            "dies",
+            honest,
+            looks::who_dies_while_rings_are_looked_at_leaves_nothing,
+        ),
+        (
+            "stays",
+            looks::stays_with_requests,
+            looks::who_stays_with_requests_is_looked_at,
         ),
     ]);
 }

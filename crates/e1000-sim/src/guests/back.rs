@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 
 use process_lab::process::{self, Child};
 
-use super::channel::{Channel, REFUSED, RING};
+use super::channel::{Channel, REFUSED, RING, reaches};
 use super::confine::confine;
 use super::front::{Entry, Front, Order, Report};
 use super::turn::Exit;
@@ -267,6 +267,22 @@ impl<'m> Back<'m> {
         exit
     }
 
+    /// From now on the guest kicks only for the request that is armed, or for whatever it puts into its ring.
+    pub fn tell_by_index(&self, on: bool) {
+        let by_index = &self.channel.get().by_index;
+        by_index.store(u32::from(on), Ordering::Release);
+    }
+
+    /// The guest is to kick when so many requests are there that were not read.
+    pub fn arm(&self, ahead: u32) {
+        self.channel.get().arm(self.taken.wrapping_add(ahead));
+    }
+
+    /// Requests read so far, of the present process, running freely.
+    pub fn taken(&self) -> u32 {
+        self.taken
+    }
+
     /// How many requests there are to be read.
     pub fn requests(&mut self) -> u32 {
         let channel = self.channel.get();
@@ -329,7 +345,7 @@ impl<'m> Back<'m> {
         channel.answers.store(self.answers, Ordering::Release);
         // Any value is safe: at worst the guest is told too often, once for each batch, or never.
         let told_at = channel.told_at.load(Ordering::Acquire);
-        self.answers.wrapping_sub(told_at) < self.answers.wrapping_sub(before)
+        reaches(before, self.answers, told_at)
     }
 
     /// How many buffers there are for what comes in.

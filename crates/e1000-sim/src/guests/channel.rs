@@ -7,6 +7,7 @@
 //! requests    the guest       packets to send             ─> answers   the hypervisor
 //! posted      the guest       buffers for what comes in   ─> arrivals  the hypervisor
 //! told_at     the guest       the answer of which it wants to be told
+//! kick_at     the hypervisor  the request of which it wants to be told, if by_index says so; else of each
 //! desk        the test        what a guest is to do, and what it has seen
 //! ```
 //!
@@ -14,7 +15,7 @@
 //! has lied about their number. An arrival has the place of its buffer.
 
 use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, compiler_fence, fence};
 
 use super::turn::Turn;
 use crate::packets::rings::{FRAGMENTS, Fragment, Request};
@@ -93,6 +94,10 @@ pub struct Channel {
     pub answers: AtomicU32,
     /// Buffers that were used so far.
     pub arrivals: AtomicU32,
+    /// The hypervisor wants a kick when requests reach this number.
+    pub kick_at: AtomicU32,
+    /// Whether that counts; 0: it wants a kick for whatever is put there.
+    pub by_index: AtomicU32,
     zero: AtomicU32,
     /// The answers.
     pub answer: [AnswerSlot; RING as usize],
@@ -111,6 +116,11 @@ unsafe impl Sync for Channel {}
 // SAFETY: all zeroes is a value of each field.
 unsafe impl Zeroed for Channel {}
 
+/// Whether an index that went on from `before` to `now` has reached `at` (virtio 1.1, 2.6.7.2). Any three values are safe.
+pub fn reaches(before: u32, now: u32, at: u32) -> bool {
+    now.wrapping_sub(at) < now.wrapping_sub(before)
+}
+
 const WORD: usize = size_of::<u64>();
 /// Words of a request before its fragments.
 const HEAD: usize = std::mem::offset_of!(Request, fragment) / WORD;
@@ -118,6 +128,27 @@ const _: () = assert!(std::mem::offset_of!(Request, fragment).is_multiple_of(WOR
 const _: () = assert!(size_of::<Fragment>() == 2 * WORD && align_of::<Request>() == WORD);
 
 impl Channel {
+    /// The guest's part, after requests went on from `before` to `now`: whether it is to kick.
+    pub fn is_kick_wanted(&self, before: u32, now: u32) -> bool {
+        if self.by_index.load(Ordering::Relaxed) == 0 {
+            return true;
+        }
+        // Either this finds the ring armed, or who arms it finds the requests.
+        fence(Ordering::SeqCst);
+        reaches(before, now, self.kick_at.load(Ordering::Relaxed))
+    }
+
+    /// The hypervisor's part: it wants a kick when requests reach that number. Requests are to be looked at once more after
+    /// [`Channel::is_armed`].
+    pub fn arm(&self, at: u32) {
+        self.kick_at.store(at, Ordering::Relaxed);
+    }
+
+    /// What was armed before is seen by a guest whose requests are not seen from here on.
+    pub fn is_armed() {
+        fence(Ordering::SeqCst);
+    }
+
     /// Where a request is: for the guest that writes it.
     pub fn request(&self, index: u32) -> *mut Request {
         self.request[(index % RING) as usize].get()
@@ -154,6 +185,19 @@ mod tests {
     use super::*;
     use crate::packets::rings::HEADER;
     use crate::transport::mailbox::SharedPages;
+
+    #[test]
+    fn an_event_index_is_reached_once() {
+        for start in [0, 7, u32::MAX - 2, u32::MAX] {
+            let index = |by: u32| start.wrapping_add(by);
+            let reached: Vec<u32> = (0..10)
+                .filter(|by| reaches(index(*by), index(by + 1), index(4)))
+                .collect();
+            assert_eq!(reached, [3], "{start}");
+            assert!(reaches(start, index(9), index(4)), "by more than one");
+            assert!(!reaches(start, start, index(4)) && !reaches(start, start, start));
+        }
+    }
 
     #[test]
     fn a_request_is_copied_as_far_as_it_goes() {

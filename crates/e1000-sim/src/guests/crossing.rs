@@ -11,11 +11,17 @@
 //! until its turn comes again, so that one that floods costs the others no more than that. One that is
 //! late or dead is left out.
 //!
+//! With a [`Pace`] guests kick by an event index, and the hypervisor looks at all rings by itself while they are busy ([`super::looks`],
+//! `looking`).
+//!
 //! Packets are frames: the stage `aggregate` makes longer ones, of which a buffer has the beginning only.
+
+mod looking;
 
 use super::back::{Back, CrossingCounts, Making, State};
 use super::channel::{EVENT_ANSWERS, EVENT_ARRIVALS, RING};
 use super::front::{Entry, Front, Order, Report, honest};
+use super::looks::{Looks, Occasion};
 use super::turn::Exit;
 use crate::engines::apart::{Given, Room, Rooms, bits};
 use crate::engines::staged::Staged;
@@ -34,6 +40,11 @@ use crate::transport::rendezvous::Limits;
 pub const KICKS: u32 = RING;
 /// Kicks without work that are served each time that a guest is entered.
 pub const EMPTY_KICKS: u32 = 8;
+/// Requests that a guest may have in its ring without a kick while rings are looked at: half of it, so that it is never full
+/// before the hypervisor knows.
+pub const AHEAD: u32 = RING / 2;
+/// Requests of a guest that are taken before the others have their turn.
+pub const QUOTA: u32 = 32;
 /// Times in a row that guests are told and send more, before something else has its turn.
 const ROUNDS: u32 = 64;
 
@@ -69,6 +80,11 @@ pub struct Guests<'m> {
     /// Guests that had too many kicks since interrupts were last served, as bits.
     throttled: u64,
     request: Request,
+    looks: Looks,
+    /// The guest at whose ring the next look begins.
+    first: u32,
+    /// What a look gives the driver: whose each packet is, and its ticket.
+    batch: Vec<(u32, u64)>,
 }
 
 impl<'m> Guests<'m> {
@@ -113,6 +129,9 @@ impl<'m> Guests<'m> {
             turned_away: 0,
             throttled: 0,
             request: Request::default(),
+            looks: Looks::default(),
+            first: 0,
+            batch: Vec::with_capacity(REQUESTS),
         })
     }
 
@@ -129,6 +148,7 @@ impl<'m> Guests<'m> {
         };
         self.backs[guest as usize].restart(making, honest)?;
         self.buried &= !(1 << guest);
+        self.is_told_by_index(guest);
         packets.engine.attach_again(guest, guest_mac(guest));
         Ok(())
     }
@@ -251,9 +271,10 @@ impl<'m> Guests<'m> {
             packets.serve_interrupts()?;
             packets.meter.switch(packets.engine.host());
             let told = std::mem::take(&mut self.turned_away) | self.answer_all(packets);
+            let found = self.look_if_awake(packets, Occasion::Interrupt)?;
             later |= told & self.throttled;
             let now = told & !self.throttled;
-            if now == 0 {
+            if now == 0 && found == 0 {
                 break;
             }
             for guest in bits(now) {
@@ -296,6 +317,7 @@ impl<'m> Guests<'m> {
             stored += u32::from(packets.card.receive(frame));
         }
         packets.serve_interrupts()?;
+        self.look_if_awake(packets, Occasion::Interrupt)?;
         self.deliver(packets)?;
         Ok(stored)
     }
@@ -352,7 +374,7 @@ impl<'m> Guests<'m> {
         // One that was late, or had too many: no kick is lost.
         if self.backs[guest as usize].has_kicked() {
             packets.meter.switch(packets.engine.host());
-            self.serve_kick(packets, guest)?;
+            self.kicked(packets, guest)?;
         }
         packets.meter.switch(component);
         self.backs[guest as usize].enter(events, order, argument);
@@ -371,9 +393,9 @@ impl<'m> Guests<'m> {
                 }
                 Exit::Kick => {
                     packets.meter.switch(packets.engine.host());
-                    let served = self.serve_kick(packets, guest)?;
+                    let served = self.kicked(packets, guest)?;
                     kicks += 1;
-                    empty += u32::from(!served);
+                    empty += u32::from(served == 0);
                     if kicks > KICKS || empty > EMPTY_KICKS {
                         self.backs[guest as usize].counts.throttled += 1;
                         self.throttled |= 1 << guest;
@@ -388,8 +410,8 @@ impl<'m> Guests<'m> {
         Ok(())
     }
 
-    /// Gives the driver what a guest has to send; whether there was anything.
-    fn serve_kick(&mut self, packets: &mut Loop<'_>, guest: u32) -> Result<bool, Stop> {
+    /// Gives the driver what a guest has to send; how many packets.
+    fn serve_kick(&mut self, packets: &mut Loop<'_>, guest: u32) -> Result<u32, Stop> {
         let back = &mut self.backs[guest as usize];
         back.counts.kicks += 1;
         let mut tickets = [0; RING as usize];
@@ -404,7 +426,7 @@ impl<'m> Guests<'m> {
         }
         if count == 0 {
             back.counts.empty += 1;
-            return Ok(false);
+            return Ok(0);
         }
         packets.engine.transmit(count as u32)?;
         for (at, ticket) in tickets[..count].iter().enumerate() {
@@ -423,7 +445,7 @@ impl<'m> Guests<'m> {
         packets.card.absorb_writes(false)?;
         packets.card.send();
         packets.meter.switch(packets.engine.host());
-        Ok(true)
+        Ok(count as u32)
     }
 
     /// A guest is dead: nothing is kept for it. What the driver has of it is answered to nobody.

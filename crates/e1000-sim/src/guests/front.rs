@@ -268,9 +268,9 @@ impl<'m> Front<'m> {
             let Some(packet) = self.ready.pop_front() else {
                 break;
             };
+            let last = self.requests;
             self.ask(packet);
-            if each {
-                self.kick();
+            if each && self.kick_if_wanted(last) {
                 // What follows waits, too: packets stay in order.
                 if self.take_answers() {
                     break;
@@ -278,8 +278,17 @@ impl<'m> Front<'m> {
             }
         }
         if !each && self.requests != before {
+            self.kick_if_wanted(before);
+        }
+    }
+
+    /// Kicks for the requests since `before`, if the hypervisor wants to be told; whether it did.
+    fn kick_if_wanted(&self, before: u32) -> bool {
+        let wanted = self.channel.is_kick_wanted(before, self.requests);
+        if wanted {
             self.kick();
         }
+        wanted
     }
 
     fn ask(&mut self, packet: Prepared) {

@@ -26,10 +26,12 @@
 //! | `front` | the guest: sends and receives |
 //! | `back` | the hypervisor's view of one guest: what it believes, and what it has counted |
 //! | `crossing` | all guests with the driver: kicks are served, guests are told |
+//! | `looks` | when rings are looked at without a kick |
 
 pub mod back;
 pub mod channel;
 mod confine;
 pub mod crossing;
 pub mod front;
+pub mod looks;
 pub mod turn;
