@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::cell::Cell;
 use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use libc::{c_int, pid_t};
 
@@ -113,6 +114,63 @@ impl Drop for Child {
     }
 }
 
+/// Waits until all have ended. The first one that ends otherwise than with status 0 ends the others, which may wait for it
+/// without end.
+///
+/// # Errors
+/// That one's number, and how it ended.
+pub fn wait_for_all(children: &mut [Child]) -> Result<(), String> {
+    while children.iter().any(|child| child.status.is_none()) {
+        for number in ended(children).map_err(|error| error.to_string())? {
+            children[number].wait();
+            if children[number].status == Some(0) {
+                continue;
+            }
+            let how = children[number].fate().unwrap_or_default();
+            children.iter_mut().for_each(Child::kill);
+            return Err(format!("child {number} {how}"));
+        }
+    }
+    Ok(())
+}
+
+/// Waits until one has ended that was not waited for, and gives the numbers of those that have.
+fn ended(children: &[Child]) -> io::Result<Vec<usize>> {
+    let mut running = Vec::new();
+    for (number, child) in children.iter().enumerate() {
+        if child.status.is_none() {
+            running.push((number, open(child.pid)?));
+        }
+    }
+    let mut polled: Vec<libc::pollfd> = running
+        .iter()
+        .map(|(_, file)| libc::pollfd {
+            fd: file.as_raw_fd(),
+            events: libc::POLLIN,
+            revents: 0,
+        })
+        .collect();
+    // SAFETY: as many descriptors as there are, all open.
+    let ready = unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, -1) };
+    match (ready, io::Error::last_os_error()) {
+        (-1, error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
+        _ => {}
+    }
+    let ready = running.iter().zip(&polled);
+    let ready = ready.filter(|(_, polled)| polled.revents != 0);
+    Ok(ready.map(|((number, _), _)| *number).collect())
+}
+
+/// A descriptor that is readable once the process has ended (pidfd_open(2)).
+fn open(pid: pid_t) -> io::Result<OwnedFd> {
+    // SAFETY: plain system call; the number is only a name.
+    match unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) } as c_int {
+        -1 => Err(io::Error::last_os_error()),
+        // SAFETY: new, and nobody else's.
+        fd => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
+    }
+}
+
 /// How a process ended, from its wait status: `died of signal 11`.
 pub fn fate(status: c_int) -> String {
     match libc::WIFSIGNALED(status) {
@@ -125,21 +183,16 @@ pub fn fate(status: c_int) -> String {
 ///
 /// Takes some system calls; for waits that were too long already.
 pub fn is_alive(pid: pid_t) -> bool {
-    // SAFETY: plain system call; the number is only a name.
-    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) } as c_int;
-    if fd < 0 {
+    let Ok(file) = open(pid) else {
         return false;
-    }
+    };
     let mut poll = libc::pollfd {
-        fd,
+        fd: file.as_raw_fd(),
         events: libc::POLLIN,
         revents: 0,
     };
-    // SAFETY: one descriptor, which is ours: readable once the process ended
-    // (pidfd_open(2)).
+    // SAFETY: one descriptor, which is open.
     let ended = unsafe { libc::poll(&mut poll, 1, 0) };
-    // SAFETY: ours, and used no more.
-    unsafe { libc::close(fd) };
     // Interrupted by the profiler (-1), it has not ended either.
     ended < 1
 }
@@ -162,15 +215,41 @@ mod tests {
         assert!(!is_alive(child.pid()));
     }
 
+    fn waits_for_ever() -> c_int {
+        loop {
+            // SAFETY: waits for a signal.
+            unsafe { libc::pause() };
+        }
+    }
+
+    #[test]
+    fn who_fails_ends_those_who_wait_for_it() {
+        for failing in 0..3 {
+            let mut children = [0, 1, 2].map(|number| {
+                let work = move || match number == failing {
+                    true => 7,
+                    false => waits_for_ever(),
+                };
+                fork(work).expect("fork")
+            });
+            let failed = wait_for_all(&mut children);
+            let expected = format!("child {failing} ended with status 7");
+            assert_eq!(failed, Err(expected));
+            assert!(children.iter().all(|child| !child.is_alive()));
+        }
+        let mut children = [1, 2, 3].map(|_| fork(|| 0).expect("fork"));
+        assert_eq!(wait_for_all(&mut children), Ok(()));
+        assert_eq!(wait_for_all(&mut children), Ok(()), "again");
+        let mut killed = [fork(waits_for_ever).expect("fork")];
+        // SAFETY: our own child.
+        unsafe { libc::kill(killed[0].pid(), libc::SIGKILL) };
+        let failed = wait_for_all(&mut killed);
+        assert_eq!(failed, Err("child 0 died of signal 9".to_owned()));
+    }
+
     #[test]
     fn a_dropped_child_is_gone() {
-        let child = fork(|| {
-            loop {
-                // SAFETY: waits for a signal.
-                unsafe { libc::pause() };
-            }
-        })
-        .expect("fork");
+        let child = fork(waits_for_ever).expect("fork");
         let pid = child.pid();
         assert!(child.is_alive());
         drop(child);

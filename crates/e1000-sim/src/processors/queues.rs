@@ -263,7 +263,7 @@ mod tests {
                 None => std::thread::yield_now(),
             }
         }
-        children.iter_mut().for_each(|child| child.wait());
+        assert_eq!(process::wait_for_all(&mut children), Ok(()));
         assert_eq!((queue.take(), queue.is_free()), (None, true));
     }
 
