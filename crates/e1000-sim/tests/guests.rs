@@ -97,6 +97,11 @@ fn rings_that_are_looked_at() {
     rig::each_alone(&[
         ("stops", honest, looks::who_stops_is_armed_again),
         (
+            "before the arming",
+            honest,
+            looks::what_comes_before_the_arming_is_found,
+        ),
+        (
             "kicks for each",
             honest,
             looks::a_guest_that_kicks_for_each_kicks_no_more,

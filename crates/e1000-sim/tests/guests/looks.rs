@@ -107,6 +107,25 @@ pub fn who_stops_is_armed_again(rig: &mut Rig<'_>) {
     rig.others_are_served();
 }
 
+/// What a guest puts into its ring after the last look and before that is armed has no kick: it is found by the look after
+/// that, and keeps the hypervisor awake.
+pub fn what_comes_before_the_arming_is_found(rig: &mut Rig<'_>) {
+    rig.wake();
+    let (kicks, wire) = (rig.guests.counts().kicks, rig.on_the_wire(SLOW));
+    rig.put(SLOW, 2);
+    let found = rig.guests.fall_asleep(&mut rig.packets);
+    assert_eq!(found, Ok(2));
+    assert_eq!(rig.on_the_wire(SLOW), wire + 2);
+    assert_eq!(rig.looks().kept_awake, 1);
+    assert!(rig.guests.deadline().is_some());
+    rig.put(SLOW, 1);
+    assert_eq!(rig.guests.counts().kicks, kicks, "no ring is armed");
+    assert_eq!(rig.next_look(), 1);
+    rig.serve();
+    rig.fall_asleep();
+    rig.each_kicks_again(&[SLOW]);
+}
+
 /// A kick for each packet: without an index each is one, and awake none is.
 pub fn a_guest_that_kicks_for_each_kicks_no_more(rig: &mut Rig<'_>) {
     rig.wake();

@@ -146,14 +146,23 @@ impl Guests<'_> {
         if !self.looks.looked(occasion, found) {
             return Ok(found);
         }
+        Ok(found + self.fall_asleep(packets)?)
+    }
+
+    /// Arms all rings, looks at them once more, and sleeps if nothing is there; how many packets there were, which guests may have put
+    /// there between the look before and the arming.
+    ///
+    /// # Errors
+    /// The driver stopped.
+    pub fn fall_asleep(&mut self, packets: &mut Loop<'_>) -> Result<u32, Stop> {
         self.arm_all(1);
         Channel::is_armed();
-        let again = self.look_at_all(packets)?;
-        self.looks.looked_again(again);
-        if again > 0 {
+        let found = self.look_at_all(packets)?;
+        self.looks.looked_again(found);
+        if found > 0 {
             self.arm_all(AHEAD);
         }
-        Ok(found + again)
+        Ok(found)
     }
 
     /// Gives the driver what is in all rings, a ring's worth of each guest at most, a few of each by turns; how many packets.
