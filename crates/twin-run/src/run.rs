@@ -26,6 +26,7 @@ use e1000_sim::system::{self, SystemError};
 use e1000_sim::traffic::source::Shape;
 use elf_loader::modinfo;
 use process_lab::program::Variant;
+use serde::Serialize;
 
 use crate::figures;
 use crate::parameters;
@@ -33,6 +34,7 @@ use crate::progress::Progress;
 use crate::results::Results;
 use crate::rows;
 use crate::rows::crossings::{self, Crossed};
+use crate::rows::kicks::KickRow;
 use crate::support;
 use crate::table;
 
@@ -106,15 +108,28 @@ fn experiments(opts: &Opts, job: Job<'_>, support: &Path) -> Result<(), Failure>
     verdict(&all.runs())
 }
 
+/// The rows of `--guests-apart`.
+#[derive(Serialize)]
+struct GuestsApart {
+    crossings: Vec<Crossed>,
+    kicks: KickRow,
+}
+
 fn guests_apart(opts: &Opts, job: &Job<'_>) -> Result<(), Failure> {
     let seen = crossing::measure(job.files, job.setup.variant, crossing::ROW);
     let seen = seen.map_err(|error| failed(job.module, &error))?;
-    let rows: Vec<Crossed> = seen.into_iter().map(Crossed::new).collect();
+    let kicks = KickRow::measure(job.files, job.setup.variant);
+    let rows = GuestsApart {
+        crossings: seen.into_iter().map(Crossed::new).collect(),
+        kicks: kicks.map_err(|error| failed(job.module, &error))?,
+    };
+    let text = crossings::text(&rows.crossings) + &rows.kicks.text();
     match opts.format {
-        Format::Text => output::text(crossings::text(&rows).trim_start().as_bytes())?,
+        Format::Text => output::text(text.trim_start().as_bytes())?,
         Format::Json => output::json(&rows)?,
     }
-    said((rows.iter().map(Crossed::damage).sum(), 0))
+    let crossings = rows.crossings.iter().map(Crossed::damage).sum::<u64>();
+    said((crossings + rows.kicks.damage(), 0))
 }
 
 fn all_rows(opts: &Opts, job: &Job<'_>) -> Result<(), Failure> {

@@ -14,6 +14,7 @@
 //! early_ack  the card's interrupt acknowledged before its handler runs
 //! by_dom0   guests by way of dom0, or of the hypervisor: the same
 //! crossing  guests called, or as processes of their own
+//! kicks     guests that kick, or whose rings are looked at
 //! channel   how the bytes of a guest's packet get to dom0
 //! merged_by_dom0  segments that dom0 merges before its bridge
 //! ```
@@ -26,6 +27,7 @@ pub mod crossing;
 pub mod early_ack;
 pub mod emulated;
 pub mod high_level;
+pub mod kicks;
 pub mod merged_by_dom0;
 pub mod price;
 pub mod receive;

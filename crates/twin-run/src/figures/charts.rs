@@ -13,6 +13,11 @@ use crate::table::{LFI_SLOWDOWN, PAPER_SLOWDOWN};
 
 const NAMES: [&str; 4] = ["native", "dom0", "guest", "twin"];
 
+/// What packets of guests pass in figures 5 to 8, and what they do not.
+const IN_THE_PATHS: &str = "Path guest: grants and a bridge in dom0 are passed; guest and dom0 are two processes that wake each \
+                            other for a batch; hypercalls are functions, and there are no packet filters and no queues of \
+                            Linux's. Path twin: the hypervisor calls its guests.";
+
 pub(super) fn fig5(runs: &Runs) -> Chart {
     let mut chart = throughput(runs, PacketDirection::Send);
     chart.title = "Figure 5: what one core could send".to_owned();
@@ -49,9 +54,9 @@ fn throughput(runs: &Runs, direction: PacketDirection) -> Chart {
         }],
         notes: "What a core's cycles would carry, not what a wire did (the card is a 1 Gb/s one): \
                 bytes x 8 x counter rate / median cycles, the card's own excepted; lines from \
-                the 10th to the 90th percentile of batches. Grant operations and bridge are not \
-                modelled."
-            .to_owned(),
+                the 10th to the 90th percentile of batches. "
+            .to_owned()
+            + IN_THE_PATHS,
     }
 }
 
@@ -119,7 +124,7 @@ fn breakdown(runs: &Runs, direction: PacketDirection) -> Chart {
         notes: format!(
             "Medians of batches, by whose turn it was; the driver, measured alone with warm \
              caches, is taken out of its host's turns, which the hot routines are part of; the \
-             card's time is left out. Grant operations and bridge are not modelled. Instructions a \
+             card's time is left out. {IN_THE_PATHS} Instructions a \
              packet, the driver's / all, counted one by one: {}. The paper's scheme is of a run of its own, in which \
              native took {} cycles.",
             instructions.join(", "),
@@ -300,7 +305,11 @@ pub(super) fn fig10(runs: &Runs) -> Chart {
             format!("{:.2}", detail.upcalls as f64 / flow.packets.max(1) as f64)
         })
         .collect();
-    let _ = write!(notes, "upcalls a packet: {}.", per_packet.join(", "));
+    let _ = write!(
+        notes,
+        "upcalls a packet: {}. An upcall is answered by a thread of dom0's process, and the wait for it is counted.",
+        per_packet.join(", ")
+    );
     Chart {
         title: "Figure 10: what one core could send, by routines that are upcalls".to_owned(),
         unit: "Gb/s that one core's cycles allow, logarithmic".to_owned(),

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::verdict::Verdict;
 
 /// The part of the kicks that the design wants gone.
-const GONE: f64 = 0.9;
+pub(super) const GONE: f64 = 0.9;
 
 /// One direction, judged.
 #[derive(Debug, Serialize)]
@@ -53,8 +53,8 @@ pub fn text(rows: &[Crossed]) -> String {
 impl Crossed {
     fn write(&self, out: &mut String) {
         let (what, of) = match self.seen.sent {
-            true => ("sent", "kicks"),
-            false => ("received", "notifications"),
+            true => ("sent", "kicks gone by batches"),
+            false => ("received", "notifications gone"),
         };
         let guests = match self.seen.guests {
             1 => "1 guest".to_owned(),
@@ -76,7 +76,7 @@ impl Crossed {
         }
         let _ = writeln!(
             out,
-            "    {of} gone: {:.1}% (design {:.0}%: {})",
+            "    {of}: {:.1}% (design {:.0}%: {})",
             self.gone * 100.0,
             GONE * 100.0,
             self.verdict.text(),

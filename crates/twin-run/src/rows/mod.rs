@@ -13,6 +13,7 @@ pub mod crossings;
 mod dom0;
 mod early;
 mod emulated;
+pub mod kicks;
 mod levels;
 mod merging;
 mod pairs;
@@ -43,6 +44,7 @@ use self::crossings::Crossed;
 use self::dom0::Dom0Rows;
 use self::early::Early;
 use self::emulated::EmulatedRows;
+use self::kicks::KickRow;
 use self::levels::Level;
 use self::merging::Fit;
 use self::pairs::Row;
@@ -79,6 +81,8 @@ pub struct Rows {
     acknowledgements: AckRow,
     /// Guests as processes.
     by_process: Vec<Crossed>,
+    /// Of these, what looks save.
+    kicks: KickRow,
 }
 
 /// Measures; leaves `rows.json`, `rows.txt` and the pictures ([`charts`]) in the directory.
@@ -124,6 +128,7 @@ impl Rows {
         let early_ack = live::early_ack::measure(files, variant)?;
         let acknowledgements = live::acknowledgements::measure(files, variant)?;
         let by_process = live::crossing::measure(files, variant, live::crossing::ROW)?;
+        let kicks = KickRow::measure(files, variant)?;
         // Last, because it keeps to one processor.
         let seen = live::rows::measure(files, variant, tell)?;
         let price = seen.prices.first().copied().unwrap_or_default();
@@ -148,6 +153,7 @@ impl Rows {
             early_ack: early_ack.into_iter().map(Early::new).collect(),
             acknowledgements: AckRow::new(acknowledgements),
             by_process: by_process.into_iter().map(Crossed::new).collect(),
+            kicks,
         })
     }
 
@@ -172,6 +178,7 @@ impl Rows {
             .chain(self.early_ack.iter().map(Early::damage))
             .chain([self.acknowledgements.damage()])
             .chain(self.by_process.iter().map(Crossed::damage))
+            .chain([self.kicks.damage()])
             .sum();
         pairs
             .chain(points)
@@ -201,6 +208,7 @@ impl Rows {
         out += &early::text(&self.early_ack);
         out += &self.acknowledgements.text();
         out += &crossings::text(&self.by_process);
+        out += &self.kicks.text();
         out + &self.vrss.text() + &self.emulated.text() + &self.cdna.text() + &self.by_dom0.text()
     }
 }
