@@ -13,9 +13,10 @@ use crate::analyse::{self, Analysis, codemap, reach};
 use crate::encode::apply::Decisions;
 use crate::encode::deep;
 use crate::explain::stats::{self, Stats};
-use crate::frame::facts::{self, Asked, FactsBefore};
+use crate::frame::facts::{Asked, FactsBefore};
 use crate::frame::frames::Frames;
 use crate::frame::lost::Lost;
+use crate::frame::solve::{self, solve};
 use crate::frame::variants::Variants;
 use crate::frame::words::{self, StackWords};
 use crate::lift::Lifted;
@@ -309,9 +310,14 @@ fn refine(
     }
     let variants = Variants::find(lifted, &analysis.flow, &classes);
     let frames = Frames::find(lifted, &analysis.flow);
-    let lost = Lost::find(analysis, &classes, codemap, &frames);
-    let input = facts::Input::of(analysis, &classes, &lost);
-    let facts = facts::analyse(input, &variants, asked);
+    let (facts, lost) = solve(solve::Code {
+        analysis,
+        classes: &classes,
+        codemap,
+        frames: &frames,
+        variants: &variants,
+        asked,
+    });
     (target.refine)(analysis, &facts, &mut classes);
     Some(Refined {
         classes,

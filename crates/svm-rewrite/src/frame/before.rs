@@ -30,11 +30,6 @@ impl<S: Join> Before<S> {
         self.known.get(self.slot[block.0 as usize] as usize)
     }
 
-    /// What is known is not needed any more, and control comes to none of the blocks again.
-    pub fn forget(&mut self) {
-        self.known.clear();
-    }
-
     /// Joins what is known on a path to a block into what is known before it. Returns
     /// whether that changed.
     pub fn arrive(&mut self, block: BlockId, state: &S) -> bool {

@@ -12,7 +12,7 @@ use liveness::{LocSet, Reg};
 
 use crate::analyse::survey::FOLLOWED;
 use crate::asm::Operand;
-use crate::registers::{gpr, reg64};
+use crate::registers::gpr;
 
 /// A place in the frame, counted from where `rsp` pointed at entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,29 +90,76 @@ impl Words {
     }
 }
 
+/// What registers hold at a place of the code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Registers {
+    /// By number.
+    at: [i32; 16],
+    /// Those whose content comes from a word of the frame.
+    loaded: LocSet,
+}
+
+impl Registers {
+    /// What a 64-bit register holds.
+    pub fn get(&self, register: Register) -> Option<i64> {
+        known(self.at[usize::from(gpr(register)?.number())])
+    }
+
+    /// Whether the content of a register comes from a word of the frame.
+    pub fn is_loaded(&self, register: Register) -> bool {
+        gpr(register).is_some_and(|r| self.loaded.intersects(LocSet::reg(r)))
+    }
+
+    /// The place of a memory operand that has a followed register for its base
+    /// and no index. That of `pop` counts from `rsp` after it has moved (SDM volume 2, POP).
+    pub fn place(&self, iced: &Instruction) -> Option<FramePlace> {
+        let (base, displacement) = Operand::of(iced).simple()?;
+        let at = known(self.at[usize::from(base.number())])?;
+        let moved = match (iced.mnemonic(), base) {
+            (Mnemonic::Pop, Reg::RSP) => i64::from(iced.stack_pointer_increment()),
+            _ => 0,
+        };
+        Some(FramePlace(at + displacement + moved))
+    }
+
+    fn join(mut self, other: &Registers) -> Registers {
+        for (mine, theirs) in self.at.iter_mut().zip(other.at) {
+            if *mine != theirs {
+                *mine = UNKNOWN;
+            }
+        }
+        self.loaded = self.loaded.union(other.loaded);
+        self
+    }
+}
+
 /// The known contents at a program point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// By register number. Only those of `followed` are ever known.
-    registers: [i32; 16],
-    /// [`FOLLOWED`], or all.
+    registers: Registers,
+    /// [`FOLLOWED`], or all. No other register is ever known.
     followed: LocSet,
-    /// Registers whose content comes from a word of the frame.
-    loaded: LocSet,
     words: Words,
 }
 
 impl Frame {
     /// At entry: `rsp` points to the return address.
     pub fn at_entry(followed: LocSet) -> Frame {
-        let mut registers = [UNKNOWN; 16];
-        registers[Reg::RSP.number() as usize] = 0;
+        let mut at = [UNKNOWN; 16];
+        at[Reg::RSP.number() as usize] = 0;
         Frame {
-            registers,
+            registers: Registers {
+                at,
+                loaded: LocSet::empty(),
+            },
             followed,
-            loaded: LocSet::empty(),
             words: Words::NONE,
         }
+    }
+
+    /// What registers hold.
+    pub fn registers(&self) -> &Registers {
+        &self.registers
     }
 
     /// Whether all registers are followed, not only those in which compilers keep addresses
@@ -123,15 +170,16 @@ impl Frame {
 
     /// What a 64-bit register holds.
     pub fn get(&self, register: Register) -> Option<i64> {
-        known(self.registers[usize::from(gpr(register)?.number())])
+        self.registers.get(register)
     }
 
     /// A register is written.
     pub fn set(&mut self, register: Register, value: Option<i64>) {
         if let Some(register) = gpr(register) {
             let value = value.filter(|_| self.followed.contains(LocSet::reg(register)));
-            self.registers[usize::from(register.number())] = stored(value);
-            self.loaded = self.loaded.minus(LocSet::reg(register));
+            let Registers { at, loaded } = &mut self.registers;
+            at[usize::from(register.number())] = stored(value);
+            *loaded = loaded.minus(LocSet::reg(register));
         }
     }
 
@@ -140,7 +188,8 @@ impl Frame {
         self.set(register, value);
         // `rsp` is what it is set to: its operands are in the frame in any case.
         if let Some(register) = gpr(register).filter(|r| *r != Reg::RSP) {
-            self.loaded = self.loaded.union(LocSet::reg(register));
+            let loaded = &mut self.registers.loaded;
+            *loaded = loaded.union(LocSet::reg(register));
         }
     }
 
@@ -158,7 +207,7 @@ impl Frame {
 
     /// Two registers are exchanged.
     pub fn exchange(&mut self, a: Register, b: Register) {
-        let before = *self;
+        let before = self.registers;
         self.copy(a, b, 0);
         let value = before.get(a);
         match before.is_loaded(a) {
@@ -170,26 +219,10 @@ impl Frame {
     /// A register gets the content of another one plus a constant.
     pub fn copy(&mut self, to: Register, from: Register, by: i64) {
         let value = self.get(from).map(|at| at + by);
-        match self.is_loaded(from) {
+        match self.registers.is_loaded(from) {
             true => self.set_loaded(to, value),
             false => self.set(to, value),
         }
-    }
-
-    /// Whether the content of a register comes from a word of the frame.
-    pub fn is_loaded(&self, register: Register) -> bool {
-        gpr(register).is_some_and(|r| self.loaded.intersects(LocSet::reg(r)))
-    }
-
-    /// The place of a memory operand that has a followed register for its base
-    /// and no index. That of `pop` counts from `rsp` after it has moved (SDM volume 2, POP).
-    pub fn place(&self, iced: &Instruction) -> Option<FramePlace> {
-        let (base, displacement) = Operand::of(iced).simple()?;
-        let moved = match (iced.mnemonic(), base) {
-            (Mnemonic::Pop, Reg::RSP) => i64::from(iced.stack_pointer_increment()),
-            _ => 0,
-        };
-        Some(FramePlace(self.get(reg64(base))? + displacement + moved))
     }
 
     /// `push` of a register, or of something that is not followed.
@@ -208,7 +241,7 @@ impl Frame {
         if iced.op_count() == 0 || iced.op0_kind() != OpKind::Memory {
             return;
         }
-        let Some(FramePlace(at)) = self.place(iced) else {
+        let Some(FramePlace(at)) = self.registers.place(iced) else {
             return;
         };
         if matches!(
@@ -228,9 +261,10 @@ impl Frame {
     /// Any other instruction: the registers that it writes become unknown, but for `rsp`.
     pub fn overwrite(&mut self, written: LocSet) {
         let written = written.minus(LocSet::reg(Reg::RSP));
+        let Registers { at, loaded } = &mut self.registers;
         for r in written.touched_registers() {
-            self.registers[usize::from(r.number())] = UNKNOWN;
-            self.loaded = self.loaded.minus(LocSet::reg(r));
+            at[usize::from(r.number())] = UNKNOWN;
+            *loaded = loaded.minus(LocSet::reg(r));
         }
     }
 
@@ -251,19 +285,16 @@ impl Frame {
 
     /// What holds on both paths.
     pub fn join(&self, other: &Frame) -> Frame {
-        let mut joined = *self;
-        for (mine, theirs) in joined.registers.iter_mut().zip(other.registers) {
-            if *mine != theirs {
-                *mine = UNKNOWN;
-            }
-        }
-        joined.loaded = self.loaded.union(other.loaded);
         // Nearly always equal.
-        if joined.words == other.words {
-            return joined;
+        let words = match self.words == other.words {
+            true => self.words,
+            false => self.words.join(&other.words),
+        };
+        Frame {
+            registers: self.registers.join(&other.registers),
+            followed: self.followed,
+            words,
         }
-        joined.words = self.words.join(&other.words);
-        joined
     }
 
     fn remember(&mut self, at: i64, value: Option<i64>, from: Register, is_pushed: bool) {

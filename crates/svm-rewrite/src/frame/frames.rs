@@ -8,7 +8,7 @@ use liveness::BlockId;
 use super::sets::Sets;
 use crate::analyse::flow::Flow;
 use crate::analyse::routines;
-use crate::lift::{FuncIdx, InstIdx, Lifted};
+use crate::lift::{InstIdx, Lifted};
 
 /// Blocks that share their frames.
 pub struct Frames(Vec<usize>);
@@ -52,18 +52,9 @@ pub fn edges<'e>(
     lifted: &'e Lifted<'_>,
     flow: &'e Flow,
 ) -> impl Iterator<Item = (BlockId, BlockId, Leads)> {
-    let mut function = FuncIdx(0);
     let blocks = (0..flow.blocks().len() as u32).map(BlockId);
     blocks.flat_map(move |from| {
-        // A block is in one function, and both are in order.
-        let first = InstIdx(flow.blocks()[from.0 as usize].start);
-        function = lifted.function_from(function, first);
-        let leads = Leading {
-            lifted,
-            flow,
-            function,
-            from,
-        };
+        let leads = Leading { lifted, flow, from };
         let to = flow.continuations(from).iter();
         to.map(move |to| (from, *to, leads.to(*to)))
     })
@@ -74,20 +65,19 @@ pub fn edges<'e>(
 pub struct Leading<'l> {
     pub lifted: &'l Lifted<'l>,
     pub flow: &'l Flow,
-    /// Its function.
-    pub function: FuncIdx,
     pub from: BlockId,
 }
 
 impl Leading<'_> {
     /// Where its edge to another block leads.
     pub fn to(self, to: BlockId) -> Leads {
-        let Leading { lifted, flow, .. } = self;
+        let Leading { lifted, flow, from } = self;
         let blocks = flow.blocks();
         let first = InstIdx(blocks[to.0 as usize].start);
-        let own = lifted.function(self.function);
-        let stays = own.insts.contains(&first.0);
-        if own.padding || !stays && lifted.function(lifted.function_of(first)).padding {
+        let function = flow.function_of(from);
+        let own = lifted.function(function);
+        let stays = flow.function_of(to) == function;
+        if own.padding || !stays && lifted.function(flow.function_of(to)).padding {
             return Leads::Nowhere;
         }
         // A jump of a function to its own beginning may be any loop.
@@ -98,7 +88,7 @@ impl Leading<'_> {
         if !begins {
             return Leads::Inside;
         }
-        let last = InstIdx(blocks[self.from.0 as usize].end - 1);
+        let last = InstIdx(blocks[from.0 as usize].end - 1);
         match !stays && routines::is_call(&lifted.inst(last).iced) {
             true => Leads::Nowhere,
             false => Leads::Away,

@@ -16,32 +16,20 @@
 //! stored it. Of what is called, the same is asked. An indirect call may lead to any function
 //! whose address is taken, and so may a call of another object's function.
 
-use std::ops::Range;
-
 use foldhash::HashMap;
-use iced_x86::{Code, Mnemonic, OpKind, Register};
-use liveness::{BlockId, LocSet, Reg};
+use iced_x86::{Code, Instruction, Mnemonic, OpKind, Register};
+use liveness::{LocSet, Reg};
 
-use super::before::{Before, Join};
+use super::before::Join;
 use super::contents::FramePlace;
-use super::facts::{Facts, Input, is_left_out};
-use super::frames::{Frames, Leading, Leads};
-use super::variants::Variant;
-use crate::analyse::Analysis;
-use crate::analyse::class::Class;
+use super::path::Path;
 use crate::analyse::classify::WORD;
-use crate::analyse::codemap::Codemap;
-use crate::analyse::flow::Exit;
-use crate::analyse::routines;
-use crate::analyse::survey::{FOLLOWED, MemoryEffect};
-use crate::lift::{Destination, FuncIdx, Inst, InstIdx};
+use crate::analyse::survey::{MemoryEffect, Survey};
+use crate::lift::{Destination, Inst, InstIdx};
 use crate::registers::gpr;
 
 /// What callees keep (psABI 3.2.1), beside `rsp`.
 const KEPT: [Reg; 6] = [Reg::RBX, Reg::RBP, Reg::R12, Reg::R13, Reg::R14, Reg::R15];
-
-/// Most rounds: each follows losses one call further up. After that, all is lost everywhere.
-const ROUNDS: usize = 64;
 
 /// The registers that calls lose.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -53,33 +41,25 @@ pub struct Lost {
 }
 
 impl Lost {
-    /// Finds them.
-    pub fn find(
-        analysis: &Analysis<'_>,
-        classes: &[Class],
-        codemap: &Codemap,
-        frames: &Frames,
-    ) -> Lost {
-        let finder = Finder {
-            analysis,
-            classes,
-            codemap,
-            frames,
-        };
-        let mut lost = Lost::default();
-        for _ in 0..ROUNDS {
-            let found = finder.lost(&finder.by_frame(&lost));
-            if found == lost {
-                return lost;
-            }
-            lost = found;
+    /// What is called at an entry loses these; `is_taken`: its address is, perhaps.
+    pub(super) fn add(&mut self, entry: InstIdx, registers: LocSet, is_taken: impl Fn() -> bool) {
+        if registers.is_empty() {
+            return;
         }
-        finder.lost(&vec![kept(); analysis.flow.blocks().len()])
+        self.by_entry.insert(entry.0, registers);
+        if is_taken() {
+            self.by_pointer = self.by_pointer.union(registers);
+        }
     }
 
     /// Whether no function loses any.
     pub fn is_empty(&self) -> bool {
         self.by_entry.is_empty()
+    }
+
+    /// Those that a call may lose which leads to a function whose address is taken.
+    pub(super) fn by_pointer(&self) -> LocSet {
+        self.by_pointer
     }
 
     /// Those that a call loses.
@@ -91,13 +71,15 @@ impl Lost {
         }
     }
 
-    fn to(&self, entry: InstIdx) -> LocSet {
+    /// Those that what is called at an entry loses.
+    pub(super) fn to(&self, entry: InstIdx) -> LocSet {
         let found = self.by_entry.get(&entry.0);
         found.copied().unwrap_or(LocSet::empty())
     }
 }
 
-fn kept() -> LocSet {
+/// All that a function has to keep.
+pub(super) fn kept() -> LocSet {
     let all = KEPT.into_iter().map(LocSet::reg);
     all.fold(LocSet::empty(), LocSet::union)
 }
@@ -107,89 +89,94 @@ fn kept() -> LocSet {
 enum Stored {
     Nowhere,
     /// In a word of the frame, at this place.
-    Word(i64),
+    Word(i32),
     /// In a register that is not used otherwise, as assembly does.
     In(Reg),
 }
 
 /// What is known at a place of the registers that the function has to keep.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct State {
-    facts: Facts,
+pub(super) struct Kept {
     /// Those that hold what they held at entry.
     intact: LocSet,
     /// Where each is stored.
     stored: [Stored; KEPT.len()],
 }
 
-impl Join for State {
-    fn join(self, other: State) -> State {
+impl Join for Kept {
+    fn join(self, other: Kept) -> Kept {
         let mut stored = self.stored;
         for (mine, theirs) in stored.iter_mut().zip(other.stored) {
             if *mine != theirs {
                 *mine = Stored::Nowhere;
             }
         }
-        State {
-            facts: self.facts.join(other.facts),
-            intact: self.intact.minus(kept().minus(other.intact)),
+        Kept {
+            intact: self.intact.intersect(other.intact),
             stored,
         }
     }
 }
 
-impl State {
-    /// What the function has not kept, if it ends here.
-    fn lost(&self) -> LocSet {
-        kept().minus(self.intact)
-    }
+/// What an instruction does to words of the frame, as its operands tell before it.
+#[derive(Clone, Copy)]
+pub(super) struct Moves {
+    /// The register that it loads, and where from.
+    loaded: Option<(Reg, Stored)>,
+    /// The word that it writes.
+    written: Stored,
+}
 
-    fn at_entry() -> State {
-        State {
-            facts: Facts::at_entry(FOLLOWED),
+impl Moves {
+    /// Operands count from what is known before it.
+    pub fn of(inst: &Inst, survey: &Survey, before: &Path) -> Moves {
+        let written = match survey.memory {
+            MemoryEffect::Written => word(before.sure_place(&inst.iced)),
+            MemoryEffect::Untouched | MemoryEffect::Read => Stored::Nowhere,
+        };
+        Moves {
+            loaded: loaded(&inst.iced, before),
+            written,
+        }
+    }
+}
+
+impl Kept {
+    pub fn at_entry() -> Kept {
+        Kept {
             intact: kept(),
             stored: [Stored::Nowhere; KEPT.len()],
         }
     }
 
-    /// Updates it over the instructions of a block.
-    fn pass_all(&mut self, input: Input<'_>, insts: Range<u32>) {
-        let last = InstIdx(insts.end - 1);
-        for i in (insts.start..last.0).filter(|i| input.changes_facts[*i as usize]) {
-            self.pass(input, InstIdx(i));
-        }
-        // Where control leaves it before, its effect is missing, and a handler has written.
-        let skipped = input.flow.may_be_skipped(last).then_some(*self);
-        if input.changes_facts[last.0 as usize] {
-            self.pass(input, last);
-        }
-        if let Some(before_last) = skipped {
-            *self = self.join(before_last);
-            self.intact = self.intact.minus(input.flow.written_by_handler(last));
-        }
+    /// What the function has not kept, if it ends here.
+    pub fn lost(&self) -> LocSet {
+        kept().minus(self.intact)
     }
 
-    /// Updates it over an instruction.
-    fn pass(&mut self, input: Input<'_>, i: InstIdx) {
-        let (inst, survey) = (input.lifted.inst(i), &input.surveys[i.0 as usize]);
-        if routines::is_call(&inst.iced) {
-            self.facts.pass(input, i, Variant::FIRST);
-            self.intact = self.intact.minus(input.lost.at_call(inst));
-            self.forget(|stored| matches!(stored, Stored::In(_)));
-            return;
-        }
-        // Operands count from what is known before it: the facts are large to keep a copy.
-        let loaded = loaded(inst, &self.facts);
-        let writes = survey.memory == MemoryEffect::Written;
-        let written = word_of(inst, &self.facts).filter(|_| writes);
-        self.facts.pass(input, i, Variant::FIRST);
+    /// These are written by a handler of faults.
+    pub fn overwrite(&mut self, written: LocSet) {
+        self.intact = self.intact.minus(written);
+    }
+
+    /// Updates it over a call, which loses so much.
+    pub fn called(&mut self, lost: LocSet) {
+        self.intact = self.intact.minus(lost);
+        self.forget(|stored| matches!(stored, Stored::In(_)));
+    }
+
+    /// Updates it over any other instruction. `after`: what is known of the stack behind it.
+    pub fn pass(&mut self, inst: &Inst, survey: &Survey, moves: Moves, after: &Path) {
         let intact = self.intact;
-        let is_back = |n: usize| loaded.is_some_and(|l| l == (KEPT[n], self.stored[n]));
-        let back = (0..KEPT.len()).filter(|n| is_back(*n));
-        let back = back.fold(LocSet::empty(), |set, n| set.union(LocSet::reg(KEPT[n])));
-        self.intact = intact.minus(survey.written).union(back);
+        self.intact = intact.minus(survey.written);
+        if let Some((register, from)) = moves.loaded {
+            let is_back = |n: &usize| (KEPT[*n], self.stored[*n]) == (register, from);
+            if (0..KEPT.len()).any(|n| is_back(&n)) {
+                self.intact = self.intact.union(LocSet::reg(register));
+            }
+        }
         self.forget(|stored| matches!(stored, Stored::In(r) if survey.writes(r)));
-        self.store(inst, intact, written);
+        self.store(&inst.iced, intact, moves.written, after);
     }
 
     fn forget(&mut self, is_gone: impl Fn(Stored) -> bool) {
@@ -202,12 +189,11 @@ impl State {
 
     /// A store of a register that was intact, or over one that was stored: to the word of the
     /// frame that is `written`, if its operand is one.
-    fn store(&mut self, inst: &Inst, intact: LocSet, written: Option<FramePlace>) {
-        let iced = &inst.iced;
+    fn store(&mut self, iced: &Instruction, intact: LocSet, written: Stored, after: &Path) {
         let to = match (iced.mnemonic(), written) {
-            (Mnemonic::Push, _) => word(self.facts.stack_pointer()),
-            (_, Some(_)) => word(written),
-            (Mnemonic::Mov, None) if iced.op1_kind() == OpKind::Register => {
+            (Mnemonic::Push, _) => word(after.stack_pointer()),
+            (_, Stored::Word(_)) => written,
+            (Mnemonic::Mov, _) if iced.op1_kind() == OpKind::Register => {
                 gpr(iced.op0_register()).map_or(Stored::Nowhere, Stored::In)
             }
             _ => return,
@@ -217,8 +203,13 @@ impl State {
                 Mnemonic::Push => WORD,
                 _ => iced.memory_size().size() as i64,
             };
-            self.forget(|stored| {
-                matches!(stored, Stored::Word(other) if at < other + WORD && other < at + size)
+            let at = i64::from(at);
+            self.forget(|stored| match stored {
+                Stored::Word(other) => {
+                    let other = i64::from(other);
+                    at < other + WORD && other < at + size
+                }
+                Stored::Nowhere | Stored::In(_) => false,
             });
         }
         let source = match iced.code() {
@@ -228,37 +219,32 @@ impl State {
             }
             _ => return,
         };
+        let source = gpr(source).filter(|r| intact.intersects(LocSet::reg(*r)));
+        let Some(n) = source.and_then(|r| KEPT.iter().position(|kept| *kept == r)) else {
+            return;
+        };
         // What is below rsp was taken from the stack already.
-        let rsp = self.facts.stack_pointer();
-        let is_there = |stored: Stored| match stored {
+        let rsp = after.stack_pointer();
+        let is_there = match self.stored[n] {
             Stored::Nowhere => false,
-            Stored::Word(at) => rsp.is_some_and(|FramePlace(rsp)| at >= rsp),
+            Stored::Word(at) => rsp.is_some_and(|FramePlace(rsp)| i64::from(at) >= rsp),
             Stored::In(_) => true,
         };
-        for (register, stored) in KEPT.into_iter().zip(&mut self.stored) {
-            let is_it = gpr(source) == Some(register) && intact.intersects(LocSet::reg(register));
-            if is_it && !is_there(*stored) {
-                *stored = to;
-            }
+        if !is_there {
+            self.stored[n] = to;
         }
     }
 }
 
+/// The word at a place, if frames are so large.
 fn word(place: Option<FramePlace>) -> Stored {
-    place.map_or(Stored::Nowhere, |FramePlace(at)| Stored::Word(at))
-}
-
-/// The place of an operand in the frame. What a pointer leads to that was loaded is not sure to
-/// be there.
-fn word_of(inst: &Inst, before: &Facts) -> Option<FramePlace> {
-    let place = before.place(&inst.iced);
-    place.filter(|_| !before.is_loaded(inst.iced.memory_base()))
+    let at = place.and_then(|FramePlace(at)| i32::try_from(at).ok());
+    at.map_or(Stored::Nowhere, Stored::Word)
 }
 
 /// The register that an instruction loads, and where from, if that is a known word of the frame or
 /// a register.
-fn loaded(inst: &Inst, before: &Facts) -> Option<(Reg, Stored)> {
-    let iced = &inst.iced;
+fn loaded(iced: &Instruction, before: &Path) -> Option<(Reg, Stored)> {
     let (to, from) = match iced.code() {
         Code::Pop_r64 => (iced.op0_register(), word(before.stack_pointer())),
         Code::Leaveq => (Register::RBP, word(before.pointer(Register::RBP))),
@@ -267,119 +253,8 @@ fn loaded(inst: &Inst, before: &Facts) -> Option<(Reg, Stored)> {
         {
             (iced.op0_register(), Stored::In(gpr(iced.op1_register())?))
         }
-        Code::Mov_r64_rm64 => (iced.op0_register(), word(word_of(inst, before))),
+        Code::Mov_r64_rm64 => (iced.op0_register(), word(before.sure_place(iced))),
         _ => return None,
     };
     Some((gpr(to)?, from)).filter(|(_, from)| *from != Stored::Nowhere)
-}
-
-/// One search for what functions lose.
-struct Finder<'f> {
-    analysis: &'f Analysis<'f>,
-    classes: &'f [Class],
-    codemap: &'f Codemap,
-    frames: &'f Frames,
-}
-
-impl Finder<'_> {
-    /// What invocations with each frame lose, if calls lose so much.
-    fn by_frame(&self, lost: &Lost) -> Vec<LocSet> {
-        let flow = &self.analysis.flow;
-        let input = self.input(lost);
-        let entries = self.entries().map(|(_, i)| flow.block_of(i));
-        let mut entries: Vec<BlockId> = entries.filter(|b| !is_left_out(input, *b)).collect();
-        entries.sort_by_key(|block| self.frames.of(*block));
-        let mut found = vec![LocSet::empty(); flow.blocks().len()];
-        let mut before = Before::new(flow.blocks().len());
-        for entries in entries.chunk_by(|a, b| self.frames.of(*a) == self.frames.of(*b)) {
-            found[self.frames.of(entries[0])] = self.one_frame(input, entries, &mut before);
-            // No other frame has these blocks.
-            before.forget();
-        }
-        found
-    }
-
-    /// What invocations lose that begin with these blocks and have one frame.
-    fn one_frame(
-        &self,
-        input: Input<'_>,
-        entries: &[BlockId],
-        before: &mut Before<State>,
-    ) -> LocSet {
-        let Input {
-            lifted, flow, lost, ..
-        } = input;
-        let mut found = LocSet::empty();
-        let mut work = entries.to_vec();
-        for entry in entries {
-            before.arrive(*entry, &State::at_entry());
-        }
-        while let Some(block) = work.pop() {
-            let Some(mut state) = before.get(block).copied() else {
-                continue;
-            };
-            let insts = flow.blocks()[block.0 as usize].clone();
-            let last = InstIdx(insts.end - 1);
-            state.pass_all(input, insts);
-            found = found.union(self.lost_at_end(last, &state, lost));
-            let leading = Leading {
-                lifted,
-                flow,
-                function: lifted.function_of(last),
-                from: block,
-            };
-            for &next in flow.continuations(block) {
-                match leading.to(next) {
-                    Leads::Away => {
-                        let entry = InstIdx(flow.blocks()[next.0 as usize].start);
-                        found = found.union(state.lost()).union(lost.to(entry));
-                    }
-                    Leads::Inside if !is_left_out(input, next) && before.arrive(next, &state) => {
-                        work.push(next);
-                    }
-                    Leads::Inside | Leads::Nowhere => {}
-                }
-            }
-        }
-        found
-    }
-
-    fn input<'i>(&'i self, lost: &'i Lost) -> Input<'i> {
-        Input::of(self.analysis, self.classes, lost)
-    }
-
-    /// What is lost where a function ends with an instruction.
-    fn lost_at_end(&self, last: InstIdx, after: &State, lost: &Lost) -> LocSet {
-        match self.analysis.exits[last.0 as usize] {
-            Exit::Return => after.lost(),
-            Exit::TailOut => after.lost().union(lost.by_pointer),
-            _ => LocSet::empty(),
-        }
-    }
-
-    /// What calls lose, if invocations lose so much.
-    fn lost(&self, by_frame: &[LocSet]) -> Lost {
-        let Analysis { lifted, flow, .. } = self.analysis;
-        let mut lost = Lost::default();
-        for (f, entry) in self.entries() {
-            let registers = by_frame[self.frames.of(flow.block_of(entry))];
-            if registers.is_empty() {
-                continue;
-            }
-            lost.by_entry.insert(entry.0, registers);
-            let function = lifted.function(f);
-            let begins = function.insts.start == entry.0;
-            if begins && self.codemap.contains(&(function.section, function.start)) {
-                lost.by_pointer = lost.by_pointer.union(registers);
-            }
-        }
-        lost
-    }
-
-    /// Where frames begin, with the function.
-    fn entries(&self) -> impl Iterator<Item = (FuncIdx, InstIdx)> {
-        let lifted = self.analysis.lifted;
-        let functions = (0..lifted.functions.len() as u32).map(FuncIdx);
-        functions.flat_map(move |f| lifted.entries_of(f).map(move |i| (f, i)))
-    }
 }

@@ -9,8 +9,10 @@ mod dependents;
 pub mod facts;
 pub mod frames;
 pub mod lost;
+mod path;
 pub mod refine;
 mod sets;
+pub mod solve;
 pub mod variants;
 pub mod words;
 

@@ -22,7 +22,7 @@ pub fn translate_callers_frame(
         lifted, surveys, ..
     } = analysis;
     for (i, facts) in facts.all() {
-        let (iced, class) = (&lifted.inst(*i).iced, &mut classes[i.0 as usize]);
+        let (iced, class) = (&lifted.inst(i).iced, &mut classes[i.0 as usize]);
         let memory = match class {
             // A call writes its return address, and reads its operand.
             Class::CallIndirect(_) | Class::JumpIndirect(_) => MemoryEffect::Read,
@@ -50,7 +50,7 @@ fn translated(class: Class, iced: &Instruction) -> Class {
 /// of a structure that begins far from it. The others stay.
 pub fn translate_beyond_arguments(lifted: &Lifted<'_>, facts: &FactsBefore, classes: &mut [Class]) {
     for (i, facts) in facts.all() {
-        let (iced, class) = (&lifted.inst(*i).iced, &mut classes[i.0 as usize]);
+        let (iced, class) = (&lifted.inst(i).iced, &mut classes[i.0 as usize]);
         if class.is_in_frame() {
             *class = match facts.is_beyond_arguments(iced) {
                 true => translated(*class, iced),
@@ -66,7 +66,7 @@ pub fn translate_beyond_arguments(lifted: &Lifted<'_>, facts: &FactsBefore, clas
 pub fn keep_frame_pointer(analysis: &Analysis<'_>, facts: &FactsBefore, classes: &mut [Class]) {
     let lifted = analysis.lifted;
     for (i, facts) in facts.all() {
-        let inst = lifted.inst(*i);
+        let inst = lifted.inst(i);
         let class = &mut classes[i.0 as usize];
         let heap = matches!(
             class,

@@ -110,19 +110,18 @@ impl Variants {
 /// Functions that jump into each other with a frame, as sets.
 fn families(lifted: &Lifted<'_>, flow: &Flow) -> Sets {
     let mut families = Sets::new(lifted.functions.len());
-    let mut from = FuncIdx(0);
-    for (n, block) in flow.blocks().iter().enumerate() {
-        from = lifted.function_from(from, InstIdx(block.start));
+    for block in (0..flow.blocks().len() as u32).map(BlockId) {
+        let from = flow.function_of(block);
         // Replacements of alternatives are not written at all.
         if lifted.function(from).padding {
             continue;
         }
-        for next in flow.continuations(BlockId(n as u32)) {
-            let first = flow.blocks()[next.0 as usize].start;
-            if lifted.function(from).insts.contains(&first) {
+        for &next in flow.continuations(block) {
+            let to = flow.function_of(next);
+            if to == from {
                 continue;
             }
-            let to = lifted.function_of(InstIdx(first));
+            let first = flow.blocks()[next.0 as usize].start;
             let tail_call = lifted.function(to).insts.start == first && lifted.is_entered(to);
             if !tail_call && !lifted.function(to).padding {
                 families.join(from.0, to.0);

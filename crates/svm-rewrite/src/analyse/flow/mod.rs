@@ -40,6 +40,8 @@ pub struct Flow {
     blocks: Vec<std::ops::Range<u32>>,
     /// Block of each instruction.
     block_of: Vec<u32>,
+    /// Function of each block that has instructions: a block is in one.
+    function_of: Vec<FuncIdx>,
     /// Of all blocks, hubs included.
     successors: Edges,
     /// Successors in the same invocation, of blocks with instructions.
@@ -96,6 +98,11 @@ impl Flow {
     /// The block that holds an instruction.
     pub fn block_of(&self, i: InstIdx) -> BlockId {
         BlockId(self.block_of[i.0 as usize])
+    }
+
+    /// The function that a block is in.
+    pub fn function_of(&self, block: BlockId) -> FuncIdx {
+        self.function_of[block.0 as usize]
     }
 
     /// The places in tables that a block without instructions stands for; `None` for
@@ -179,6 +186,7 @@ pub fn analyse(
         continuations: Edges::default(),
         at_exit: vec![LocSet::empty(); blocks.len()],
         effects,
+        function_of: functions_of(lifted, &blocks),
         blocks,
         block_of,
         stops: HashSet::default(),
@@ -287,6 +295,16 @@ fn split(
         block_of[i as usize] = blocks.len() as u32 - 1;
     }
     (blocks, block_of)
+}
+
+/// The function of each block; both are in order.
+fn functions_of(lifted: &Lifted<'_>, blocks: &[std::ops::Range<u32>]) -> Vec<FuncIdx> {
+    let mut function = FuncIdx(0);
+    let of = blocks.iter().map(|block| {
+        function = lifted.function_from(function, InstIdx(block.start));
+        function
+    });
+    of.collect()
 }
 
 /// Edges as they are found, each from the first block to the second.

@@ -81,17 +81,17 @@ pub fn find(
     for variant in variants.all() {
         let mut found = Found::default();
         for (i, facts) in facts.of(variant) {
-            let frame = frames.of(analysis.flow.block_of(*i));
-            let (iced, class) = (&lifted.inst(*i).iced, classes[i.0 as usize]);
+            let frame = frames.of(analysis.flow.block_of(i));
+            let (iced, class) = (&lifted.inst(i).iced, classes[i.0 as usize]);
             let uses = |used| {
                 calls.add_use(frame, iced, facts, &used);
-                found.add(frame, *i, used);
+                found.add(frame, i, used);
             };
             if let Err((code, reason)) = each_use(iced, class, facts, variant, uses) {
-                refusal::add(&mut refusals, lifted.refusal(code, *i, reason));
+                refusal::add(&mut refusals, lifted.refusal(code, i, reason));
             }
             if !matches!(class, Class::Drop | Class::Unreached(_)) {
-                calls.add(analysis, frames, (*i, frame, variant), facts);
+                calls.add(analysis, frames, (i, frame, variant), facts);
             }
         }
         all.push((variant, found));

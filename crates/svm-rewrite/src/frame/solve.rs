@@ -1,0 +1,282 @@
+//! One walk over the paths of an object gives all that is known of its stack: the facts before
+//! the instructions that ask for some ([`Facts`]), and the registers that functions do not keep
+//! ([`Lost`]).
+//!
+//! Facts depend on what calls lose, and that is found on the same walk. So it is done again until
+//! both agree: nearly always the first one does, where nothing is lost.
+//!
+//! Functions that realign their stack have a walk for each variant. What a function loses does not
+//! depend on the variant.
+
+use liveness::{BlockId, LocSet};
+
+use super::before::{Before, Join};
+use super::dependents;
+use super::facts::{Asked, Facts, FactsBefore, Input, is_left_out};
+use super::frames::{Frames, Leading, Leads};
+use super::lost::{self, Kept, Lost, Moves};
+use super::path::Path;
+use super::variants::{Variant, Variants};
+use crate::analyse::Analysis;
+use crate::analyse::class::Class;
+use crate::analyse::codemap::Codemap;
+use crate::analyse::flow::Exit;
+use crate::analyse::routines;
+use crate::lift::{FuncIdx, InstIdx};
+
+/// Most rounds: each follows losses one call further up. After that, all is lost everywhere.
+const ROUNDS: usize = 64;
+
+/// What the walk works from, but for what calls lose.
+#[derive(Clone, Copy)]
+pub struct Code<'c> {
+    /// The code, analysed.
+    pub analysis: &'c Analysis<'c>,
+    /// Its classes so far.
+    pub classes: &'c [Class],
+    /// The places whose address is taken.
+    pub codemap: &'c Codemap,
+    /// Which blocks share a frame.
+    pub frames: &'c Frames,
+    /// In how many ways each function is written.
+    pub variants: &'c Variants,
+    /// Who asks for facts.
+    pub asked: Asked,
+}
+
+/// Finds the facts before each instruction whose treatment depends on them, and what calls lose.
+pub fn solve(code: Code<'_>) -> (FactsBefore, Lost) {
+    let none = Lost::default();
+    let dependents = dependents::find(code.input(&none), code.asked);
+    let count = code.classes.len();
+    let mut facts = FactsBefore::none(dependents.clone(), count);
+    let mut walk = Walk::new(code, &dependents);
+    let mut lost = none;
+    for round in 1.. {
+        let by_frame = walk.variant(code.input(&lost), Variant::FIRST);
+        let found = code.lost(|entry| by_frame[code.frame_of(entry)]);
+        if found == lost || round > ROUNDS {
+            break;
+        }
+        lost = match round < ROUNDS {
+            true => found,
+            false => code.lost(|_| lost::kept()),
+        };
+    }
+    facts.add(walk.found());
+    for variant in code.variants.all().filter(|v| *v != Variant::FIRST) {
+        walk.variant(code.input(&lost), variant);
+        facts.add(walk.found());
+    }
+    (facts, lost)
+}
+
+impl<'c> Code<'c> {
+    fn input<'i>(&self, lost: &'i Lost) -> Input<'i>
+    where
+        'c: 'i,
+    {
+        Input::of(self.analysis, self.classes, lost)
+    }
+
+    /// Where frames begin, with the function.
+    fn entries(self) -> impl Iterator<Item = (FuncIdx, InstIdx)> {
+        let lifted = self.analysis.lifted;
+        let functions = (0..lifted.functions.len() as u32).map(FuncIdx);
+        functions.flat_map(move |f| lifted.entries_of(f).map(move |i| (f, i)))
+    }
+
+    fn frame_of(&self, i: InstIdx) -> usize {
+        self.frames.of(self.analysis.flow.block_of(i))
+    }
+
+    /// What calls lose, if invocations that begin at an entry lose so much.
+    fn lost(self, at_entry: impl Fn(InstIdx) -> LocSet) -> Lost {
+        let mut lost = Lost::default();
+        for (f, entry) in self.entries() {
+            let registers = at_entry(entry);
+            let function = self.analysis.lifted.function(f);
+            let begins = || function.insts.start == entry.0;
+            let is_taken = || self.codemap.contains(&(function.section, function.start));
+            lost.add(entry, registers, || begins() && is_taken());
+        }
+        lost
+    }
+}
+
+/// What is known on a path to a place.
+#[derive(Clone, Copy, PartialEq)]
+struct State {
+    path: Path,
+    /// `None` where control comes only from other frames: that says nothing of what this
+    /// function keeps.
+    kept: Option<Kept>,
+}
+
+impl Join for State {
+    fn join(self, other: State) -> State {
+        let kept = match (self.kept, other.kept) {
+            (Some(one), Some(two)) => Some(one.join(two)),
+            (one, two) => one.or(two),
+        };
+        State {
+            path: self.path.join(other.path),
+            kept,
+        }
+    }
+}
+
+impl State {
+    /// Updates it over an instruction.
+    fn pass(&mut self, input: Input<'_>, i: InstIdx, variant: Variant) {
+        let (inst, survey) = (input.lifted.inst(i), &input.surveys[i.0 as usize]);
+        match &mut self.kept {
+            Some(kept) if input.changes_facts[i.0 as usize] => {
+                if routines::is_call(&inst.iced) {
+                    self.path.pass(input, i, variant);
+                    kept.called(input.lost.at_call(inst));
+                    return;
+                }
+                let moves = Moves::of(inst, survey, &self.path);
+                self.path.pass(input, i, variant);
+                kept.pass(inst, survey, moves, &self.path);
+            }
+            _ => self.path.pass(input, i, variant),
+        }
+    }
+
+    /// The same for a run of instructions, most of which change nothing.
+    fn pass_all(&mut self, input: Input<'_>, insts: std::ops::Range<u32>, variant: Variant) {
+        let all = self.path.follows_all();
+        for i in insts.map(|i| i as usize) {
+            let changes = input.changes_facts[i]
+                || all && input.surveys[i].written.intersects(LocSet::registers());
+            if changes {
+                self.pass(input, InstIdx(i as u32), variant);
+            }
+        }
+    }
+}
+
+/// One walk after the other.
+struct Walk<'w> {
+    code: Code<'w>,
+    /// The instructions whose facts are kept, in order.
+    dependents: &'w [InstIdx],
+    /// The first of them in each block.
+    first: Vec<u32>,
+    /// What is known before each of them.
+    found: Vec<Option<Facts>>,
+}
+
+impl<'w> Walk<'w> {
+    fn new(code: Code<'w>, dependents: &'w [InstIdx]) -> Walk<'w> {
+        let mut at = 0;
+        let blocks = code.analysis.flow.blocks().iter();
+        let first = blocks.map(|insts| {
+            let rest = dependents[at..].iter();
+            at += rest.take_while(|i| i.0 < insts.start).count();
+            at as u32
+        });
+        Walk {
+            code,
+            dependents,
+            first: first.collect(),
+            found: Vec::new(),
+        }
+    }
+
+    /// Takes out what the last walk has found.
+    fn found(&mut self) -> Vec<Option<Facts>> {
+        std::mem::take(&mut self.found)
+    }
+
+    /// Walks all paths in one variant. Gives what invocations with each frame lose.
+    fn variant(&mut self, input: Input<'_>, variant: Variant) -> Vec<LocSet> {
+        let Input { lifted, flow, .. } = input;
+        let Code {
+            variants, asked, ..
+        } = self.code;
+        self.found = vec![None; self.dependents.len()];
+        let mut lost = vec![LocSet::empty(); flow.blocks().len()];
+        let mut before = Before::new(flow.blocks().len());
+        let mut work = Vec::new();
+        // Functions and subroutines are entered with an empty frame, parts of functions that
+        // the compiler split off are not: those get their facts from their jumps.
+        for (f, entry) in self.code.entries() {
+            let block = flow.block_of(entry);
+            if variants.of(f).any(|c| c == variant) && !is_left_out(input, block) {
+                let state = State {
+                    path: Path::at_entry(asked.followed()),
+                    kept: (variant == Variant::FIRST).then(Kept::at_entry),
+                };
+                before.arrive(block, &state);
+                work.push(block);
+            }
+        }
+        while let Some(block) = work.pop() {
+            let Some(mut state) = before.get(block).copied() else {
+                continue;
+            };
+            self.block(input, block, variant, &mut state);
+            let lost = &mut lost[self.code.frames.of(block)];
+            *lost = lost.union(self.lost_at_end(block, &state, input.lost));
+            let leading = Leading {
+                lifted,
+                flow,
+                from: block,
+            };
+            for &next in flow.continuations(block) {
+                let leads = leading.to(next);
+                if let (Leads::Away, Some(kept)) = (leads, &state.kept) {
+                    let entry = InstIdx(flow.blocks()[next.0 as usize].start);
+                    *lost = lost.union(kept.lost()).union(input.lost.to(entry));
+                }
+                let kept = state.kept.filter(|_| leads == Leads::Inside);
+                if !is_left_out(input, next) && before.arrive(next, &State { kept, ..state }) {
+                    work.push(next);
+                }
+            }
+        }
+        lost
+    }
+
+    /// Walks through a block.
+    fn block(&mut self, input: Input<'_>, block: BlockId, variant: Variant, state: &mut State) {
+        let insts = input.flow.blocks()[block.0 as usize].clone();
+        let (mut at, last) = (insts.start, insts.end - 1);
+        let mut n = self.first[block.0 as usize] as usize;
+        while let Some(i) = self.dependents.get(n).filter(|i| i.0 < insts.end) {
+            state.pass_all(input, at..i.0, variant);
+            self.found[n] = Some(state.path.facts());
+            (at, n) = (i.0, n + 1);
+        }
+        state.pass_all(input, at..last, variant);
+        // Where control leaves it before, its effect is missing, and a handler has written.
+        let skipped = input.flow.may_be_skipped(InstIdx(last)).then_some(*state);
+        state.pass_all(input, last..insts.end, variant);
+        if let Some(before_last) = skipped {
+            *state = state.join(before_last);
+            let written = input.flow.written_by_handler(InstIdx(last));
+            state.path.overwrite(written);
+            state
+                .kept
+                .iter_mut()
+                .for_each(|kept| kept.overwrite(written));
+        }
+    }
+
+    /// What is lost where a function ends with a block.
+    fn lost_at_end(&self, block: BlockId, after: &State, lost: &Lost) -> LocSet {
+        let analysis = self.code.analysis;
+        let Some(kept) = &after.kept else {
+            return LocSet::empty();
+        };
+        let last = analysis.flow.blocks()[block.0 as usize].end - 1;
+        match analysis.exits[last as usize] {
+            Exit::Return => kept.lost(),
+            Exit::TailOut => kept.lost().union(lost.by_pointer()),
+            _ => LocSet::empty(),
+        }
+    }
+}
