@@ -40,18 +40,15 @@ fn borrows(inst: &Inst, class: Class) -> bool {
 
 /// Whether it takes `rsp` as a number, and not to copy it to a register: that needs none.
 fn reads_rsp(iced: &Instruction) -> bool {
-    let is_rsp = |n| iced.op_kind(n) == OpKind::Register && iced.op_register(n) == Register::RSP;
     let copies = iced.mnemonic() == Mnemonic::Mov && iced.op0_kind() == OpKind::Register;
-    match iced.op_count() {
-        1 => iced.mnemonic() == Mnemonic::Push && is_rsp(0),
-        2 => is_rsp(1) && !copies,
-        _ => false,
-    }
+    let pushes = iced.mnemonic() == Mnemonic::Push && iced.op0_register() == Register::RSP;
+    let last = iced.op1_register() == Register::RSP && iced.op_count() == 2;
+    pushes || last && !copies
 }
 
 /// `lea d(%rsp,%r,s), %r`
 fn adds_to_itself(iced: &Instruction) -> bool {
-    iced.mnemonic() == Mnemonic::Lea
-        && iced.memory_base() == Register::RSP
+    iced.memory_base() == Register::RSP
+        && iced.mnemonic() == Mnemonic::Lea
         && iced.memory_index() == iced.op0_register()
 }

@@ -106,31 +106,30 @@ pub struct Planner<'a> {
     ids: Ids,
 }
 
-/// The plans so far.
-struct Plans {
-    of: Vec<Option<InstPlan>>,
-    refusals: Vec<(u32, Refusal)>,
-}
+/// Instructions for which there is no plan.
+#[derive(Default)]
+struct Refused(Vec<(u32, Refusal)>);
 
-impl Plans {
-    fn add(&mut self, i: u32, plan: Result<InstPlan, Refusal>) {
-        match plan {
-            Ok(plan) => self.of[i as usize] = Some(plan),
-            Err(refusal) if refusal::fits(self.refusals.len(), &refusal) => {
-                self.refusals.push((i, refusal));
-            }
-            Err(_) => {}
+impl Refused {
+    /// Takes the plan of an instruction; where it has none, the reason, and gives none.
+    fn taken(&mut self, i: u32, plan: Result<InstPlan, Refusal>) -> Option<InstPlan> {
+        let refusal = match plan {
+            Ok(plan) => return Some(plan),
+            Err(refusal) => refusal,
+        };
+        if refusal::fits(self.0.len(), &refusal) {
+            self.0.push((i, refusal));
         }
+        None
     }
 
-    fn all(mut self) -> Result<Vec<InstPlan>, Vec<Refusal>> {
-        if self.refusals.is_empty() {
-            let plans = self.of.into_iter();
-            let plans = plans.map(|plan| plan.expect("it is in a block"));
+    /// The plans, if all instructions have one.
+    fn or(mut self, plans: impl Iterator<Item = InstPlan>) -> Result<Vec<InstPlan>, Vec<Refusal>> {
+        if self.0.is_empty() {
             return Ok(plans.collect());
         }
-        self.refusals.sort_by_key(|(i, _)| *i);
-        let refusals = self.refusals.into_iter();
+        self.0.sort_by_key(|(i, _)| *i);
+        let refusals = self.0.into_iter();
         Err(refusals.map(|(_, refusal)| refusal).collect())
     }
 }
@@ -179,24 +178,28 @@ impl<'a> Planner<'a> {
     /// # Errors
     /// Each instruction for which no registers can be freed.
     pub fn plan_all(mut self) -> Result<Vec<InstPlan>, Vec<Refusal>> {
-        let mut plans = Plans {
-            of: vec![None; self.classes.len()],
-            refusals: Vec::new(),
-        };
         match self.scheme.reuses {
-            true => self.plan_along_paths(&mut plans),
-            // No plan depends on another one.
-            false => {
-                for i in 0..self.classes.len() as u32 {
-                    plans.add(i, self.plan(InstIdx(i)));
-                }
+            true => self.plan_along_paths(),
+            false => self.plan_each(),
+        }
+    }
+
+    /// Plans instructions as they come: no plan depends on another one.
+    fn plan_each(&mut self) -> Result<Vec<InstPlan>, Vec<Refusal>> {
+        let mut refused = Refused::default();
+        let mut plans = Vec::with_capacity(self.classes.len());
+        for i in 0..self.classes.len() as u32 {
+            if let Some(plan) = refused.taken(i, self.plan(InstIdx(i))) {
+                plans.push(plan);
             }
         }
-        plans.all()
+        refused.or(plans.into_iter())
     }
 
     /// Plans a block after those that lead to it.
-    fn plan_along_paths(&mut self, plans: &mut Plans) {
+    fn plan_along_paths(&mut self) -> Result<Vec<InstPlan>, Vec<Refusal>> {
+        let mut refused = Refused::default();
+        let mut plans = vec![None; self.classes.len()];
         let functions = self.lifted.functions.iter();
         let starts: HashSet<u32> = functions.map(|f| f.insts.start).collect();
         let mut joins = Joins::of(self.flow);
@@ -211,16 +214,19 @@ impl<'a> Planner<'a> {
             }
             joins.arrived(block);
             for i in insts {
-                plans.add(i, self.plan(InstIdx(i)));
+                plans[i as usize] = refused.taken(i, self.plan(InstIdx(i)));
             }
             joins.leave(block, &self.available);
         }
+        let plans = plans.into_iter();
+        refused.or(plans.map(|plan| plan.expect("it is in a block")))
     }
 
     fn plan(&mut self, i: InstIdx) -> Result<InstPlan, Refusal> {
         let operand = self.shared_operand(i);
         if operand.is_none() && self.has_no_sequence(i) {
-            let plan = self.untouched(i);
+            let mut plan = self.untouched(i);
+            plan.borrowed = self.borrowed(i, &plan);
             if self.survives(i) {
                 self.pass(i);
             }
@@ -240,9 +246,9 @@ impl<'a> Planner<'a> {
     }
 
     /// Whether no register and no flag is asked for, as of most instructions. Where addresses
-    /// are cut, what a sequence borrows is decided of each.
+    /// are cut in registers, what cuts is decided of each.
     fn has_no_sequence(&self, i: InstIdx) -> bool {
-        if self.scheme.cut.is_some() || !self.pointers.is_empty() {
+        if matches!(self.scheme.cut, Some(Cut::Register(_))) || !self.pointers.is_empty() {
             return false;
         }
         let class = self.class(i);
