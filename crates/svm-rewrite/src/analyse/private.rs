@@ -49,7 +49,8 @@ pub fn call(
         .iter()
         .fold(LocSet::empty(), |set, r| set.union(LocSet::reg(*r)));
     let mut insts = (0..lifted.insts.len() as u32).map(InstIdx);
-    insts.find(|i| is_by_register(lifted, *i) && walk.reads_behind(*i, all))
+    let leaves = |i: InstIdx| exits[i.0 as usize] == Exit::CallOut;
+    insts.find(|i| leaves(*i) && is_by_register(lifted, *i) && walk.reads_behind(*i, all))
 }
 
 /// Whether a call goes where a register says, perhaps through a thunk.

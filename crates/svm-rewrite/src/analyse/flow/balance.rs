@@ -47,6 +47,9 @@ const RETURN_ADDRESS: i64 = 8;
 /// call, and what is skipped of a red zone.
 const SEQUENCE: i64 = 256;
 
+/// The deepest `rsp` where there is room for a sequence.
+const DEEP: i64 = SEQUENCE - stack::MAX_FRAME;
+
 /// Where a return goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReturnsTo {
@@ -114,6 +117,22 @@ impl Depth {
         }
     }
 
+    /// Whether `rsp` is above the return address, or so far down that a sequence may make it too
+    /// deep.
+    fn is_strange(self) -> bool {
+        let is_strange = |rsp| !(DEEP..=0).contains(&rsp);
+        self.deepest().is_some_and(is_strange)
+    }
+
+    /// Whether [`Depth::at_end`] may say what is wrong.
+    fn may_not_end(self, input: Input<'_, '_>, block: BlockId) -> bool {
+        let may_end = matches!(
+            input.endings[block.0 as usize],
+            BlockEnding::Return | BlockEnding::TailOut
+        );
+        may_end && (self.rsp != Some(0) || self.overwritten)
+    }
+
     /// What is wrong at the end of a block, where the function may end.
     fn at_end(self, input: Input<'_, '_>, block: BlockId, last: InstIdx) -> Option<Unbalanced> {
         let ending = input.endings[block.0 as usize];
@@ -154,7 +173,7 @@ impl Depth {
 
     /// These instructions, if a sequence may push more than there is room for here.
     fn deep(self, insts: Range<u32>) -> impl Iterator<Item = Deep> {
-        let is_deep = |rsp| rsp < SEQUENCE - stack::MAX_FRAME;
+        let is_deep = |rsp| rsp < DEEP;
         let insts = match self.deepest().is_some_and(is_deep) {
             true => insts,
             false => 0..0,
@@ -326,6 +345,7 @@ pub fn analyse(input: Input<'_, '_>, entries: &[BlockId]) -> Balance {
         before: vec![None; input.endings.len()],
         work: Vec::new(),
         disagree: BTreeMap::new(),
+        strange: vec![false; input.endings.len()],
         sets_direction: false,
     };
     for entry in entries {
@@ -338,14 +358,17 @@ pub fn analyse(input: Input<'_, '_>, entries: &[BlockId]) -> Balance {
         deep: Vec::new(),
     };
     while let Some((block, mut depth)) = search.next() {
+        let mut strange = depth.is_strange();
         for i in input.changes(block) {
             let before = depth;
             depth.pass(&input.lifted.insts[i as usize], &input.surveys[i as usize]);
             search.sets_direction |= depth.backward;
+            strange |= depth.is_strange();
             if input.skipped.contains(&i) {
                 depth = depth.join(before);
             }
         }
+        search.strange[block.0 as usize] |= strange || depth.may_not_end(input, block);
         match input.endings[block.0 as usize] {
             BlockEnding::Return => balance.returns[block.0 as usize] = depth.returns(),
             BlockEnding::Call(to, behind) => {
@@ -426,6 +449,9 @@ struct Search {
     work: Vec<BlockId>,
     /// Blocks where `rsp` is not the same on two paths.
     disagree: BTreeMap<u32, Unbalanced>,
+    /// Blocks in which the stack was not in order, or deep, with something that was known
+    /// before them.
+    strange: Vec<bool>,
     /// Whether the direction flag may be set behind an instruction.
     sets_direction: bool,
 }
@@ -433,6 +459,9 @@ struct Search {
 impl Search {
     fn arrive(&mut self, block: BlockId, depth: Depth) {
         let known = &mut self.before[block.0 as usize];
+        if *known == Some(depth) {
+            return;
+        }
         if let Some(paths) = known.and_then(|old| old.disagrees(depth)) {
             self.disagree.entry(block.0).or_insert(paths);
         }
@@ -484,6 +513,10 @@ impl Search {
             };
             if let Some(paths) = self.disagree.get(&block.0) {
                 unbalanced.push((InstIdx(insts.start), *paths));
+            }
+            // What is known at last was known when the block was last looked at.
+            if !self.strange[block.0 as usize] {
+                continue;
             }
             let mut from = insts.start;
             for i in input.changes(block) {
