@@ -120,6 +120,11 @@ pub fn register_operands(iced: &Instruction) -> impl Iterator<Item = Register> {
     all.into_iter().filter(|r| *r != Register::None)
 }
 
+/// Whether a register is one of the operands.
+pub fn names(iced: &Instruction, register: Register) -> bool {
+    register_operands(iced).any(|r| r == register)
+}
+
 /// Whether an operand is in memory, and shown as one.
 pub fn has_memory(iced: &Instruction) -> bool {
     // A fifth operand is never in memory.

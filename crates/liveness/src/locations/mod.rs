@@ -20,7 +20,7 @@ mod display;
 mod registers;
 mod set;
 
-pub use registers::Reg;
+pub use registers::{Reg, Registers};
 pub use set::{LocIter, LocSet};
 
 /// A part of a general register that can be written without touching the other parts.
@@ -131,7 +131,6 @@ impl fmt::Display for Loc {
 /// Registers that are free for other use where `live_before` is live: all three pieces are dead.
 ///
 /// The stack pointer is never among them.
-pub fn dead_registers(live_before: LocSet) -> impl Iterator<Item = Reg> {
-    let dead = live_before.absent_registers();
-    Reg::all().filter(move |reg| *reg != Reg::RSP && dead & 1 << reg.0 != 0)
+pub fn dead_registers(live_before: LocSet) -> Registers {
+    Registers(live_before.absent_registers() & !(1 << Reg::RSP.0))
 }

@@ -72,3 +72,24 @@ impl fmt::Debug for Reg {
         fmt::Display::fmt(self, f)
     }
 }
+
+/// Some registers, in encoding order.
+#[derive(Clone, Debug)]
+pub struct Registers(pub(super) u16);
+
+impl Iterator for Registers {
+    type Item = Reg;
+
+    fn next(&mut self) -> Option<Reg> {
+        let reg = Reg((self.0 != 0).then(|| self.0.trailing_zeros() as u8)?);
+        self.0 &= self.0 - 1;
+        Some(reg)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.0.count_ones() as usize;
+        (left, Some(left))
+    }
+}
+
+impl ExactSizeIterator for Registers {}

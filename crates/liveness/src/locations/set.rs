@@ -1,6 +1,6 @@
 //! Sets of locations.
 
-use super::{FLAGS_AT, Flag, Loc, Piece, Reg};
+use super::{FLAGS_AT, Flag, Loc, Piece, Reg, Registers};
 
 /// A set of locations. Copying it is free and every operation is a few instructions.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -103,13 +103,8 @@ impl LocSet {
     }
 
     /// The registers some of whose pieces are here, in encoding order.
-    pub fn touched_registers(self) -> impl Iterator<Item = Reg> {
-        let mut left = !self.absent_registers();
-        std::iter::from_fn(move || {
-            let reg = Reg((left != 0).then(|| left.trailing_zeros() as u8)?);
-            left &= left - 1;
-            Some(reg)
-        })
+    pub fn touched_registers(self) -> Registers {
+        Registers(!self.absent_registers())
     }
 
     /// The registers none of whose pieces is here, as a bit per register number.

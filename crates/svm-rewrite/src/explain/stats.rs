@@ -174,7 +174,7 @@ impl LivenessCounts {
     fn count(&mut self, live: liveness::LocSet) {
         self.flags_live += u64::from(live.intersects(liveness::LocSet::flags()));
         let dead = &mut self.dead_registers;
-        match liveness::dead_registers(live).take(3).count() {
+        match liveness::dead_registers(live).len() {
             0 => dead.none += 1,
             1 => dead.one += 1,
             2 => dead.two += 1,

@@ -95,8 +95,13 @@ impl Words {
 pub struct Registers {
     /// By number.
     at: [i32; 16],
-    /// Those whose content comes from a word of the frame.
-    loaded: LocSet,
+    /// Those whose content comes from a word of the frame, a bit for each.
+    loaded: u16,
+}
+
+/// The bit of a register in [`Registers::loaded`].
+fn bit(register: Reg) -> u16 {
+    1 << register.number()
 }
 
 impl Registers {
@@ -105,9 +110,15 @@ impl Registers {
         known(self.at[usize::from(gpr(register)?.number())])
     }
 
+    /// The registers that point into the frame, with where.
+    pub fn pointers(&self) -> impl Iterator<Item = (Reg, i64)> {
+        let all = Reg::all().zip(self.at);
+        all.filter_map(|(register, at)| Some((register, known(at)?)))
+    }
+
     /// Whether the content of a register comes from a word of the frame.
     pub fn is_loaded(&self, register: Register) -> bool {
-        gpr(register).is_some_and(|r| self.loaded.intersects(LocSet::reg(r)))
+        gpr(register).is_some_and(|r| self.loaded & bit(r) != 0)
     }
 
     /// The place of a memory operand that has a followed register for its base
@@ -128,7 +139,7 @@ impl Registers {
                 *mine = UNKNOWN;
             }
         }
-        self.loaded = self.loaded.union(other.loaded);
+        self.loaded |= other.loaded;
         self
     }
 }
@@ -137,22 +148,19 @@ impl Registers {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
     registers: Registers,
-    /// [`FOLLOWED`], or all. No other register is ever known.
-    followed: LocSet,
+    /// Whether all registers are followed, or only [`FOLLOWED`]. No other register is ever known.
+    follows_all: bool,
     words: Words,
 }
 
 impl Frame {
     /// At entry: `rsp` points to the return address.
-    pub fn at_entry(followed: LocSet) -> Frame {
+    pub fn at_entry(follows_all: bool) -> Frame {
         let mut at = [UNKNOWN; 16];
         at[Reg::RSP.number() as usize] = 0;
         Frame {
-            registers: Registers {
-                at,
-                loaded: LocSet::empty(),
-            },
-            followed,
+            registers: Registers { at, loaded: 0 },
+            follows_all,
             words: Words::NONE,
         }
     }
@@ -165,7 +173,7 @@ impl Frame {
     /// Whether all registers are followed, not only those in which compilers keep addresses
     /// of the frame.
     pub fn follows_all(&self) -> bool {
-        self.followed != FOLLOWED
+        self.follows_all
     }
 
     /// What a 64-bit register holds.
@@ -176,10 +184,10 @@ impl Frame {
     /// A register is written.
     pub fn set(&mut self, register: Register, value: Option<i64>) {
         if let Some(register) = gpr(register) {
-            let value = value.filter(|_| self.followed.contains(LocSet::reg(register)));
+            let is_followed = self.follows_all || FOLLOWED.contains(LocSet::reg(register));
             let Registers { at, loaded } = &mut self.registers;
-            at[usize::from(register.number())] = stored(value);
-            *loaded = loaded.minus(LocSet::reg(register));
+            at[usize::from(register.number())] = stored(value.filter(|_| is_followed));
+            *loaded &= !bit(register);
         }
     }
 
@@ -188,8 +196,7 @@ impl Frame {
         self.set(register, value);
         // `rsp` is what it is set to: its operands are in the frame in any case.
         if let Some(register) = gpr(register).filter(|r| *r != Reg::RSP) {
-            let loaded = &mut self.registers.loaded;
-            *loaded = loaded.union(LocSet::reg(register));
+            self.registers.loaded |= bit(register);
         }
     }
 
@@ -264,7 +271,7 @@ impl Frame {
         let Registers { at, loaded } = &mut self.registers;
         for r in written.touched_registers() {
             at[usize::from(r.number())] = UNKNOWN;
-            *loaded = loaded.minus(LocSet::reg(r));
+            *loaded &= !bit(r);
         }
     }
 
@@ -292,7 +299,7 @@ impl Frame {
         };
         Frame {
             registers: self.registers.join(&other.registers),
-            followed: self.followed,
+            follows_all: self.follows_all,
             words,
         }
     }
@@ -325,7 +332,7 @@ mod tests {
     fn after_store(code: Code, from: Register) -> Frame {
         let to = MemoryOperand::with_base_displ(Register::RSP, -8);
         let store = Instruction::with2(code, to, from).expect("a store");
-        let mut frame = Frame::at_entry(FOLLOWED);
+        let mut frame = Frame::at_entry(false);
         frame.set(Register::RBP, Some(0));
         frame.store(&store);
         frame

@@ -10,11 +10,9 @@ use crate::registers::{gpr, has_memory, register_operands};
 
 /// These instructions, in order.
 pub(super) fn find(input: Input<'_>, asked: Asked) -> Vec<InstIdx> {
-    let uses_words = |i: &InstIdx| {
-        asked == Asked::AllWords
-            && (input.changes_facts[i.0 as usize] || uses_frame(input.lifted.inst(*i)))
-    };
+    let all_words = asked == Asked::AllWords;
     let asks = |i: &InstIdx| match input.classes[i.0 as usize] {
+        _ if all_words && input.changes_facts[i.0 as usize] => true,
         Class::FramePointerToStack
         | Class::Realign(_)
         | Class::String(..)
@@ -25,10 +23,11 @@ pub(super) fn find(input: Input<'_>, asked: Asked) -> Vec<InstIdx> {
         {
             through_frame_pointer(input.lifted.inst(*i))
         }
-        _ => uses_words(i),
+        _ => all_words && uses_frame(input.lifted.inst(*i)),
     };
     // How deep the stack is decides whether a sequence may push more.
-    let deep = |i: &InstIdx| input.flow.deep_at(*i).is_some();
+    let has_deep = input.flow.has_deep();
+    let deep = |i: &InstIdx| has_deep && input.flow.deep_at(*i).is_some();
     let all = (0..input.classes.len() as u32).map(InstIdx);
     all.filter(|i| asks(i) || deep(i)).collect()
 }
@@ -36,10 +35,10 @@ pub(super) fn find(input: Input<'_>, asked: Asked) -> Vec<InstIdx> {
 /// Whether an instruction names `rsp`, also as a base, or has an operand `disp(%reg)`.
 fn uses_frame(inst: &Inst) -> bool {
     let iced = &inst.iced;
-    let names_rsp = || register_operands(iced).any(|r| gpr(r) == Some(Reg::RSP));
-    let through_rsp = || iced.memory_base() == Register::RSP;
-    let memory = || has_memory(iced) && (through_rsp() || inst.operand().simple().is_some());
-    names_rsp() || memory()
+    let base = iced.memory_base();
+    let through_base = || base == Register::RSP || inst.operand().simple().is_some();
+    base != Register::None && has_memory(iced) && through_base()
+        || register_operands(iced).any(|r| gpr(r) == Some(Reg::RSP))
 }
 
 /// Whether an operand is `disp(%rbp)` or `disp(%r10)`, which unwinding counts from.

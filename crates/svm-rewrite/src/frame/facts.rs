@@ -9,7 +9,7 @@
 //! ([`super::dependents`]).
 
 use iced_x86::{Code, Instruction, Register};
-use liveness::{BlockId, LocSet};
+use liveness::{BlockId, Reg};
 use twin_abi::stack;
 
 use super::contents::{FramePlace, Registers};
@@ -17,7 +17,7 @@ use super::lost::Lost;
 use crate::analyse::Analysis;
 use crate::analyse::class::{Class, Direction};
 use crate::analyse::flow::Flow;
-use crate::analyse::survey::{FOLLOWED, MemoryEffect, Survey};
+use crate::analyse::survey::{MemoryEffect, Survey};
 use crate::asm::Operand;
 use crate::frame::variants::Variant;
 use crate::lift::starts::{Start, Starts};
@@ -93,6 +93,11 @@ impl Facts {
     /// Where a register points, if that is known to be in the frame.
     pub fn pointer(&self, register: Register) -> Option<FramePlace> {
         self.registers.get(register).map(FramePlace)
+    }
+
+    /// The registers that point into the frame, `rsp` among them, with where.
+    pub fn pointers(&self) -> impl Iterator<Item = (Reg, i64)> {
+        self.registers.pointers()
     }
 
     /// Whether what a register holds comes from a word of the frame that others may write.
@@ -191,6 +196,11 @@ impl FactsBefore {
         self.found.push(found);
     }
 
+    /// How many instructions have facts, at most.
+    pub fn count(&self) -> usize {
+        self.insts.len()
+    }
+
     /// The facts before an instruction, in a variant of its function.
     pub fn get(&self, i: InstIdx, variant: Variant) -> Option<&Facts> {
         let found = self.found.get(usize::from(variant.0))?;
@@ -256,11 +266,11 @@ pub enum Asked {
 }
 
 impl Asked {
-    /// The registers that are followed: all where any operand may use a word of the frame.
-    pub(super) fn followed(self) -> LocSet {
+    /// Whether all registers are followed: where any operand may use a word of the frame.
+    pub(super) fn follows_all(self) -> bool {
         match self {
-            Asked::Nothing | Asked::FrameOperands => FOLLOWED,
-            Asked::AllWords => LocSet::registers(),
+            Asked::Nothing | Asked::FrameOperands => false,
+            Asked::AllWords => true,
         }
     }
 

@@ -11,7 +11,15 @@ use crate::analyse::routines;
 use crate::lift::{InstIdx, Lifted};
 
 /// Blocks that share their frames.
-pub struct Frames(Vec<usize>);
+pub struct Frames {
+    /// By block.
+    of: Vec<usize>,
+    /// Where each edge in an invocation leads, in the order of the blocks and of
+    /// [`Flow::continuations`].
+    leads: Vec<Leads>,
+    /// The first of them of each block.
+    first: Vec<u32>,
+}
 
 /// Where an edge of the invocation leads, as far as frames matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,70 +36,64 @@ pub enum Leads {
 impl Frames {
     /// Finds them.
     pub fn find(lifted: &Lifted<'_>, flow: &Flow) -> Frames {
-        let mut sets = Sets::new(flow.blocks().len());
-        for (from, to, leads) in edges(lifted, flow) {
-            if leads == Leads::Inside {
-                sets.join(from.0, to.0);
+        let blocks = flow.blocks().len();
+        let mut sets = Sets::new(blocks);
+        let mut leads = Vec::with_capacity(2 * blocks);
+        let mut first = Vec::with_capacity(blocks);
+        for from in (0..blocks as u32).map(BlockId) {
+            first.push(leads.len() as u32);
+            for to in flow.continuations(from) {
+                let way = leads_to(lifted, flow, from, *to);
+                if way == Leads::Inside {
+                    sets.join(from.0, to.0);
+                }
+                leads.push(way);
             }
         }
-        Frames(
-            (0..flow.blocks().len() as u32)
-                .map(|n| sets.of(n))
-                .collect(),
-        )
+        Frames {
+            of: (0..blocks as u32).map(|n| sets.of(n)).collect(),
+            leads,
+            first,
+        }
     }
 
     /// The number of a block's frame.
     pub fn of(&self, block: BlockId) -> usize {
-        self.0[block.0 as usize]
+        self.of[block.0 as usize]
+    }
+
+    /// The edges from a block to others in the same invocation.
+    pub fn edges<'e>(
+        &'e self,
+        flow: &'e Flow,
+        from: BlockId,
+    ) -> impl Iterator<Item = (BlockId, Leads)> {
+        let leads = self.leads[self.first[from.0 as usize] as usize..].iter();
+        flow.continuations(from).iter().copied().zip(leads.copied())
     }
 }
 
-/// All edges in invocations.
-pub fn edges<'e>(
-    lifted: &'e Lifted<'_>,
-    flow: &'e Flow,
-) -> impl Iterator<Item = (BlockId, BlockId, Leads)> {
-    let blocks = (0..flow.blocks().len() as u32).map(BlockId);
-    blocks.flat_map(move |from| {
-        let leads = Leading { lifted, flow, from };
-        let to = flow.continuations(from).iter();
-        to.map(move |to| (from, *to, leads.to(*to)))
-    })
-}
-
-/// A block whose edges are looked at.
-#[derive(Clone, Copy)]
-pub struct Leading<'l> {
-    pub lifted: &'l Lifted<'l>,
-    pub flow: &'l Flow,
-    pub from: BlockId,
-}
-
-impl Leading<'_> {
-    /// Where its edge to another block leads.
-    pub fn to(self, to: BlockId) -> Leads {
-        let Leading { lifted, flow, from } = self;
-        let blocks = flow.blocks();
-        let first = InstIdx(blocks[to.0 as usize].start);
-        let function = flow.function_of(from);
-        let own = lifted.function(function);
-        let stays = flow.function_of(to) == function;
-        if own.padding || !stays && lifted.function(flow.function_of(to)).padding {
-            return Leads::Nowhere;
-        }
-        // A jump of a function to its own beginning may be any loop.
-        let begins = match stays {
-            true => own.insts.start != first.0 && lifted.is_subroutine(first),
-            false => lifted.is_entry(first),
-        };
-        if !begins {
-            return Leads::Inside;
-        }
-        let last = InstIdx(blocks[from.0 as usize].end - 1);
-        match !stays && routines::is_call(&lifted.inst(last).iced) {
-            true => Leads::Nowhere,
-            false => Leads::Away,
-        }
+/// Where an edge from a block to another one leads.
+fn leads_to(lifted: &Lifted<'_>, flow: &Flow, from: BlockId, to: BlockId) -> Leads {
+    let blocks = flow.blocks();
+    let first = InstIdx(blocks[to.0 as usize].start);
+    let function = flow.function_of(from);
+    let own = lifted.function(function);
+    let stays = flow.function_of(to) == function;
+    if own.padding || !stays && lifted.function(flow.function_of(to)).padding {
+        return Leads::Nowhere;
+    }
+    // A jump of a function to its own beginning may be any loop.
+    let begins = match stays {
+        true => own.insts.start != first.0 && lifted.is_subroutine(first),
+        false => lifted.is_entry(first),
+    };
+    if !begins {
+        return Leads::Inside;
+    }
+    let last = InstIdx(blocks[from.0 as usize].end - 1);
+    match !stays && routines::is_call(&lifted.inst(last).iced) {
+        true => Leads::Nowhere,
+        false => Leads::Away,
     }
 }

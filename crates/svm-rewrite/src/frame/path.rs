@@ -31,10 +31,11 @@ impl Join for Path {
 }
 
 impl Path {
-    /// At the entry of a function, where these registers are followed.
-    pub fn at_entry(followed: LocSet) -> Path {
+    /// At the entry of a function; `follows_all`: not only those registers are followed in which
+    /// compilers keep addresses of the frame.
+    pub fn at_entry(follows_all: bool) -> Path {
         Path {
-            frame: Frame::at_entry(followed),
+            frame: Frame::at_entry(follows_all),
             direction: Some(Direction::Forward),
         }
     }

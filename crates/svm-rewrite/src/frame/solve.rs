@@ -13,7 +13,7 @@ use liveness::{BlockId, LocSet};
 use super::before::{Before, Join};
 use super::dependents;
 use super::facts::{Asked, Facts, FactsBefore, Input, is_left_out};
-use super::frames::{Frames, Leading, Leads};
+use super::frames::{Frames, Leads};
 use super::lost::{self, Kept, Lost, Moves};
 use super::path::Path;
 use super::variants::{Variant, Variants};
@@ -127,6 +127,11 @@ impl Join for State {
 }
 
 impl State {
+    /// The same where another frame begins.
+    fn of_another(self) -> State {
+        State { kept: None, ..self }
+    }
+
     /// Updates it over an instruction.
     fn pass(&mut self, input: Input<'_>, i: InstIdx, variant: Variant) {
         let (inst, survey) = (input.lifted.inst(i), &input.surveys[i.0 as usize]);
@@ -142,18 +147,6 @@ impl State {
                 kept.pass(inst, survey, moves, &self.path);
             }
             _ => self.path.pass(input, i, variant),
-        }
-    }
-
-    /// The same for a run of instructions, most of which change nothing.
-    fn pass_all(&mut self, input: Input<'_>, insts: std::ops::Range<u32>, variant: Variant) {
-        let all = self.path.follows_all();
-        for i in insts.map(|i| i as usize) {
-            let changes = input.changes_facts[i]
-                || all && input.surveys[i].written.intersects(LocSet::registers());
-            if changes {
-                self.pass(input, InstIdx(i as u32), variant);
-            }
         }
     }
 }
@@ -193,9 +186,12 @@ impl<'w> Walk<'w> {
 
     /// Walks all paths in one variant. Gives what invocations with each frame lose.
     fn variant(&mut self, input: Input<'_>, variant: Variant) -> Vec<LocSet> {
-        let Input { lifted, flow, .. } = input;
+        let flow = input.flow;
         let Code {
-            variants, asked, ..
+            frames,
+            variants,
+            asked,
+            ..
         } = self.code;
         self.found = vec![None; self.dependents.len()];
         let mut lost = vec![LocSet::empty(); flow.blocks().len()];
@@ -207,7 +203,7 @@ impl<'w> Walk<'w> {
             let block = flow.block_of(entry);
             if variants.of(f).any(|c| c == variant) && !is_left_out(input, block) {
                 let state = State {
-                    path: Path::at_entry(asked.followed()),
+                    path: Path::at_entry(asked.follows_all()),
                     kept: (variant == Variant::FIRST).then(Kept::at_entry),
                 };
                 before.arrive(block, &state);
@@ -219,21 +215,21 @@ impl<'w> Walk<'w> {
                 continue;
             };
             self.block(input, block, variant, &mut state);
-            let lost = &mut lost[self.code.frames.of(block)];
+            let lost = &mut lost[frames.of(block)];
             *lost = lost.union(self.lost_at_end(block, &state, input.lost));
-            let leading = Leading {
-                lifted,
-                flow,
-                from: block,
-            };
-            for &next in flow.continuations(block) {
-                let leads = leading.to(next);
+            for (next, leads) in frames.edges(flow, block) {
                 if let (Leads::Away, Some(kept)) = (leads, &state.kept) {
                     let entry = InstIdx(flow.blocks()[next.0 as usize].start);
                     *lost = lost.union(kept.lost()).union(input.lost.to(entry));
                 }
-                let kept = state.kept.filter(|_| leads == Leads::Inside);
-                if !is_left_out(input, next) && before.arrive(next, &State { kept, ..state }) {
+                if is_left_out(input, next) {
+                    continue;
+                }
+                let changed = match leads {
+                    Leads::Inside => before.arrive(next, &state),
+                    Leads::Away | Leads::Nowhere => before.arrive(next, &state.of_another()),
+                };
+                if changed {
                     work.push(next);
                 }
             }
@@ -244,20 +240,28 @@ impl<'w> Walk<'w> {
     /// Walks through a block.
     fn block(&mut self, input: Input<'_>, block: BlockId, variant: Variant, state: &mut State) {
         let insts = input.flow.blocks()[block.0 as usize].clone();
-        let (mut at, last) = (insts.start, insts.end - 1);
+        let last = InstIdx(insts.end - 1);
+        let all = state.path.follows_all();
         let mut n = self.first[block.0 as usize] as usize;
-        while let Some(i) = self.dependents.get(n).filter(|i| i.0 < insts.end) {
-            state.pass_all(input, at..i.0, variant);
-            self.found[n] = Some(state.path.facts());
-            (at, n) = (i.0, n + 1);
+        let mut before_last = None;
+        for i in insts.map(InstIdx) {
+            if self.dependents.get(n) == Some(&i) {
+                self.found[n] = Some(state.path.facts());
+                n += 1;
+            }
+            if i == last && input.flow.may_be_skipped(i) {
+                before_last = Some(*state);
+            }
+            let at = i.0 as usize;
+            let writes = || input.surveys[at].written.intersects(LocSet::registers());
+            if input.changes_facts[at] || all && writes() {
+                state.pass(input, i, variant);
+            }
         }
-        state.pass_all(input, at..last, variant);
         // Where control leaves it before, its effect is missing, and a handler has written.
-        let skipped = input.flow.may_be_skipped(InstIdx(last)).then_some(*state);
-        state.pass_all(input, last..insts.end, variant);
-        if let Some(before_last) = skipped {
+        if let Some(before_last) = before_last {
             *state = state.join(before_last);
-            let written = input.flow.written_by_handler(InstIdx(last));
+            let written = input.flow.written_by_handler(last);
             state.path.overwrite(written);
             state
                 .kept

@@ -21,7 +21,7 @@ use crate::asm::{Base, Field, Index, Jump, Operand, Referent, movabs, rm, rr};
 use crate::frame::FramePlace;
 use crate::frame::facts::{Facts, FactsBefore};
 use crate::frame::variants::Variant;
-use crate::frame::words::{StackWords, copies_return_address};
+use crate::frame::words::{StackWords, copies_return_address, copies_word};
 use crate::lift::InstIdx;
 use crate::plan::borrow::Borrowed;
 use crate::plan::{CutBy, InstPlan};
@@ -58,7 +58,8 @@ impl FrameHere<'_> {
 
     /// How far above `rsp` the return address is that it loads or pushes.
     fn return_address(&self) -> Option<i64> {
-        let facts = self.facts()?;
+        // Most instructions do neither, and facts are far apart in memory.
+        let facts = copies_word(self.iced).then(|| self.facts())??;
         let FramePlace(rsp) = facts.stack_pointer()?;
         copies_return_address(self.iced, facts).then_some(-rsp)
     }

@@ -14,7 +14,7 @@ use liveness::{BlockId, LocSet, Reg};
 
 use super::super::contents::FramePlace;
 use super::super::facts::Facts;
-use super::super::frames::{self, Frames, Leads};
+use super::super::frames::{Frames, Leads};
 use super::super::variants::Variant;
 use super::uses::{Found, Use, Written};
 use crate::analyse::Analysis;
@@ -22,7 +22,6 @@ use crate::analyse::classify::WORD;
 use crate::analyse::routines;
 use crate::asm::Operand;
 use crate::lift::{Destination, InstIdx};
-use crate::registers::reg64;
 
 /// What functions reach their arguments through.
 const FRAME: [Register; 2] = [Register::RSP, Register::RBP];
@@ -107,8 +106,7 @@ impl Calls {
             return;
         };
         if routines::is_call(&inst.iced) {
-            let pointer = |r: Reg| Some((r, facts.pointer(reg64(r))?.0));
-            let pointers = Reg::all().filter(|r| *r != Reg::RSP).filter_map(pointer);
+            let pointers = facts.pointers().filter(|(r, _)| *r != Reg::RSP);
             self.calls.push(Call {
                 inst: i,
                 variant,
@@ -159,9 +157,12 @@ impl Calls {
                 self.find_through(analysis, written, frames.of(block), insts.clone());
             }
         }
-        let edges = frames::edges(lifted, flow);
-        let jumps = edges.filter(|(.., leads)| *leads == Leads::Away);
-        let jumps = jumps.map(|(from, to, _)| (frames.of(from), frames.of(to), 0));
+        let blocks = (0..flow.blocks().len() as u32).map(BlockId);
+        let jumps = blocks.flat_map(|from| {
+            let edges = frames.edges(flow, from);
+            let away = edges.filter(|(_, leads)| *leads == Leads::Away);
+            away.map(move |(to, _)| (frames.of(from), frames.of(to), 0))
+        });
         let mut left = PLACES * (WORD as usize + lifted.insts.len());
         self.reach_callers(jumps.collect(), &mut left);
         for call in &self.calls {

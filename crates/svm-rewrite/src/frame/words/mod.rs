@@ -33,7 +33,7 @@ use crate::analyse::routines;
 use crate::asm::LONGEST;
 use crate::lift::{FuncIdx, InstIdx, Lifted};
 use crate::refusal::{self, Refusal, RefusalCode};
-use crate::registers::{has_memory, register_operands};
+use crate::registers::{has_memory, names};
 use calls::Calls;
 use uses::{Found, Use, Uses, Written};
 
@@ -79,7 +79,7 @@ pub fn find(
     let mut calls = Calls::default();
     let mut all = Vec::new();
     for variant in variants.all() {
-        let mut found = Found::default();
+        let mut found = Found::with_capacity(facts.count());
         for (i, facts) in facts.of(variant) {
             let frame = frames.of(analysis.flow.block_of(i));
             let (iced, class) = (&lifted.inst(i).iced, classes[i.0 as usize]);
@@ -191,8 +191,12 @@ fn uses_stack(iced: &Instruction) -> bool {
 /// Whether it loads the function's own return address, which code records, or pushes it again,
 /// as compilers do above a realigned frame and for an argument.
 pub fn copies_return_address(iced: &Instruction, facts: &Facts) -> bool {
-    let copies = iced.code() == Op::Mov_r64_rm64 || iced.code() == Op::Push_rm64;
-    copies && facts.place(iced) == Some(FramePlace(0)) && facts.points_to_frame(iced)
+    copies_word(iced) && facts.place(iced) == Some(FramePlace(0)) && facts.points_to_frame(iced)
+}
+
+/// Whether it loads a word, or pushes one.
+pub fn copies_word(iced: &Instruction) -> bool {
+    iced.code() == Op::Mov_r64_rm64 || iced.code() == Op::Push_rm64
 }
 
 /// Whether an operand with a place in the frame surely is there. A pointer that was kept in
@@ -236,7 +240,7 @@ fn fits(lifted: &Lifted<'_>, i: InstIdx, class: Class) -> Result<(), Refused> {
 /// the same on both stacks.
 fn names_rsp(iced: &Instruction) -> bool {
     let address = iced.memory_base() == Register::RSP && iced.mnemonic() == Mnemonic::Lea;
-    address || register_operands(iced).any(|r| r == Register::RSP)
+    address || names(iced, Register::RSP)
 }
 
 /// Whether `rsp` is moved, or read by an instruction that a register can serve, too.

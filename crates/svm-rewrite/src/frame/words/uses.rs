@@ -158,8 +158,6 @@ pub(super) type Key = (usize, i64);
 enum Touch {
     Push(InstIdx),
     Pop(InstIdx),
-    /// An operand reaches it: whose, does not matter.
-    Reach,
     /// Its address is taken.
     Address,
     /// Its address is in this register.
@@ -181,13 +179,23 @@ fn word(byte: i64) -> i64 {
 }
 
 /// The uses of one variant as they are found, in the order of the instructions.
-#[derive(Default)]
 pub(super) struct Found {
     touches: Vec<(Key, Touch)>,
+    /// Words that an operand reaches: whose, does not matter.
+    reached: Vec<Key>,
     moves: Vec<Move>,
 }
 
 impl Found {
+    /// Nothing yet, with room for the uses of so many instructions.
+    pub fn with_capacity(insts: usize) -> Found {
+        Found {
+            touches: Vec::with_capacity(insts),
+            reached: Vec::with_capacity(insts),
+            moves: Vec::with_capacity(insts),
+        }
+    }
+
     pub fn add(&mut self, frame: usize, inst: InstIdx, used: Use) {
         match &used {
             Use::Push(at) => self.touch(frame, *at, Touch::Push(inst)),
@@ -200,7 +208,7 @@ impl Found {
             Use::Reach(bytes) => {
                 let mut at = word(bytes.start);
                 while at < bytes.end {
-                    self.touch(frame, at, Touch::Reach);
+                    self.reached.push((frame, at));
                     at += WORD;
                 }
                 return;
@@ -223,7 +231,6 @@ impl Found {
                 match *touch {
                     Touch::Push(i) => word.pushes.push(i),
                     Touch::Pop(i) => word.pops.push(i),
-                    Touch::Reach => word.is_data = true,
                     Touch::Follow(i) => word.follows.push(i),
                     Touch::Address => (word.is_data, word.is_object) = (true, true),
                     // Pushes come before it.
@@ -238,6 +245,12 @@ impl Found {
             .chunk_by(|a, b| a.0 == b.0)
             .map(of_one)
             .collect();
+        // What is reached matters only where it is pushed or popped, or belongs to an object.
+        for key in &self.reached {
+            if let Ok(n) = words.binary_search_by_key(key, |(key, _)| *key) {
+                words[n].1.is_data = true;
+            }
+        }
         join_objects(&mut words);
         words
     }

@@ -3,12 +3,11 @@
 //! Other objects see them, so they may not be left out; and code is entered at them, so it has to
 //! be known which code that is. And names that would stand for two places of dom0.
 
-use std::collections::{HashMap, HashSet};
-
 use elf_loader::consts::{
     SHF_ALLOC, STB_GLOBAL, STB_LOCAL, STB_WEAK, STT_FUNC, STT_NOTYPE, STT_OBJECT,
 };
 use elf_loader::{Object, Place, Section, Symbol};
+use foldhash::{HashMap, HashSet};
 use twin_abi::names;
 
 use crate::analyse::classify::Refused;
@@ -32,7 +31,7 @@ pub struct Owners<'o> {
 impl<'o> Owners<'o> {
     /// Those of `object`.
     pub fn of(object: &'o Object<'_>) -> Owners<'o> {
-        let mut sections: HashMap<&str, u32> = HashMap::new();
+        let mut sections: HashMap<&str, u32> = HashMap::default();
         for (_, section) in object.sections().filter(|(_, s)| !s.name.is_empty()) {
             *sections.entry(&section.name).or_default() += 1;
         }
@@ -105,7 +104,7 @@ fn nameless(object: &Object<'_>) -> Result<(), Refusal> {
 /// Refuses a name in code that other objects see and that has two meanings: no loader knows which
 /// one others mean. No linker makes such an object.
 fn defined_again(object: &Object<'_>) -> Result<(), Refusal> {
-    let mut defined = HashSet::new();
+    let mut defined = HashSet::default();
     let visible = |symbol: &Symbol<'_>| symbol.binding != STB_LOCAL && !symbol.name.is_empty();
     for (_, symbol) in object.symbols().filter(|(_, symbol)| visible(symbol)) {
         let Place::In(id) = symbol.place else {
