@@ -167,7 +167,9 @@ fn unread(path: &Path, error: &std::io::Error) -> String {
 fn read_bytes(path: &Path, name: &str) -> Result<Vec<u8>, Failure> {
     let unreadable = |error: std::io::Error| Failure::access(name, unread(path, &error));
     let mut file = open(path).map_err(unreadable)?;
-    let mut bytes = Vec::new();
+    // What a pipe holds is not known.
+    let size = std::fs::metadata(path).map_or(0, |file| file.len());
+    let mut bytes = Vec::with_capacity(size.min(HEAD) as usize);
     let head = file.as_mut().take(HEAD).read_to_end(&mut bytes);
     head.map_err(unreadable)?;
     let start = elf_loader::input::beginning(&bytes);
@@ -182,6 +184,9 @@ fn read_bytes(path: &Path, name: &str) -> Result<Vec<u8>, Failure> {
             "this has more than 2 GiB, which no driver has; give the objects one by one",
         ),
     };
+    // Room for all of it at once, if there is any: reading says what is wrong otherwise.
+    let rest = size.min(limit).saturating_sub(bytes.len() as u64);
+    let _ = bytes.try_reserve_exact(rest as usize);
     match read_up_to(file, limit, &mut bytes).map_err(unreadable)? {
         true => Ok(bytes),
         false => Err(Failure::input(name, why)),
