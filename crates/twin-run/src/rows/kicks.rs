@@ -65,7 +65,7 @@ impl KickRow {
         let mut out = format!(
             "\nkicks: guests that kick, and rings that are looked at; a packet of 1,514 bytes, the card's throttle 250 us\n\
              \x20 a request waits {:.0} us for a look at most, by the formula {:.0} us (with a throttle of {:.0} us)\n\
-             \x20 way         kicks  gone  timers  interrupts  instructions  with crossings  a kick a trap  waits: half, 99%, all (us)\n",
+             \x20 way         kicks   gone  timers  interrupts  instructions  with crossings  a kick a trap  waits: half, 99%, all (us)\n",
             us(self.riding),
             us(delay),
             us(throttle),
@@ -109,7 +109,7 @@ impl Judged {
             let us = |time: u64| time as f64 / 1e3;
             let _ = writeln!(
                 out,
-                "    {:<8}{:>7.4}{:>5.0}%{:>8.4}{:>12.4}{:>14.0}{:>16.0}{:>15.0}{:>14.0}{:>6.0}{:>6.0}",
+                "    {:<8}{:>7.4}{:>6.1}%{:>8.4}{:>12.4}{:>14.0}{:>16.0}{:>15.0}{:>14.0}{:>6.0}{:>6.0}",
                 by.way.as_str(),
                 sent.kicks_a_packet(),
                 gone(sent) * 100.0,
