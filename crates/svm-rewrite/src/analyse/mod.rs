@@ -282,18 +282,22 @@ impl Judge<'_> {
         let inst = self.lifted.inst(i);
         let bytes = Bytes::of(inst, contents);
         let tell_class = bytes_tell_class(inst) && !self.is_named(function, i);
-        let found = alike.get(bytes).copied();
-        let mut known = found.unwrap_or_else(|| self.survey(&inst.iced, surveyor));
-        if tell_class && known.class.is_some() {
-            return known;
+        let found = alike.get(bytes);
+        if let Some(known) = found.filter(|known| tell_class && known.class.is_some()) {
+            return *known;
         }
+        let is_new = found.is_none();
+        let mut known = match found {
+            Some(known) => *known,
+            None => self.survey(&inst.iced, surveyor),
+        };
         known.class = self
             .class(function, i, &known.survey)
             .map_err(|refusal| refusal::add(refusals, refusal))
             .ok();
         if tell_class {
             alike.keep(bytes, known);
-        } else if found.is_none() {
+        } else if is_new {
             alike.keep(
                 bytes,
                 Known {

@@ -15,19 +15,18 @@ pub type Borrowed = [Reg; 2];
 /// more than one register for a place.
 const CANDIDATES: [Reg; 6] = [Reg::RAX, Reg::RCX, Reg::RDX, Reg::RSI, Reg::RDI, Reg::R8];
 
-/// The registers that the sequence of an instruction may borrow, other than those `taken`;
-/// `None` if it borrows none.
-pub fn borrowed(inst: &Inst, class: Class, taken: LocSet) -> Option<Borrowed> {
-    borrows(inst, class).then(|| {
-        let mut free = CANDIDATES
-            .into_iter()
-            .filter(|r| !taken.contains(LocSet::reg(*r)));
-        let few = "it names few registers";
-        [free.next().expect(few), free.next().expect(few)]
-    })
+/// The registers that the sequence of an instruction which borrows may borrow, other than those
+/// `taken`.
+pub fn borrowed(taken: LocSet) -> Borrowed {
+    let mut free = CANDIDATES
+        .into_iter()
+        .filter(|r| !taken.contains(LocSet::reg(*r)));
+    let few = "it names few registers";
+    [free.next().expect(few), free.next().expect(few)]
 }
 
-fn borrows(inst: &Inst, class: Class) -> bool {
+/// Whether the sequence of an instruction borrows registers.
+pub fn borrows(inst: &Inst, class: Class) -> bool {
     let iced = &inst.iced;
     let two_references = inst.displacement.is_some() && inst.immediate.is_some();
     let moves_words = match class {

@@ -392,11 +392,15 @@ impl<'a> Planner<'a> {
     /// The registers that the sequence of an instruction may borrow.
     fn borrowed(&self, i: InstIdx, plan: &InstPlan) -> Option<Borrowed> {
         self.scheme.cut?;
+        let (inst, class) = (self.lifted.inst(i), self.class(i));
+        if !borrow::borrows(inst, class) {
+            return None;
+        }
         let reused = plan
             .reuse
             .map_or(LocSet::empty(), |reuse| LocSet::reg(reuse.register));
         let taken = self.registers_of(i).union(plan.scratch.set()).union(reused);
-        borrow::borrowed(self.lifted.inst(i), self.class(i), taken)
+        Some(borrow::borrowed(taken))
     }
 
     /// What the register holds after the sequence of an access: the translation of its
