@@ -25,6 +25,24 @@ pub fn makes_bytes(name: &[u8]) -> bool {
     NAMES.contains(&name)
 }
 
+/// Directives that fill up to a multiple: with `nop`s in code, and where there are many of these
+/// with a jump over them (gas/config/tc-i386.c, i386_generate_nops).
+pub fn aligns(name: &[u8]) -> bool {
+    const NAMES: [&[u8]; 7] = [
+        b".align", b".p2align", b".p2alignw", b".p2alignl", b".balign", b".balignw", b".balignl",
+    ];
+    NAMES.contains(&name)
+}
+
+/// Directives that make no bytes: they say something of a symbol, or for debuggers.
+pub fn declares(name: &[u8]) -> bool {
+    const NAMES: [&[u8]; 14] = [
+        b".globl", b".global", b".local", b".weak", b".hidden", b".protected", b".internal",
+        b".type", b".size", b".file", b".ident", b".loc", b".set", b".equ",
+    ];
+    NAMES.contains(&name) || name.starts_with(b".cfi_")
+}
+
 /// Bytes of each operand of a directive that makes numbers.
 pub fn width(name: &[u8]) -> Option<usize> {
     match name {

@@ -3,15 +3,20 @@
 //!
 //! A branch to code of the same object must name a label, alone. What a macro becomes is
 //! not seen: a branch in one is found here, too, so that the macro is written out.
+//!
+//! The assembler makes such a branch itself, over the `nop`s of a wide alignment
+//! (`.p2align 7`). It makes them again of the rewritten text.
 
-use super::directives::width;
+use std::cell::LazyCell;
+
+use super::directives::{aligns, declares, makes_bytes, switches, width};
 use super::expression::{self, Token, is_nonzero, quoted};
 use super::marks::StatementIdx;
 use super::operand;
 use super::print::Obstacle;
 use super::statement::{Statement, StatementKind};
 use super::tie::Tied;
-use crate::lift::{Destination, InstIdx};
+use crate::lift::{Destination, InstIdx, Lifted, is_filler};
 use crate::refusal::RefusalCode;
 
 /// Finds such branches.
@@ -23,13 +28,22 @@ pub fn find(
         lifted,
     }: Tied<'_, '_>,
 ) -> Vec<Obstacle> {
+    let alignments = LazyCell::new(|| alignments(text, statements));
+    let is_of_alignment = |i| {
+        let before = tie.before(i).filter(|k| alignments[k.0 as usize]);
+        let before = before.and_then(|k| tie.inst(k));
+        before.is_some_and(|j| lifted.inst(j).section == lifted.inst(i).section)
+    };
     let insts = lifted.insts.iter().enumerate();
     let branches = insts.filter(|(_, inst)| matches!(inst.target, Some(Destination::Inst(_))));
     let found = branches.filter_map(|(n, inst)| {
         let i = InstIdx(n as u32);
         let named = match tie.statement(i) {
             Some(k) => is_named(&statements[k.0 as usize], text),
-            None => is_made_with_a_name(text, statements, tie.near(i)?, inst.iced.len()),
+            None => {
+                is_of_alignment(i) && passes_fillers(lifted, i)
+                    || is_made_with_a_name(text, statements, tie.near(i)?, inst.iced.len())
+            }
         };
         (!named).then(|| Obstacle {
             at: tie.near(i).unwrap_or(StatementIdx(0)),
@@ -40,6 +54,40 @@ pub fn find(
         })
     });
     found.collect()
+}
+
+/// For each statement, whether all that is made between it and the next instruction is made by
+/// alignments: there is one, and no directive that is not known.
+fn alignments(text: &[u8], statements: &[Statement]) -> Vec<bool> {
+    let mut alone = vec![false; statements.len()];
+    let (mut aligned, mut known) = (false, true);
+    for (k, statement) in statements.iter().enumerate().rev() {
+        alone[k] = aligned && known;
+        let name = statement.name(text);
+        match statement.kind {
+            StatementKind::Label | StatementKind::Assignment => {}
+            StatementKind::Directive if aligns(name) => aligned = true,
+            // Bytes that these make in code are of a run.
+            StatementKind::Directive if makes_bytes(name) || switches(name) || declares(name) => {}
+            StatementKind::Directive | StatementKind::Opaque | StatementKind::Definition => {
+                known = false;
+            }
+            StatementKind::Instruction | StatementKind::Prefix => (aligned, known) = (false, true),
+        }
+    }
+    alone
+}
+
+/// Whether a jump forward passes over fillers alone.
+fn passes_fillers(lifted: &Lifted<'_>, i: InstIdx) -> bool {
+    let inst = lifted.inst(i);
+    let Some(Destination::Inst(to)) = inst.target else {
+        return false;
+    };
+    let same = lifted.inst(to).section == inst.section && to > i;
+    same && lifted.insts[i.0 as usize + 1..to.0 as usize]
+        .iter()
+        .all(|inst| is_filler(&inst.iced))
 }
 
 /// Whether a statement names a label and nothing else. `jmp .` goes to itself.
@@ -121,6 +169,29 @@ mod tests {
         for bad in [
             "jmp .+6", "jmp . + 6", "jmp .-2", "jmp 1f+3", "call f+4", "jmp 5", ".byte 1",
             "call f@PLT+4", "jmp 4 + f", "jmp -4+ 1f", "call \"a b\"+4", "jmp (f+4)",
+        ] {
+            assert!(!is(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn alignments_alone_make_what_is_between_instructions() {
+        let is = |text: &str| alignments(text.as_bytes(), &split(text.as_bytes()))[0];
+        for good in [
+            "ret\n.p2align 7\nx: nop",
+            "ret\n.size f, .-f\n.text\n.balign 128\n.globl g\ng: nop",
+            "jmp x\n.section .rodata\n.long 1\n.text\n.align 128, 0x90\nx: nop",
+            "ret\n.p2align 7",
+            "ret\n.p2align 7\nx: nop\n.dc.b 0xeb, 1\n.p2align 7",
+        ] {
+            assert!(is(good), "{good}");
+        }
+        for bad in [
+            "ret\nx: nop\n.p2align 7",
+            "ret\n.dc.b 0xeb, 1\n.p2align 7\nnop",
+            "ret\n.p2align 7\n.dcb.b 2, 0xeb\nnop",
+            "ret\n.long 1\nnop",
+            "ret\n.org 5\nnop",
         ] {
             assert!(!is(bad), "{bad}");
         }

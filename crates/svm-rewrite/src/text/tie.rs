@@ -92,6 +92,15 @@ impl Tie {
             .or_else(|| (0..i.0).rev().find_map(|i| self.statement(InstIdx(i))))
     }
 
+    /// The statement before an instruction that is of no run: what made it stands between two.
+    pub fn before(&self, i: InstIdx) -> Option<StatementIdx> {
+        let untied = self.untied.iter().any(|(insts, _)| insts.contains(&i.0));
+        if untied || self.statement(i).is_some() {
+            return None;
+        }
+        self.near(i)
+    }
+
     /// Whether statements behind `k` made some of these instructions, and it is not known which.
     pub fn has_untied(&self, among: &Range<u32>, k: StatementIdx) -> bool {
         self.untied.iter().any(|(insts, run)| {
