@@ -167,12 +167,16 @@ pub fn of_object(question: &Question<'_>, differences: &Differences) -> Result<C
             Ok(Class::Trap(question.hidden.trap(i)))
         }
         FlowControl::Interrupt if inst.iced.mnemonic() == Mnemonic::Int3 => listed(Class::Plain),
-        FlowControl::Exception | FlowControl::Interrupt | FlowControl::XbeginXabortXend => Err((
-            RefusalCode::Privileged,
-            "this control transfer leaves the driver",
-        )),
+        FlowControl::Exception | FlowControl::Interrupt | FlowControl::XbeginXabortXend => {
+            Err(LEAVES)
+        }
     }
 }
+
+const LEAVES: Refused = (
+    RefusalCode::Privileged,
+    "this control transfer leaves the driver",
+);
 
 /// A call into Xen's page of calls, where none is.
 ///
@@ -194,8 +198,11 @@ fn branch(iced: &Instruction) -> Result<Class, Refused> {
 }
 
 fn classify_direct(lifted: &Lifted<'_>, inst: &Inst) -> Result<Class, Refused> {
-    let Some(Destination::Import(s)) = inst.target else {
-        return branch(&inst.iced);
+    let s = match inst.target {
+        Some(Destination::Import(s)) => s,
+        Some(_) => return branch(&inst.iced),
+        // To the decoder `vmgexit` and its like are calls.
+        None => return Err(LEAVES),
     };
     let name = lifted.symbol_name(s);
     let is_call = inst.iced.flow_control() == FlowControl::Call;

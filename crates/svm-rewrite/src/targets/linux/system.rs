@@ -104,6 +104,16 @@ fn unsound(iced: &Instruction) -> Option<(RefusalCode, &'static str)> {
             RefusalCode::Direction,
             "it may set the direction flag, which calls, returns and string instructions need known",
         )),
+        M::Serialize => Some((
+            RefusalCode::Unsupported,
+            "a decoder of the verifier's does not know it",
+        )),
+        // `decode_bug`, arch/x86/kernel/traps.c of Linux 6.14 and later: by its operand the trap is
+        // one of UBSAN's, or a warning, whose entry is where a register leads.
+        M::Ud1 if iced.op_kinds().any(|kind| kind == OpKind::Memory) => Some((
+            RefusalCode::Unsupported,
+            "a trap whose operand says to the kernel what it is for, and whether to go on behind it",
+        )),
         _ if loads_segment(iced) => Some((RefusalCode::Privileged, "it loads a segment register")),
         _ => None,
     }
@@ -131,8 +141,8 @@ fn is_listed(mnemonic: Mnemonic) -> bool {
         M::Cli | M::Sti | M::Hlt | M::Clac | M::Stac | M::Clts | M::Cpuid | M::Rdmsr | M::Wrmsr
         | M::Rdpmc | M::Rdpid | M::Invd | M::Wbinvd | M::Wbnoinvd | M::Xgetbv | M::Xsetbv
         | M::Rdpkru | M::Wrpkru | M::Monitor | M::Mwait | M::Monitorx | M::Mwaitx | M::In | M::Out
-        | M::Insb | M::Insw | M::Insd | M::Outsb | M::Outsw | M::Outsd | M::Pushfq | M::Serialize
-        | M::Ud0 | M::Ud1 | M::Fninit | M::Wait | M::Emms | M::Mov | M::Tpause | M::Umwait | M::Verw
+        | M::Insb | M::Insw | M::Insd | M::Outsb | M::Outsw | M::Outsd | M::Pushfq | M::Ud0
+        | M::Ud1 | M::Fninit | M::Wait | M::Emms | M::Mov | M::Tpause | M::Umwait | M::Verw
         // All registers but `rsp` and `rbp` count as read and written (`analyse/survey.rs`).
         | M::Vmcall | M::Vmmcall
     )
