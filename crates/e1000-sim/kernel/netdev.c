@@ -171,12 +171,33 @@ static void features_setup(struct net_device *dev)
 	dev->vlan_features |= NETIF_F_HIGHDMA;
 }
 
+/*
+ * The hot routines have receive buffers for so many descriptors (HOT_LARGES_MOST): a ring that is
+ * larger would have them all, and nothing would move.
+ */
+#define RECEIVE_RING_MOST	1024u
+
+static void receive_ring_fits(struct net_device *dev)
+{
+	static struct ethtool_ringparam ring = { .cmd = ETHTOOL_GRINGPARAM };
+	static struct kernel_ethtool_ringparam more;
+
+	if (!dev->ethtool_ops || !dev->ethtool_ops->get_ringparam)
+		return;
+	dev->ethtool_ops->get_ringparam(dev, &ring, &more, NULL);
+	if (ring.rx_pending > RECEIVE_RING_MOST)
+		kernel_unsupported("register_netdev",
+				   "%u receive descriptors: the hot routines have buffers for %u",
+				   ring.rx_pending, RECEIVE_RING_MOST);
+}
+
 int register_netdev(struct net_device *dev)
 {
 	int error;
 
 	if (net_device)
 		kernel_unsupported(__func__, "a second device");
+	receive_ring_fits(dev);
 	/* Buffers for the hot routines; a second time this does nothing. */
 	error = hot_setup(dev);
 	if (error)

@@ -76,3 +76,20 @@ fn module_parameters_are_parsed_and_checked() {
         Ok(())
     });
 }
+
+#[test]
+fn a_receive_ring_larger_than_its_buffers_is_refused_by_its_number() {
+    with_dom0(|dom0| {
+        dom0.boot()?;
+        dom0.load("RxDescriptors=1024")?;
+        Ok(())
+    });
+    with_dom0(|dom0| {
+        dom0.boot()?;
+        // The driver rounds it up to a multiple of eight.
+        let error = dom0.load("RxDescriptors=1025").expect_err("too large");
+        let said = "1032 receive descriptors: the hot routines have buffers for 1024";
+        assert!(error.to_string().contains(said), "{error}");
+        Ok(())
+    });
+}
