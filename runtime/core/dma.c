@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Descriptors: what the driver hands over, and what the card writes back; see
- * <twin/dma.h>. dma_rings.c takes rings and gives them back.
+ * <twin/dma.h>. dma_rings.c takes rings and gives them back, dma_buffers.h has whose buffers are.
  *
  *   0        shown             tail            count      of the copy and the slots
  *   +----------+-----------------+---------------+
@@ -35,7 +35,7 @@
 #include <twin/dma.h>
 
 #include "dma.h"
-#include "frames.h"
+#include "dma_buffers.h"
 #include "internal.h"
 
 #define LEGACY_LENGTH	0xffffull
@@ -112,80 +112,6 @@ bool twin_dma_violated(struct twin_dma *dma, const struct twin_dma_ring *ring,
 	return false;
 }
 
-/* ---- Buffers -------------------------------------------------------------- */
-
-/*
- * Pin a buffer that the card may use and that is not held: dom0's since the rings were
- * taken; a guest's, only for transmission and as long as a packet of that guest's which is
- * being sent pins it.
- */
-static enum twin_dma_fault pin_buffer(struct twin_dma *dma, uint32_t kind,
-				      const struct twin_piece *piece)
-{
-	const uint32_t owner = twin_frame_owner(dma->frames, twin_first_frame(piece));
-	enum twin_admission admission = TWIN_FOREIGN;
-
-	if (owner == TWIN_OWNER_DOM0 && twin_has_piece(dma, dma->pool, piece))
-		admission = twin_frames_pin(dma->frames, owner, piece, TWIN_PIN_CARD, false);
-	else if (owner != TWIN_OWNER_DOM0 && owner != TWIN_OWNER_NOBODY &&
-		 kind == TWIN_DMA_TRANSMIT)
-		admission = twin_frames_pin(dma->frames, owner, piece, TWIN_PIN_CARD, true);
-	return admission == TWIN_ADMITTED ? TWIN_DMA_FINE : TWIN_DMA_FOREIGN;
-}
-
-/* Any buffer; see admit_buffer. */
-static __attribute__((noinline)) enum twin_dma_fault
-admit_any_buffer(struct twin_dma *dma, uint32_t kind, const struct twin_piece *piece,
-		 struct twin_dma_slot *slot)
-{
-	if (piece->address + piece->length - 1 < piece->address)
-		return TWIN_DMA_LENGTH;
-	if (twin_has_piece(dma, dma->held, piece))
-		return TWIN_DMA_FINE;
-	if (pin_buffer(dma, kind, piece))
-		return TWIN_DMA_FOREIGN;
-	slot->length = piece->length;
-	return TWIN_DMA_FINE;
-}
-
-/*
- * A buffer that the card may use; not empty. slot: what is pinned for it.
- *
- * Those that is_plain does not decide lie in one frame or two that are held, or in one of a guest's
- * that a packet pins: these cases are decided here, and all others, what is refused among them, by
- * admit_any_buffer. One that wraps has its last frame far before its first. A guest's frame
- * gets one more pin in the step that judges its word.
- */
-static inline enum twin_dma_fault admit_buffer(struct twin_dma *dma, uint32_t kind,
-					       const struct twin_piece *piece,
-					       struct twin_dma_slot *slot)
-{
-	const uint64_t first = twin_first_frame(piece), last = twin_last_frame(piece);
-
-	if (last - first <= 1 && last < dma->frames->count) {
-		if (twin_has_frame(dma->held, first) && twin_has_frame(dma->held, last))
-			return TWIN_DMA_FINE;
-		if (kind == TWIN_DMA_TRANSMIT && first == last &&
-		    twin_frame_pin_sent(&dma->frames->words[first])) {
-			slot->length = piece->length;
-			return TWIN_DMA_FINE;
-		}
-	}
-	return admit_any_buffer(dma, kind, piece, slot);
-}
-
-static inline void unpin_slot(struct twin_dma *dma, const struct twin_dma_slot *slot)
-{
-	const struct twin_piece piece = twin_piece_of(slot->address, slot->length);
-
-	if (!piece.length)
-		return;
-	if (twin_first_frame(&piece) == twin_last_frame(&piece))
-		twin_frame_unpin(&dma->frames->words[twin_first_frame(&piece)], TWIN_PIN_CARD);
-	else
-		twin_frames_unpin(dma->frames, &piece, TWIN_PIN_CARD);
-}
-
 /* ---- Descriptors ---------------------------------------------------------- */
 
 /* Bytes that the card reads by a transmit descriptor; 0: none (3.3.3: a length of 0 is a
@@ -226,35 +152,19 @@ static bool admit_other(struct twin_dma *dma, const struct twin_dma_ring *ring, 
 		fault = transmit_length(seen->control, &length);
 	if (!fault && length) {
 		piece = twin_piece_of(seen->address, length);
-		fault = admit_buffer(dma, kind, &piece, &ring->is.slots[index]);
+		fault = twin_dma_admit_buffer(dma, kind, &piece, &ring->is.slots[index]);
 	}
 	return fault ? refuse(dma, ring, index, fault, seen) : true;
 }
 
-/* A short buffer, if it is in one frame of a guest's that a packet pins: that gets one more pin. */
-static inline __attribute__((always_inline)) bool
-pin_sent(const struct twin_frames *frames, struct twin_dma_slot *slot,
-	 const struct twin_dma_descriptor *seen)
-{
-	const struct twin_piece piece = twin_piece_of(seen->address,
-						      seen->control & (TWIN_DMA_SHORT - 1));
-	const uint64_t frame = twin_first_frame(&piece);
-
-	if (!piece.length || frame != twin_last_frame(&piece) || frame >= frames->count ||
-	    !twin_frame_pin_sent(&frames->words[frame]))
-		return false;
-	slot->length = (uint32_t)piece.length;
-	return true;
-}
-
 /*
- * Whether a descriptor is fine for nearly every one's reason: it has no buffer, or a short one in
- * frames that are held, or in a guest's that is being sent. One compare knows a type whose length
- * is short, and one the run. False says nothing, and leaves nothing pinned.
+ * Whether a descriptor is fine for nearly every one's reason: it has no buffer, or a short one that
+ * is decided in line. One compare knows a type whose length is short. False says nothing, and
+ * leaves nothing pinned.
  */
 static inline __attribute__((always_inline)) bool
-is_plain(const struct twin_frames *frames, const struct twin_dma_run *run, uint32_t kind,
-	 struct twin_dma_slot *slot, const struct twin_dma_descriptor *seen)
+is_plain(const struct twin_dma_at_hand *at_hand, uint32_t kind, struct twin_dma_slot *slot,
+	 const struct twin_dma_descriptor *seen)
 {
 	if (kind == TWIN_DMA_TRANSMIT && (seen->control & SHORT_DATA_MASK) != SHORT_DATA) {
 		if ((seen->control & CONTEXT_MASK) == CONTEXT)
@@ -262,17 +172,14 @@ is_plain(const struct twin_frames *frames, const struct twin_dma_run *run, uint3
 		if (seen->control & SHORT_LEGACY_MASK)
 			return false;
 	}
-	if (seen->address - run->start < run->bytes)
-		return true;
-	return kind == TWIN_DMA_TRANSMIT && pin_sent(frames, slot, seen);
+	return twin_dma_admit_short(at_hand, kind, slot, seen->control & (TWIN_DMA_SHORT - 1));
 }
 
 /* Descriptors that are handed over: next, index, which is read; and seen, what was read. */
 struct batch {
 	uint32_t index;
 	uint32_t reported;	/* as of the ring, until the batch is checked */
-	struct twin_dma_run run;
-	const struct twin_frames *frames;
+	struct twin_dma_at_hand at_hand;
 	struct twin_dma_descriptor seen;
 };
 
@@ -306,8 +213,7 @@ static inline __attribute__((always_inline)) void
 admit_plain(const struct twin_dma_ring *ring, struct batch *batch, uint32_t kind, uint32_t end)
 {
 	const struct twin_dma_ring_config is = ring->is;
-	const struct twin_dma_run run = batch->run;
-	const struct twin_frames frames = *batch->frames;
+	const struct twin_dma_at_hand at_hand = batch->at_hand;
 	const uint64_t beyond = place_of(end);
 	struct batch now = *batch;
 	uint64_t place;
@@ -316,7 +222,7 @@ admit_plain(const struct twin_dma_ring *ring, struct batch *batch, uint32_t kind
 		now.seen.address = read_once(&driver_at(&is, place)->address);
 		now.seen.control = read_once(&driver_at(&is, place)->control);
 		*slot_at(&is, place) = (struct twin_dma_slot){ .address = now.seen.address };
-		if (!is_plain(&frames, &run, kind, slot_at(&is, place), &now.seen))
+		if (!is_plain(&at_hand, kind, slot_at(&is, place), &now.seen))
 			break;
 		enter_copy(&is, place, &now.seen);
 		if (kind == TWIN_DMA_TRANSMIT)
@@ -362,8 +268,10 @@ static bool admit_in_row(struct twin_dma *dma, const struct twin_dma_ring *ring,
 static void unpin_between(struct twin_dma *dma, struct twin_dma_ring *ring, uint32_t from,
 			  uint32_t to)
 {
+	const uint32_t kind = twin_dma_kind_of(dma, ring);
+
 	for (; from != to; from = after(ring, from))
-		unpin_slot(dma, &ring->is.slots[from]);
+		twin_dma_release_buffer(dma, kind, &ring->is.slots[from]);
 }
 
 /* Where the descriptors from `from` to another index, `to`, end or reach the ring's end. */
@@ -372,15 +280,11 @@ static inline uint32_t end_of_run(const struct twin_dma_ring *ring, uint32_t fro
 	return to > from ? to : ring->is.count;
 }
 
-/* The ring's batch from its tail on. A receive buffer that is not short is never plain. */
+/* The ring's batch from its tail on. */
 static struct batch batch_of(const struct twin_dma *dma, const struct twin_dma_ring *ring)
 {
-	struct batch batch = { .index = ring->tail, .reported = ring->reported,
-			       .run = dma->run, .frames = dma->frames };
-
-	if (twin_dma_kind_of(dma, ring) == TWIN_DMA_RECEIVE && ring->is.buffer > TWIN_DMA_SHORT)
-		batch.run.bytes = 0;
-	return batch;
+	return (struct batch){ .index = ring->tail, .reported = ring->reported,
+			       .at_hand = twin_dma_at_hand_of(dma, ring) };
 }
 
 static inline uint32_t in_ring(const struct twin_dma_ring *ring, uint32_t index)
@@ -440,7 +344,7 @@ static inline uint64_t written_back(const struct twin_dma_ring_config *is, uint6
  */
 enum ended {
 	NOT_DONE,	/* with this one the card is not done, or it has none more */
-	PINNED,		/* this one has pins of several frames, to be taken off first */
+	PINNED,		/* this one has pins that are not taken off in line, but first */
 	CHANGED,	/* this one is not as it was: the driver has no business in it before
 			 * the card is done (3.2.6, 3.4) */
 };
@@ -450,26 +354,14 @@ struct returned {
 	uint64_t address;	/* CHANGED: what the driver has there */
 };
 
-/* Take its pin off, if that is of one frame. */
-static inline __attribute__((always_inline)) bool
-unpin_one(uint64_t *words, struct twin_dma_slot *slot)
-{
-	const struct twin_piece piece = twin_piece_of(slot->address, slot->length);
-
-	if (twin_first_frame(&piece) != twin_last_frame(&piece))
-		return false;
-	twin_frame_unpin(&words[twin_first_frame(&piece)], TWIN_PIN_CARD);
-	slot->length = 0;
-	return true;
-}
-
 /* One descriptor. Its slot changes only under the lock. */
 static inline __attribute__((always_inline)) enum ended
-look_at(const struct twin_dma_ring_config *is, uint64_t *words, uint64_t place, uint64_t *address)
+look_at(const struct twin_dma_ring_config *is, const struct twin_dma_at_hand *at_hand,
+	uint64_t place, uint64_t *address)
 {
 	struct twin_dma_slot *slot = slot_at(is, place);
 
-	if (slot->length && !unpin_one(words, slot))
+	if (slot->length && !twin_dma_release_short(at_hand, slot))
 		return PINNED;
 	*address = read_once(&driver_at(is, place)->address);
 	return *address == slot->address ? NOT_DONE : CHANGED;
@@ -484,10 +376,11 @@ show_at(const struct twin_dma_ring_config *is, uint64_t place, uint64_t control)
 /* Each descriptor that was received into has DD (3.2.3.1). What the card wrote is shown behind
  * the look at the descriptor: a driver on another CPU that sees DD may fill it anew. */
 static __attribute__((noinline)) enum ended return_received(const struct twin_dma_ring *ring,
-							     uint64_t *words,
+							     const struct twin_dma_at_hand *with,
 							     struct returned *returned)
 {
 	const struct twin_dma_ring_config is = ring->is;
+	const struct twin_dma_at_hand at_hand = *with;
 	const uint64_t tail = place_of(ring->tail), beyond = place_of(is.count);
 	uint64_t place = place_of(returned->index), control, address = 0;
 	enum ended ended = NOT_DONE;
@@ -496,7 +389,7 @@ static __attribute__((noinline)) enum ended return_received(const struct twin_dm
 		control = written_back(&is, place);
 		if (!(control & DONE))
 			break;
-		ended = look_at(&is, words, place, &address);
+		ended = look_at(&is, &at_hand, place, &address);
 		if (ended != NOT_DONE)
 			break;
 		show_at(&is, place, control);
@@ -515,10 +408,11 @@ static __attribute__((noinline)) enum ended return_received(const struct twin_dm
  * again: behind the ring's end, and where the loop ends.
  */
 static __attribute__((noinline)) enum ended return_sent(const struct twin_dma_ring *ring,
-							 uint64_t *words,
+							 const struct twin_dma_at_hand *with,
 							 struct returned *returned)
 {
 	const struct twin_dma_ring_config is = ring->is;
+	const struct twin_dma_at_hand at_hand = *with;
 	const uint64_t reported = place_of(ring->reported), beyond = place_of(is.count);
 	uint64_t place = place_of(returned->index), control, address = 0, last, end;
 	enum ended ended = NOT_DONE;
@@ -530,7 +424,7 @@ static __attribute__((noinline)) enum ended return_sent(const struct twin_dma_ri
 			break;
 		end = last < place ? beyond : last + PLACE;
 		for (; place != end; place += PLACE) {
-			ended = look_at(&is, words, place, &address);
+			ended = look_at(&is, &at_hand, place, &address);
 			if (ended != NOT_DONE) {
 				slot_at(&is, place)->last = (uint32_t)(last / PLACE);
 				goto out;
@@ -555,10 +449,12 @@ static inline void shown_up_to(struct twin_dma *dma, struct twin_dma_ring *ring,
 	ring->shown = to;
 }
 
-/* Of several frames; the card is done with it. */
-static void take_pins_off(struct twin_dma *dma, struct twin_dma_slot *slot)
+/* Those that are not taken off in line; the card is done with the buffer. */
+static void take_pins_off(struct twin_dma *dma, const struct twin_dma_ring *ring, uint32_t index)
 {
-	unpin_slot(dma, slot);
+	struct twin_dma_slot *slot = &ring->is.slots[index];
+
+	twin_dma_release_buffer(dma, twin_dma_kind_of(dma, ring), slot);
 	slot->length = 0;
 }
 
@@ -566,12 +462,12 @@ static bool show_ring(struct twin_dma *dma, struct twin_dma_ring *ring)
 {
 	const bool sent = twin_dma_kind_of(dma, ring) == TWIN_DMA_TRANSMIT;
 	struct returned returned = { .index = ring->shown };
-	uint64_t *words = dma->frames->words;
+	const struct twin_dma_at_hand at_hand = twin_dma_at_hand_of(dma, ring);
 	enum ended ended;
 
-	while ((ended = sent ? return_sent(ring, words, &returned) :
-			       return_received(ring, words, &returned)) == PINNED)
-		take_pins_off(dma, &ring->is.slots[returned.index]);
+	while ((ended = sent ? return_sent(ring, &at_hand, &returned) :
+			       return_received(ring, &at_hand, &returned)) == PINNED)
+		take_pins_off(dma, ring, returned.index);
 	shown_up_to(dma, ring, returned.index);
 	return ended != CHANGED || twin_dma_violated(dma, ring, TWIN_DMA_CHANGED, returned.index,
 						     returned.address);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Between dma.c, which works on descriptors, and dma_rings.c. All with the lock held. [any]
+ * Between dma.c, which works on descriptors, dma_rings.c and dma_frames.c. All with the lock held. [any]
  */
 #ifndef TWIN_CORE_DMA_H
 #define TWIN_CORE_DMA_H
@@ -60,6 +60,12 @@ bool twin_dma_follow(struct twin_dma *dma);
 /* The bytes that a descriptor which the card has names, as it was checked; it does not wrap. */
 struct twin_piece twin_dma_piece(const struct twin_dma *dma, const struct twin_dma_ring *ring,
 				 uint32_t index);
+
+/* The ring's own bytes. */
+static inline struct twin_piece twin_dma_all_of(const struct twin_dma_ring *ring)
+{
+	return twin_piece_of(ring->is.base, ring->is.count * (uint32_t)sizeof(*ring->is.copy));
+}
 
 /* The card will not use its descriptors any more: unpin what they have. */
 void twin_dma_forget(struct twin_dma *dma, struct twin_dma_ring *ring);
