@@ -43,6 +43,8 @@ module_param_named(notify, stages.notify, uint, 0644);
 MODULE_PARM_DESC(notify, "received frames of which a guest is told at once, up to 64, or after 250 us; 0 or 1: of each at once");
 module_param_named(pace, stages.pace, uint, 0644);
 MODULE_PARM_DESC(pace, "1: guests that send much are looked at each 250 us; 0: at each notification");
+module_param_named(dma, stages.dma, uint, 0644);
+MODULE_PARM_DESC(dma, "1: what the driver gives to the card is checked, and the card reads a copy; 0: the card reads what the driver writes");
 
 static const struct twin_hot *hot;
 static struct twin_card card;
@@ -154,7 +156,10 @@ static int tell_xen(void)
 		attach->gs_base[cpu] = twin_percpu_base(cpu);
 	attach->irq = card.pci->irq;
 	attach->pirq = card.pirq;
+	attach->registers = card.driver_registers;
 	attach->stages = stages;
+	/* As it was when the registers were guarded, or not. */
+	attach->stages.dma = !!card.driver_registers;
 	error = twin_xen_call(TWIN_XEN_ATTACH, attach, sizeof(*attach));
 	if (error)
 		log_refusal(error);
@@ -196,6 +201,18 @@ static int promiscuous(bool on)
 	return error;
 }
 
+/* The card is at rest, and the driver writes no tail. */
+static int tell_xen_of_rings(void)
+{
+	int error = READ_ONCE(stages.dma) ? twin_registers_guard(&card) : 0;
+
+	if (!error)
+		error = tell_xen();
+	if (error)
+		twin_registers_release(&card);
+	return error;
+}
+
 /* The card is found, dom0's packets are kept out. */
 static int hand_over(void)
 {
@@ -211,7 +228,7 @@ static int hand_over(void)
 		error = twin_card_pin(&card);
 	}
 	if (!error) {
-		error = tell_xen();
+		error = tell_xen_of_rings();
 		if (error)
 			twin_card_unpin(&card);
 	}
@@ -374,6 +391,7 @@ static int take_back(u32 tries, bool must)
 		return error;
 	}
 	attached = false;
+	twin_registers_release(&card);
 	twin_card_share_interrupt(&card);
 	recover_all();
 	return 0;

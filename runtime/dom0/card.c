@@ -17,6 +17,7 @@
 #include <linux/slab.h>
 #include <net/sch_generic.h>
 #include <xen/events.h>
+#include <asm/pgtable.h>
 #include <asm/xen/page.h>
 
 /* Registers (13.4) */
@@ -152,6 +153,33 @@ void twin_card_put(struct twin_card *card)
 		iounmap(card->registers);
 	dev_put(card->netdev);
 	memset(card, 0, sizeof(*card));
+}
+
+/* ---- Where the driver has its registers ---- */
+
+#define PRIVATE_WORDS	512	/* of the driver's structure that are looked at */
+
+bool twin_card_is_registers(const struct twin_card *card, u64 pointer)
+{
+	unsigned int level;
+	pte_t *entry;
+
+	if (!is_vmalloc_addr((void *)pointer) || !PAGE_ALIGNED(pointer))
+		return false;
+	entry = lookup_address(pointer, &level);
+	return entry && level == PG_LEVEL_4K && pte_present(*entry) &&
+	       pte_mfn(*entry) == PFN_DOWN(pci_resource_start(card->pci, 0));
+}
+
+unsigned long twin_card_registers(const struct twin_card *card)
+{
+	const u64 *words = netdev_priv(card->netdev);
+	u32 i;
+
+	for (i = 0; i < PRIVATE_WORDS; i++)
+		if (twin_card_is_registers(card, words[i]))
+			return words[i];
+	return 0;
 }
 
 /* ---- Quiet ---- */

@@ -71,6 +71,14 @@ u64 twin_percpu_base(u32 cpu);
 
 /* ---- card.c ---- */
 
+/* A page of the card's registers that dom0 has mapped, while Xen guards them (registers.c). */
+struct twin_mapping {
+	unsigned long address;
+	pte_t before;
+	struct page *memory;	/* in its place, or NULL */
+};
+#define TWIN_MAPPINGS	6
+
 struct twin_card {
 	struct net_device *netdev;
 	struct napi_struct *napi;
@@ -84,6 +92,9 @@ struct twin_card {
 	/* Pages of the receive buffers that dom0's driver allocated, held. */
 	struct page **pinned;
 	u32 pins;
+	unsigned long driver_registers;	/* where the driver has them mapped, while they are guarded; else 0 */
+	struct twin_mapping mapping[TWIN_MAPPINGS];	/* that are others meanwhile */
+	u32 mappings;
 };
 
 /*
@@ -127,6 +138,21 @@ void twin_card_unpin(struct twin_card *card);
 /* Makes the card raise its interrupt, for frames; or as if the link had changed. Any context. */
 void twin_card_interrupt(const struct twin_card *card);
 void twin_card_link_interrupt(const struct twin_card *card);
+
+/* Where the card's driver has its registers mapped; 0: it is not found. */
+unsigned long twin_card_registers(const struct twin_card *card);
+/* Whether a pointer leads to the start of the card's registers. */
+bool twin_card_is_registers(const struct twin_card *card, u64 pointer);
+
+/* ---- registers.c ---- */
+
+/*
+ * From guard to release the card's rings cannot be written by dom0, and the tails that the driver writes are
+ * numbers in memory. The card is at rest when it begins. 0, or a negative errno after a line in the
+ * log; release once more is nothing.
+ */
+int twin_registers_guard(struct twin_card *card);
+void twin_registers_release(struct twin_card *card);
 
 /* ---- divert.c ---- */
 
@@ -212,6 +238,8 @@ int twin_vif_init(void);
 void twin_vif_exit(void);
 /* Tells Xen of every guest's interface that is connected. */
 void twin_vif_connect_all(void);
+/* The machine frame of a page of a guest's that is connected; 0: there is none. */
+u64 twin_vif_frame(void);
 /* Notifications by guests that reached dom0, since the module was loaded. */
 u64 twin_vif_kicks(void);
 

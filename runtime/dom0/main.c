@@ -141,8 +141,8 @@ static const char *or_dash(const char *words)
 
 static int stages_line(char *text, int at, const struct twin_xen_stages *stages)
 {
-	return at + sysfs_emit_at(text, at, "stages aggregate %u bridge %u storm %u notify %u pace %u\n",
-				  stages->aggregate, stages->bridge, stages->storm, stages->notify, stages->pace);
+	return at + sysfs_emit_at(text, at, "stages aggregate %u bridge %u storm %u notify %u pace %u dma %u\n",
+				  stages->aggregate, stages->bridge, stages->storm, stages->notify, stages->pace, stages->dma);
 }
 
 static int xen_lines(char *text, int at, const struct twin_xen_status *status)
@@ -160,6 +160,8 @@ static int xen_lines(char *text, int at, const struct twin_xen_status *status)
 	at += sysfs_emit_at(text, at, "aggregates %llu\nmerged %llu\n", status->aggregates, status->merged);
 	at += sysfs_emit_at(text, at, "local %llu\nspoofed %llu\nstorm %llu\n", status->local, status->spoofed,
 			    status->storm);
+	at += sysfs_emit_at(text, at, "doorbells %llu\ndescriptors %llu\nwritten-back %llu\nrefused-writes %llu\n",
+			    status->doorbells, status->descriptors, status->written_back, status->refused_writes);
 	at += sysfs_emit_at(text, at, "dirty %llu\nlate-aliases %llu\n", status->dirty, status->late_aliases);
 	at += sysfs_emit_at(text, at, "abort-kind %u\nabort-reason %u\nabort-address %llx\n",
 			    status->abort_kind, status->abort_reason, status->abort_address);
@@ -169,6 +171,7 @@ static int xen_lines(char *text, int at, const struct twin_xen_status *status)
 			    or_dash(status->abort_at));
 	at += sysfs_emit_at(text, at, "abort-entered %s\nabort-import %s\n",
 			    or_dash(status->abort_entered), or_dash(status->abort_import));
+	at += sysfs_emit_at(text, at, "abort-card %s\n", or_dash(status->abort_card));
 	return vif_lines(text, at, status);
 }
 

@@ -18,6 +18,7 @@
 #include <xen/interface/event_channel.h>
 #include <xen/xenbus.h>
 #include <asm/xen/hypercall.h>
+#include <asm/xen/page.h>
 
 struct twin_vif {
 	struct list_head list;
@@ -43,6 +44,18 @@ static atomic64_t kicks;
 u64 twin_vif_kicks(void)
 {
 	return atomic64_read(&kicks);
+}
+
+u64 twin_vif_frame(void)
+{
+	struct twin_vif *vif;
+	unsigned int level;
+
+	ASSERT_RTNL();
+	list_for_each_entry(vif, &vifs, list)
+		if (vif->in_xen)
+			return pte_mfn(*lookup_address((unsigned long)vif->transmit_ring, &level));
+	return 0;
 }
 
 /*

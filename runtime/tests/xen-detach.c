@@ -87,6 +87,28 @@ int xen_transmit_create(void)
 	return no_packets ? -XEN_ENOMEM : 0;
 }
 
+static bool no_rings;
+static uint32_t cards_rings;
+
+long xen_dma_plan(const struct twin_xen_attach *attach)
+{
+	(void)attach;
+	return 0;
+}
+
+int xen_dma_take(void)
+{
+	CHECK(windows);
+	cards_rings += !no_rings;
+	return no_rings ? -XEN_EBUSY : 0;
+}
+
+/* Whether there are any, that knows. */
+void xen_dma_give_back(void)
+{
+	cards_rings = 0;
+}
+
 void xen_interrupt_start(uint32_t home)
 {
 	(void)home;
@@ -389,6 +411,8 @@ static void an_attachment_that_fails_keeps_no_processor(void)
 	fails(&no_window, -XEN_EBUSY);
 	fails(&no_instance, -XEN_EINVAL);
 	fails(&no_packets, -XEN_ENOMEM);
+	fails(&no_rings, -XEN_EBUSY);
+	CHECK_EQUAL(cards_rings, 0);
 }
 
 /* It is undone, and its reason stays. */

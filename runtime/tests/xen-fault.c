@@ -61,6 +61,20 @@ void xen_fault_landing(void)
 {
 }
 
+void xen_dma_describe(uint32_t reason, uint64_t address, char text[TWIN_XEN_PLACE])
+{
+	(void)reason;
+	(void)address;
+	*text = 0;
+}
+
+uint64_t xen_guard_store(const struct xen_registers *registers, uint64_t address)
+{
+	(void)registers;
+	(void)address;
+	return 0;
+}
+
 void printk(const char *format, ...)
 {
 	(void)format;

@@ -138,6 +138,11 @@ void xen_bridge_status(struct twin_xen_status *counts)
 	(void)counts;
 }
 
+void xen_dma_status(struct twin_xen_status *counts)
+{
+	(void)counts;
+}
+
 long xen_upcall_fetch(struct twin_xen_upcall *call)
 {
 	(void)call;

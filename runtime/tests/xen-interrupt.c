@@ -82,6 +82,24 @@ int xen_run_patiently(const void *function, uint64_t a0, uint64_t a1, uint64_t a
 	return xen_run(function, a0, a1, a2, result);
 }
 
+/* The card's rings around polls, and whether the driver broke a rule. */
+static uint32_t shown, rung;
+static bool bad_show, bad_ring;
+
+bool xen_dma_show(void)
+{
+	CHECK(locked);
+	shown++;
+	return !bad_show;
+}
+
+bool xen_dma_ring(void)
+{
+	CHECK(locked || waits);
+	rung++;
+	return !bad_ring;
+}
+
 uint32_t xen_transmit_complete(void)
 {
 	return 0;
@@ -152,7 +170,8 @@ static void raise_it(void)
 
 static void begin(void)
 {
-	scheduled = entered = ended = to_dom0 = served = polls_left = frames = 0;
+	scheduled = entered = ended = to_dom0 = served = polls_left = frames = shown = rung = 0;
+	bad_show = bad_ring = false;
 	locked = waits = false;
 	meanwhile = NULL;
 	cost = 1000;
@@ -360,8 +379,46 @@ static void a_handler_that_ended_badly_leaves_the_interrupt(void)
 	CHECK_EQUAL(ended, 1);
 }
 
+/* What the card wrote is there before each poll; what the driver gave to it is looked at after each, and when
+ * a call of dom0's has ended in one. */
+static void rings_are_looked_at_around_each_poll(void)
+{
+	begin();
+	polls_left = 2;
+	raise_it();
+	serve(NULL);
+	CHECK_EQUAL(shown, 2);
+	CHECK_EQUAL(rung, 2);
+	waits = true;
+	xen_interrupt_resumed(TWIN_OK);
+	CHECK_EQUAL(rung, 3);
+	xen_interrupt_resumed(TWIN_ABORTED);
+	CHECK_EQUAL(rung, 3);
+}
+
+/* The driver is dead: nobody polls again. */
+static void a_driver_that_breaks_a_rule_is_not_polled(void)
+{
+	begin();
+	bad_ring = true;
+	polls_left = 5;
+	raise_it();
+	serve(NULL);
+	CHECK_EQUAL(polls_left, 4);
+	CHECK(xen_interrupt_idle());
+	begin();
+	bad_show = true;
+	polls_left = 5;
+	raise_it();
+	serve(NULL);
+	CHECK_EQUAL(polls_left, 5);
+	CHECK_EQUAL(rung, 0);
+}
+
 int main(void)
 {
+	RUN(rings_are_looked_at_around_each_poll);
+	RUN(a_driver_that_breaks_a_rule_is_not_polled);
 	RUN(an_interrupt_is_handled_polled_and_ended);
 	RUN(frames_do_not_wait_for_the_next_poll);
 	RUN(a_driver_without_end_has_half_a_processor);

@@ -91,6 +91,15 @@ int xen_run(const void *function, uint64_t a0, uint64_t a1, uint64_t a2, uint64_
 	return status;
 }
 
+static bool rung;	/* whether what the driver has rung is fine */
+static uint32_t rings;
+
+bool xen_dma_ring(void)
+{
+	rings++;
+	return rung;
+}
+
 static void start(void)
 {
 	uint32_t i;
@@ -110,6 +119,7 @@ static void start(void)
 	is_gone = false;
 	status = TWIN_OK;
 	result = HOT_SENT;
+	rung = true;
 	CHECK_EQUAL(xen_transmit_create(), 0);
 }
 
@@ -350,6 +360,84 @@ static void guests_are_offered_all(void)
 		CHECK_EQUAL(shared[i].offload, 1);
 }
 
+static uint64_t frame_of(uint32_t buffer)
+{
+	return (uint64_t)xen_buffer_page(buffer, 0) >> TWIN_PAGE_SHIFT;
+}
+
+/* The driver completes a packet that a descriptor of the card's still names. */
+static void a_buffer_that_the_card_has_does_not_come_back(void)
+{
+	uint32_t one, two;
+
+	start();
+	one = send(100);
+	two = send(100);
+	CHECK(xen_buffer_hold(frame_of(one)));
+	CHECK(xen_buffer_hold(frame_of(one)));
+	CHECK(xen_buffer_hold(frame_of(two)));
+	say(0, one + 1);
+	say(0, one + 1);
+	CHECK_EQUAL(xen_transmit_complete(), 2);
+	CHECK_EQUAL(xen_transmit_in_flight(), 1);
+	CHECK_EQUAL(transmit.free_count, BUFFERS - 2);
+	/* Nor may another descriptor name it. */
+	CHECK(!xen_buffer_hold(frame_of(one)));
+	CHECK(xen_buffer_release(frame_of(one)));
+	CHECK_EQUAL(transmit.free_count, BUFFERS - 2);
+	CHECK(xen_buffer_release(frame_of(one)));
+	CHECK_EQUAL(transmit.free_count, BUFFERS - 1);
+	/* The other way round, as a driver does. */
+	CHECK(xen_buffer_release(frame_of(two)));
+	say(0, two + 1);
+	CHECK_EQUAL(xen_transmit_complete(), 1);
+	CHECK_EQUAL(transmit.free_count, BUFFERS);
+}
+
+/* Frames beside the buffers, a buffer that no packet has, one of a driver that ended. */
+static void only_a_packets_buffer_is_the_cards(void)
+{
+	uint32_t one, lost, i;
+
+	start();
+	for (i = 0; i < BUFFERS; i++)
+		CHECK(!xen_buffer_hold((uint64_t)transmit.page[i] >> TWIN_PAGE_SHIFT));
+	CHECK(!xen_buffer_hold(0));
+	CHECK(!xen_buffer_hold(UINT64_MAX));
+	CHECK(!xen_buffer_release(0));
+	one = xen_buffer_get(BUFFERS);
+	for (i = one; i != XEN_NO_BUFFER; i = transmit.next[i])
+		CHECK(xen_buffer_hold(frame_of(i)));
+	for (i = one; i != XEN_NO_BUFFER; i = transmit.next[i])
+		CHECK(xen_buffer_release(frame_of(i)));
+	xen_buffer_put(one);
+	CHECK_EQUAL(transmit.free_count, BUFFERS);
+	status = TWIN_ABORTED;
+	lost = send(100);
+	CHECK(!xen_buffer_hold(frame_of(lost)));
+}
+
+/* It has returned, and what it gave to the card breaks a rule: it is as one that ended. */
+static void a_doorbell_that_is_refused_ends_the_driver(void)
+{
+	static uint8_t header[HOT_HEADER];
+	struct xen_packet packet = { .header = header, .header_length = HOT_HEADER, .rest = 100 };
+
+	start();
+	rings = 0;
+	send(100);
+	CHECK_EQUAL(rings, 1);
+	rung = false;
+	packet.buffer = xen_buffer_get(1);
+	CHECK(!xen_transmit(&packet, 1));
+	CHECK_EQUAL(packet.result, HOT_DOWN);
+	CHECK_EQUAL(transmit.free_count, BUFFERS - 2);
+	status = TWIN_ABORTED;
+	packet.buffer = xen_buffer_get(1);
+	CHECK(!xen_transmit(&packet, 1));
+	CHECK_EQUAL(rings, 2);
+}
+
 int main(void)
 {
 	RUN(packets_come_back);
@@ -362,5 +450,8 @@ int main(void)
 	RUN(bytes_of_a_packet_that_is_sent);
 	RUN(bytes_of_nothing_else);
 	RUN(guests_are_offered_all);
+	RUN(a_buffer_that_the_card_has_does_not_come_back);
+	RUN(only_a_packets_buffer_is_the_cards);
+	RUN(a_doorbell_that_is_refused_ends_the_driver);
 	return test_summary();
 }

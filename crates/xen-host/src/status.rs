@@ -54,6 +54,10 @@ pub struct Instance {
     pub spoofed: u64,
     /// The same: packets for groups beyond the limit.
     pub storm: u64,
+    /// By the stage `dma`: descriptors that went on to the card.
+    pub descriptors: u64,
+    /// The same: writes to the card's registers that were refused.
+    pub refused_writes: u64,
     /// Interrupts of the card.
     pub interrupts: u64,
     /// Entries into driver code.
@@ -86,6 +90,8 @@ pub struct Stages {
     pub notify: u64,
     /// Guests that send much are looked at by time.
     pub pace: bool,
+    /// What the driver gives to the card is checked.
+    pub dma: bool,
 }
 
 /// The state of the hypervisor instance.
@@ -115,6 +121,8 @@ pub struct Abort {
     pub entered: String,
     /// The routine, if calling it was the reason.
     pub import: Option<String>,
+    /// What the driver wanted the card to do, if that was: ring, descriptor, and machine address.
+    pub card: Option<String>,
 }
 
 /// A guest's interface. Counts are since it was connected.
@@ -201,6 +209,8 @@ impl Instance {
             local: lines.number("local")?,
             spoofed: lines.number("spoofed")?,
             storm: lines.number("storm")?,
+            descriptors: lines.number("descriptors")?,
+            refused_writes: lines.number("refused-writes")?,
             interrupts: lines.number("interrupts")?,
             entries: lines.number("entries")?,
             entries_by_processor: lines.numbers("entries-by-processor")?,
@@ -222,7 +232,8 @@ impl Stages {
         let strange = || foreign(&format!("stages {values}"));
         let mut words = values.split_whitespace();
         let mut stages = Stages::default();
-        let mut missing: Vec<&str> = Vec::from(["aggregate", "bridge", "storm", "notify", "pace"]);
+        let mut missing: Vec<&str> =
+            Vec::from(["aggregate", "bridge", "storm", "notify", "pace", "dma"]);
         while let Some(name) = words.next() {
             let value: u64 = words
                 .next()
@@ -234,6 +245,7 @@ impl Stages {
                 "storm" => stages.storm = value,
                 "notify" => stages.notify = value,
                 "pace" => stages.pace = value != 0,
+                "dma" => stages.dma = value != 0,
                 _ => return Err(strange()),
             }
             missing.retain(|one| *one != name);
@@ -255,6 +267,7 @@ impl Abort {
             at: text("abort-at")?,
             entered: text("abort-entered")?,
             import: text("abort-import").ok().filter(|name| name != "-"),
+            card: text("abort-card").ok().filter(|words| words != "-"),
         })
     }
 }
@@ -326,11 +339,12 @@ mod tests {
     use super::*;
 
     const ATTACHED: &str = "interface eth0\ndropped-egress 3\nkicks-in-dom0 1\noffload 1\npayload 0\nstate 2\n\
-        stages aggregate 20 bridge 1 storm 1000 notify 16 pace 0\nlocal 8\nspoofed 9\nstorm 10\n\
+        stages aggregate 20 bridge 1 storm 1000 notify 16 pace 0 dma 1\nlocal 8\nspoofed 9\nstorm 10\n\
+        doorbells 11\ndescriptors 12\nwritten-back 13\nrefused-writes 14\n\
         interrupts 12\nentries 40\nentries-by-processor 30 10 0 0\nimports 5\naborts 1\npolls 9\n\
         transmitted 100\nreceived 200\nunwanted 7\naggregates 5\nmerged 60\nupcalls 3\nabort-what a fault\nabort-kind 6\n\
         abort-reason 14\nabort-address 10\nabort-at e1000:e1000_intr+0x20/0x1c0 [twin]\n\
-        abort-entered e1000:e1000_intr+0/0x1c0 [twin]\nabort-import -\n\
+        abort-entered e1000:e1000_intr+0/0x1c0 [twin]\nabort-import -\nabort-card receive descriptor 5: no\n\
         vif1.0 kicks 4 notified 5 sent 100 6000 received 190 90000 refused 0 full 2\n";
 
     #[test]
@@ -342,12 +356,14 @@ mod tests {
         assert_eq!(xen.entries_by_processor, [30, 10, 0, 0]);
         assert_eq!((xen.calls_out, xen.upcalls), (5, 3));
         assert_eq!((xen.local, xen.spoofed, xen.storm), (8, 9, 10));
+        assert_eq!((xen.descriptors, xen.refused_writes), (12, 14));
         let stages = Stages {
             aggregate: 20,
             bridge: true,
             storm: 1000,
             notify: 16,
             pace: false,
+            dma: true,
         };
         assert_eq!((xen.stages, status.offload), (stages, true));
         let abort = xen.last_abort.expect("an abort");
@@ -356,6 +372,7 @@ mod tests {
             (abort.reason, &*abort.address, abort.import),
             (14, "10", None)
         );
+        assert_eq!(abort.card.as_deref(), Some("receive descriptor 5: no"));
         let vif = &xen.interfaces[0];
         assert_eq!(
             (&*vif.name, vif.sent, vif.sent_bytes),

@@ -26,7 +26,7 @@ use image::Image;
 use symbols::Symbols;
 
 /// Functions that a runtime may replace.
-const REPLACEABLE: [&str; 8] = [
+const REPLACEABLE: [&str; 9] = [
     "search_exception_table",
     "do_double_fault",
     "send_guest_pirq",
@@ -35,6 +35,7 @@ const REPLACEABLE: [&str; 8] = [
     "cpu_down",
     "flush_area_mask",
     "on_selected_cpus",
+    "mmio_ro_emulated_write",
 ];
 
 fn main() -> ExitCode {

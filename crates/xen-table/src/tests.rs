@@ -108,6 +108,11 @@ on_selected_cpus:
         mov     %rsi, %r15
         push    %r14
         ret
+mmio_ro_emulated_write:
+        endbr64
+        mov     %ecx, %eax
+        lea     -1(%rcx), %edx
+        ret
 __init_begin:
         ud2
 __init_end:
@@ -242,7 +247,8 @@ head evtchn_send 8b87dc000000
 head do_hypfs_op 415741564155
 head cpu_down f30f1efa415455534883ec10
 head flush_area_mask 415641554989f5
-head on_selected_cpus 41574989f7";
+head on_selected_cpus 41574989f7
+head mmio_ro_emulated_write f30f1efa89c88d51ff";
     let lines: Vec<&str> = lines
         .into_iter()
         .filter(|line| !line.starts_with("init"))

@@ -24,7 +24,7 @@
 #include <stdint.h>
 #endif
 
-#define TWIN_XEN_VERSION	8
+#define TWIN_XEN_VERSION	9
 /* hypfs_op, which no kernel calls: the payload takes its place. */
 #define TWIN_XEN_HYPERCALL	42
 /* Physical processors that may run the driver: HOT_CPUS of the hot routines. */
@@ -76,7 +76,7 @@ struct twin_xen_stages {
 	uint32_t storm;		/* packets for groups that a source may send in a second then; 0: any */
 	uint32_t notify;	/* received packets of which a guest is told by one event, 64 at most */
 	uint32_t pace;		/* guests that send much are looked at by time */
-	uint32_t reserved;
+	uint32_t dma;		/* what driver code hands to the card is checked, and the card reads a copy */
 };
 
 /*
@@ -112,6 +112,12 @@ struct twin_xen_attach {
 	uint64_t gs_base[TWIN_XEN_CPUS];
 	uint32_t irq;			/* Linux's number: the handler's first argument */
 	uint32_t pirq;			/* Xen's */
+	/*
+	 * For the stage `dma`: where the driver has the card's registers mapped. In place of the pages with the
+	 * tails, the third and the fourth one, it has pages of dom0's memory there, and nobody has these
+	 * and the first one mapped so that they can be written to. The card's receiver is off, and it has sent all.
+	 */
+	uint64_t registers;
 	struct twin_xen_stages stages;
 };
 
@@ -195,6 +201,9 @@ struct twin_xen_status {
 	/* By the stage `bridge`: packets from one guest to one other, those whose source is another's, and
 	 * those for groups beyond the limit. */
 	uint64_t local, spoofed, storm;
+	/* By the stage `dma`: tails and descriptors that went on to the card, and those that it gave back. */
+	uint64_t doorbells, descriptors, written_back;
+	uint64_t refused_writes;	/* to the card's registers then */
 	uint64_t busy;			/* transmissions put off */
 	uint64_t upcalls;		/* calls of dom0's kernel by driver code */
 	uint64_t dirty;			/* times a processor was added to dom0's dirty mask */
@@ -210,6 +219,7 @@ struct twin_xen_status {
 	char abort_at[TWIN_XEN_PLACE];		/* FUNCTION+OFFSET/SIZE, as Xen prints symbols */
 	char abort_entered[TWIN_XEN_PLACE];
 	char abort_import[TWIN_XEN_PLACE];	/* the routine, if calling it was the reason */
+	char abort_card[TWIN_XEN_PLACE];	/* the ring, the descriptor's index and the machine address, if that was */
 	uint64_t processor_entries[TWIN_XEN_CPUS];	/* into driver code, on each */
 	struct twin_xen_vif_status vif[TWIN_XEN_VIFS];
 };
@@ -221,11 +231,11 @@ TWIN_XEN_ASSERT(sizeof(struct twin_xen_upcall) == 72);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_answer) == 24);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_info) == 144);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_stages) == 24);
-TWIN_XEN_ASSERT(sizeof(struct twin_xen_attach) == 152);
+TWIN_XEN_ASSERT(sizeof(struct twin_xen_attach) == 160);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_detach) == 16);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_vif) == 48);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_vif_status) == 80);
-TWIN_XEN_ASSERT(sizeof(struct twin_xen_status) == 16 + 24 + 20 * 8 + 32 + 4 * TWIN_XEN_PLACE +
+TWIN_XEN_ASSERT(sizeof(struct twin_xen_status) == 16 + 24 + 24 * 8 + 32 + 5 * TWIN_XEN_PLACE +
 		TWIN_XEN_CPUS * 8 + TWIN_XEN_VIFS * 80);
 
 #endif /* TWIN_XEN_H */

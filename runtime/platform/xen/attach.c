@@ -9,8 +9,9 @@
  *                                     packets on their way are waited for, and nothing is
  *                                     taken from guests meanwhile: dom0 tries again
  *                                     guests are disconnected
- *   (7) attached = 1                  attached = 0: faults, events, interrupts go by
- *   (6) tasklet, pace, clock          pace, tasklet killed; clock off
+ *   (8) attached = 1                  attached = 0: faults, events, interrupts go by
+ *   (7) tasklet, pace, clock          pace, tasklet killed; clock off
+ *   (6) the card's rings              the card at rest, and dom0's rings its own
  *   (5) transmit buffers              freed
  *   (4) handler, by the codemap
  *   (3) instance
@@ -122,7 +123,7 @@ static int prepare_packets(void)
 
 long xen_attach_begin(const struct twin_xen_attach *given)
 {
-	int status;
+	long status;
 
 	if (xen_occupied())
 		return xen_refuse(-XEN_EBUSY, "a device is attached already");
@@ -131,10 +132,11 @@ long xen_attach_begin(const struct twin_xen_attach *given)
 		return status;
 	memset(&xen_counts, 0, sizeof(xen_counts));
 	xen_device.given = *given;
-	return xen_alias_plan(given);
+	status = xen_alias_plan(given);
+	return status ? status : xen_dma_plan(given);
 }
 
-/* Steps 1 to 5, all or none. */
+/* Steps 1 to 6, all or none. */
 static int prepare(void)
 {
 	int status;
@@ -153,13 +155,16 @@ static int prepare(void)
 	status = prepare_driver();
 	if (!status)
 		status = prepare_packets();
+	if (!status)
+		status = xen_dma_take();
 	half = status;
 	return status;
 }
 
-/* Steps 5 to 1, whatever there is of them. Whether it is done. */
+/* Steps 6 to 1, whatever there is of them. Whether it is done. */
 static bool give_back(void)
 {
+	xen_dma_give_back();
 	xen_transmit_destroy();
 	if (!xen_alias_remove())
 		return false;

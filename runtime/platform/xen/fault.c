@@ -17,7 +17,10 @@
 #include "platform.h"
 
 enum { TRAP_DOUBLE_FAULT = 8, TRAP_PAGE_FAULT = 14 };
-#define FETCHED (1u << 4)	/* of a page fault's error code */
+/* Of a page fault's error code (SDM vol. 3, 4.7). */
+#define PRESENT (1u << 0)
+#define WRITTEN (1u << 1)
+#define FETCHED (1u << 4)
 
 void xen_fault_landing(void);
 
@@ -33,10 +36,17 @@ static long exception(struct xen_registers *registers, uint64_t *stub)
 {
 	const bool page_fault = registers->entry_vector == TRAP_PAGE_FAULT;
 	const bool fetched = page_fault && registers->error_code & FETCHED;
+	const bool stored = page_fault && (registers->error_code & (PRESENT | WRITTEN)) == (PRESENT | WRITTEN);
 	struct twin_cpu *cpu = xen_block_of(registers->rsp);
+	uint64_t next;
 
 	if (!cpu || !twin_fault_is_drivers(cpu, registers->rip, registers->rsp, fetched))
 		return twin_original_search_exception_table(registers, stub);
+	next = stored ? xen_guard_store(registers, fault_address()) : 0;
+	if (next) {
+		*stub = 0;
+		return (long)next;
+	}
 	twin_fault_record(cpu, registers->rip, registers->rsp,
 			  page_fault ? fault_address() : 0, registers->entry_vector);
 	*stub = 0;
@@ -119,6 +129,9 @@ static void describe(const struct twin_abort_report *report)
 	snprintf(counts->abort_at, TWIN_XEN_PLACE, "%pS", (void *)report->rip);
 	snprintf(counts->abort_entered, TWIN_XEN_PLACE, "%pS", (void *)report->entry_function);
 	snprintf(counts->abort_import, TWIN_XEN_PLACE, "%s", import_of(report));
+	counts->abort_card[0] = 0;
+	if (report->kind == TWIN_ABORT_DMA)
+		xen_dma_describe(report->reason, report->address, counts->abort_card);
 }
 
 void xen_report(const struct twin_abort_report *report)
@@ -136,4 +149,6 @@ void xen_report(const struct twin_abort_report *report)
 	       xen_counts.abort_entered);
 	if (*xen_counts.abort_import)
 		printk(XEN_WARNING "twin: the import is %s\n", xen_counts.abort_import);
+	if (*xen_counts.abort_card)
+		printk(XEN_WARNING "twin: the card's %s\n", xen_counts.abort_card);
 }

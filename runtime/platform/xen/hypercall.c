@@ -171,6 +171,7 @@ static long do_status(void *argument)
 	status.imports = statistics.imports;
 	status.aborts = statistics.aborts;
 	xen_bridge_status(&status);
+	xen_dma_status(&status);
 	xen_vif_status(&status);
 	return store(argument, &status, sizeof(status));
 }

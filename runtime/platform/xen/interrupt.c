@@ -99,7 +99,8 @@ static bool poll_slice(void)
 	uint64_t listed = 0, received;
 
 	in_handler = false;
-	if (xen_run_patiently(twin_function_hot_poll, BUDGET, 0, 0, &received))
+	if (!xen_dma_show() ||
+	    xen_run_patiently(twin_function_hot_poll, BUDGET, 0, 0, &received) || !xen_dma_ring())
 		return false;
 	xen_count(&xen_counts.polls);
 	xen_receive_deliver();
@@ -112,7 +113,7 @@ void xen_interrupt_resumed(int status)
 {
 	if (in_handler)
 		handled(status);
-	listed = status == TWIN_OK;
+	listed = status == TWIN_OK && xen_dma_ring();
 }
 
 /* Handler, NAPI, completions; whether there is more. */

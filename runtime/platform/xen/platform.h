@@ -322,10 +322,41 @@ void *xen_buffer_page(uint32_t first, uint32_t at);
  * memory is not there, and no buffer is the caller's. Served */
 bool xen_transmit(struct xen_packet *packets, uint32_t count);
 #define XEN_TRANSMIT_BATCH 16u
+/* A descriptor of the card's names that frame. False: it is no buffer of a packet, and nothing is done. */
+bool xen_buffer_hold(uint64_t frame);
+/* It does not any more. False: it is no buffer. Once for each time that it was held. */
+bool xen_buffer_release(uint64_t frame);
 /* Take back the buffers of completed packets; how many. Served */
 uint32_t xen_transmit_complete(void);
 /* Packets that the driver has. Served */
 uint32_t xen_transmit_in_flight(void);
+
+/* ---- descriptors.c, pages.c: the card's rings -------------------------------------------- */
+
+/*
+ * The stage `dma`; without it these do nothing. Plan looks at dom0's page table, and may refuse: 0, or
+ * -errno with a reason. Take has the card read copies from then on; so does giving back, once more being
+ * nothing, have it read dom0's ring again, at rest. Whether the card was at rest before is asked
+ * there.
+ */
+long xen_dma_plan(const struct twin_xen_attach *given);	/* [dom0] */
+int xen_dma_take(void);					/* [idle] */
+void xen_dma_give_back(void);				/* [idle] */
+/* Before driver code that looks at the rings, and after any that may have rung a doorbell. False: the driver
+ * was aborted for what it gave to the card. Served, interrupts on */
+bool xen_dma_show(void);
+bool xen_dma_ring(void);
+/* What was wrong, by the reason and address of a report. */
+void xen_dma_describe(uint32_t reason, uint64_t address, char text[TWIN_XEN_PLACE]);
+void xen_dma_status(struct twin_xen_status *status);	/* [any] */
+/* A page is dom0's, written: and its type is "writable"; both stay so until it is released. False: it is
+ * not. Interrupts on */
+bool xen_page_hold(uint64_t frame, bool written);
+void xen_page_release(uint64_t frame, bool written);
+
+/* guard.c: a page fault of driver code's, which stores to an address. Where it goes on, if that is a register of
+ * the card's and the store was done; else 0. [off] */
+uint64_t xen_guard_store(const struct xen_registers *registers, uint64_t address);
 
 /* ---- grant.c: guests' pages ------------------------------------------------------------ */
 

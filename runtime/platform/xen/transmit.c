@@ -10,6 +10,10 @@
  *   FREE --get--> TAKEN --sent--> SENT --completion--> FREE
  *                   |--put, or not sent--> FREE
  *                   \--the driver ended meanwhile--> LOST
+ *   (FREE, but the card has it: HELD --the card is done--> FREE)
+ *
+ * With the stage `dma` a buffer that a descriptor of the card's names does not come back before the card is
+ * done with that descriptor (HELD), whatever the driver completes.
  *
  * A packet has as many buffers as it needs, of which the first stands for all: it alone is ever
  * SENT. The cookie of a request is its number + 1, 0 for none. Completions are in
@@ -24,10 +28,12 @@
 #include "platform.h"
 
 #define BUFFERS 512u
+#define PLACE_BITS 11		/* most places are free */
+#define PLACES (1u << PLACE_BITS)
 /* Cards may have 32 bits of address. */
 #define BELOW_4_GIB (32u << 24)
 
-enum buffer_state { BUFFER_FREE, BUFFER_TAKEN, BUFFER_SENT, BUFFER_LOST };
+enum buffer_state { BUFFER_FREE, BUFFER_TAKEN, BUFFER_SENT, BUFFER_LOST, BUFFER_HELD };
 
 /* The hot routines' interface of one processor, as dom0 had it at attach. */
 struct channel {
@@ -42,6 +48,8 @@ static struct {
 	uint8_t state[BUFFERS];
 	uint32_t next[BUFFERS];	/* of the same packet; XEN_NO_BUFFER: none */
 	uint32_t bytes[BUFFERS];	/* of the packet that it is the first of */
+	uint32_t card[BUFFERS];	/* descriptors of the card's that name it */
+	uint16_t place[PLACES];	/* number + 1 of a buffer, by its frame; 0: none */
 	uint32_t free[BUFFERS];
 	uint32_t free_count;
 	uint32_t in_flight;	/* packets */
@@ -69,12 +77,19 @@ uint32_t xen_buffer_get(uint32_t count)
 	return first;
 }
 
+static void set_free(uint32_t buffer)
+{
+	transmit.state[buffer] = BUFFER_FREE;
+	transmit.free[transmit.free_count++] = buffer;
+}
+
 void xen_buffer_put(uint32_t first)
 {
-	while (first != XEN_NO_BUFFER) {
-		transmit.state[first] = BUFFER_FREE;
-		transmit.free[transmit.free_count++] = first;
-		first = transmit.next[first];
+	for (; first != XEN_NO_BUFFER; first = transmit.next[first]) {
+		if (transmit.card[first])
+			transmit.state[first] = BUFFER_HELD;
+		else
+			set_free(first);
 	}
 }
 
@@ -83,6 +98,42 @@ void *xen_buffer_page(uint32_t first, uint32_t at)
 	for (; at >= TWIN_PAGE_SIZE; at -= TWIN_PAGE_SIZE)
 		first = transmit.next[first];
 	return transmit.page[first];
+}
+
+/* ---- The card's ------------------------------------------------------------------ */
+
+/* Where a frame has its number, or would have it: Knuth's multiplicative hash (volume 3, 6.4), then one
+ * after the other. */
+static uint32_t place_of(uint64_t frame)
+{
+	uint32_t at = (uint32_t)(frame * 0x9e3779b97f4a7c15ull >> (64 - PLACE_BITS));
+
+	while (transmit.place[at] &&
+	       xen_machine(transmit.page[transmit.place[at] - 1]) >> TWIN_PAGE_SHIFT != frame)
+		at = (at + 1) % PLACES;
+	return at;
+}
+
+bool xen_buffer_hold(uint64_t frame)
+{
+	const uint32_t number = transmit.place[place_of(frame)];
+
+	if (!number || (transmit.state[number - 1] != BUFFER_TAKEN &&
+			transmit.state[number - 1] != BUFFER_SENT))
+		return false;
+	transmit.card[number - 1]++;
+	return true;
+}
+
+bool xen_buffer_release(uint64_t frame)
+{
+	const uint32_t number = transmit.place[place_of(frame)];
+
+	if (!number)
+		return false;
+	if (!--transmit.card[number - 1] && transmit.state[number - 1] == BUFFER_HELD)
+		set_free(number - 1);
+	return true;
 }
 
 /* ---- Setting up ------------------------------------------------------------- */
@@ -119,6 +170,7 @@ int xen_transmit_create(void)
 			return -XEN_ENOMEM;
 		}
 		transmit.next[i] = XEN_NO_BUFFER;
+		transmit.place[place_of(xen_machine(transmit.page[i]) >> TWIN_PAGE_SHIFT)] = i + 1;
 		xen_buffer_put(i);
 	}
 	return 0;
@@ -266,6 +318,7 @@ bool xen_transmit(struct xen_packet *packets, uint32_t count)
 			note_result(&packets[i]);
 	}
 	xen_interrupts_restore(flags);
+	done = done && xen_dma_ring();
 	if (!done)
 		give_up(packets, count);
 	return done;

@@ -79,6 +79,7 @@ fn stages(status: &Status, stages: &Stages) -> String {
         (stages.bridge, format!("bridge{limit}")),
         (stages.notify > 1, format!("notify {}", stages.notify)),
         (stages.pace, "pace".to_owned()),
+        (stages.dma, "dma".to_owned()),
     ];
     let names: Vec<String> = on
         .into_iter()
@@ -97,6 +98,14 @@ fn bridge(xen: &Instance) -> String {
         count(xen.local, "packet"),
         number(xen.spoofed),
         number(xen.storm)
+    )
+}
+
+fn card(xen: &Instance) -> String {
+    format!(
+        "{} checked, {} to its registers refused",
+        count(xen.descriptors, "descriptor"),
+        count(xen.refused_writes, "write")
     )
 }
 
@@ -126,6 +135,9 @@ fn attached(name: &str, status: &Status, xen: &Instance) -> String {
     }
     if xen.stages.bridge {
         line("bridge", bridge(xen));
+    }
+    if xen.stages.dma {
+        line("card", card(xen));
     }
     line(
         "interrupts",
@@ -197,7 +209,12 @@ fn aborted(abort: &Abort) -> String {
         .import
         .as_ref()
         .map_or(String::new(), |name| format!(" ({name})"));
-    format!("{what} ({reason}){import} at {at}, dom0's address {address}, entered at {entered}")
+    match &abort.card {
+        Some(card) => format!("{what}: {card}, entered at {entered}"),
+        None => format!(
+            "{what} ({reason}){import} at {at}, dom0's address {address}, entered at {entered}"
+        ),
+    }
 }
 
 fn guest(vif: &Vif) -> String {
@@ -242,10 +259,11 @@ mod tests {
             storm: 1000,
             notify: 16,
             pace: true,
+            dma: true,
         };
         assert_eq!(
             stages(&status(true), &on),
-            "offload, aggregate 20, bridge (1,000 packets for groups a second), notify 16, pace"
+            "offload, aggregate 20, bridge (1,000 packets for groups a second), notify 16, pace, dma"
         );
         let any = Stages { storm: 0, ..on };
         assert!(stages(&status(false), &any).contains(" bridge, "));

@@ -87,11 +87,12 @@ const XL_DMESG: &str = "(XEN) Xen version 4.17.7 (Debian 4.17.7)\n(XEN) System R
 const IDLE: &str = "interface -\ndropped-egress 0\nkicks-in-dom0 0\noffload 0\npayload -38\n";
 /// As `runtime/dom0/main.c` writes it.
 pub const ATTACHED: &str = "interface eth0\ndropped-egress 3\nkicks-in-dom0 1\noffload 0\npayload 0\nstate 1\n\
-    stages aggregate 20 bridge 0 storm 1000 notify 0 pace 1\nlocal 0\nspoofed 0\nstorm 0\n\
+    stages aggregate 20 bridge 0 storm 1000 notify 0 pace 1 dma 0\nlocal 0\nspoofed 0\nstorm 0\n\
+    doorbells 0\ndescriptors 0\nwritten-back 0\nrefused-writes 0\n\
     interrupts 1990\nentries 4321\nimports 17\naborts 0\nentries-by-processor 4000 321 0 0\n\
     polls 9\nrescheduled 0\ntransmitted 2006\ncompleted 2006\nreceived 3308\nunwanted 12\naggregates 20\nmerged 300\nbusy 0\n\
     upcalls 2\ndirty 1\nlate-aliases 0\nabort-kind 0\nabort-reason 0\nabort-address 0\n\
-    abort-rip 0\nabort-entry 0\nabort-what -\nabort-at -\nabort-entered -\nabort-import -\n\
+    abort-rip 0\nabort-entry 0\nabort-what -\nabort-at -\nabort-entered -\nabort-import -\nabort-card -\n\
     vif1.0 kicks 4 notified 5 sent 2006 132396 received 3296 4989144 refused 0 full 2\n";
 
 pub struct MadeUp {

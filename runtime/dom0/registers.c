@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Where dom0 has the card's registers mapped while Xen checks what the driver gives to the card.
+ *
+ * Xen writes the card's rings itself, and judges what else is written, so nobody may have the pages of
+ * these registers mapped so that they can be written to: dom0's writes to a page that it may only read are Xen's to do
+ * (platform/xen/guard.c). There are two mappings, the driver's and this module's (struct twin_card), and
+ *
+ *   page of registers	driver's mapping	this module's
+ *   0			read-only		read-only
+ *   2, 3		memory			read-only
+ *
+ * In the third and the fourth page are the rings, whose tails, RDT and TDT, the driver writes for every few
+ * packets (Intel, 317453, 13.4.29, 13.4.40). Where it has them mapped, there are pages of memory: a tail is
+ * a number there, which Xen reads, and judges before it writes the register. dom0's instance does not use
+ * these pages while the driver is in Xen, but to show them (ethtool -d): it finds the numbers of the
+ * moment when Xen got the driver.
+ *
+ * The driver's structures are its own. Where its mapping is, is found by what it leads to (card.c).
+ */
+#include "dom0.h"
+#include <linux/gfp.h>
+#include <linux/io.h>
+#include <asm/pgtable.h>
+#include <asm/xen/hypercall.h>
+#include <xen/interface/xen.h>
+
+/* First of the registers of a ring, up to its tail. */
+#define TWIN_RECEIVE	0x2800
+#define TWIN_TRANSMIT	0x3800
+#define TWIN_RING_REGISTERS	7
+
+/* On all processors of dom0 at once. */
+static int map(unsigned long address, pte_t entry)
+{
+	return HYPERVISOR_update_va_mapping(address, entry, UVMF_INVLPG | UVMF_ALL);
+}
+
+/* What is at that address of dom0's, to be put back; NULL after a refusal. */
+static struct twin_mapping *keep(struct twin_card *card, unsigned long address)
+{
+	unsigned int level;
+	pte_t *entry = lookup_address(address, &level);
+	struct twin_mapping *mapping = &card->mapping[card->mappings];
+
+	if (!entry || level != PG_LEVEL_4K || !pte_present(*entry))
+		return NULL;
+	*mapping = (struct twin_mapping){ .address = address, .before = *entry };
+	return mapping;
+}
+
+static int protect(struct twin_card *card, unsigned long address)
+{
+	struct twin_mapping *mapping = keep(card, address);
+	int error = mapping ? map(address, pte_wrprotect(mapping->before)) : -EINVAL;
+
+	if (!error)
+		card->mappings++;
+	return error;
+}
+
+/* What is shown instead of the registers. */
+static void fill(const struct twin_card *card, u32 ring, void *page)
+{
+	u32 *words = page + offset_in_page(ring);
+	u32 i;
+
+	for (i = 0; i < TWIN_RING_REGISTERS; i++)
+		words[i] = readl(card->registers + ring + i * sizeof(*words));
+}
+
+static int replace(struct twin_card *card, u32 ring)
+{
+	const unsigned long address = card->driver_registers + (ring & PAGE_MASK);
+	struct twin_mapping *mapping = keep(card, address);
+	struct page *page;
+	int error;
+
+	if (!mapping)
+		return -EINVAL;
+	page = alloc_page(GFP_KERNEL | __GFP_ZERO);
+	if (!page)
+		return -ENOMEM;
+	fill(card, ring, page_address(page));
+	error = map(address, mk_pte(page, PAGE_KERNEL));
+	if (error) {
+		__free_page(page);
+		return error;
+	}
+	mapping->memory = page;
+	card->mappings++;
+	return 0;
+}
+
+static int guard_all(struct twin_card *card)
+{
+	const unsigned long own = (unsigned long)card->registers;
+	int error;
+
+	card->driver_registers = twin_card_registers(card);
+	if (!card->driver_registers)
+		return -ENOENT;
+	error = replace(card, TWIN_RECEIVE);
+	if (!error)
+		error = replace(card, TWIN_TRANSMIT);
+	if (!error)
+		error = protect(card, card->driver_registers);
+	if (!error)
+		error = protect(card, own);
+	if (!error)
+		error = protect(card, own + (TWIN_RECEIVE & PAGE_MASK));
+	if (!error)
+		error = protect(card, own + (TWIN_TRANSMIT & PAGE_MASK));
+	return error;
+}
+
+int twin_registers_guard(struct twin_card *card)
+{
+	int error = guard_all(card);
+
+	if (!error)
+		return 0;
+	TWIN_LOG(err, "%s: the mappings of its registers cannot be changed: %d", card->netdev->name, error);
+	twin_registers_release(card);
+	return error;
+}
+
+/* A page that cannot be taken away again stays, and is not freed: the driver may write there. */
+void twin_registers_release(struct twin_card *card)
+{
+	while (card->mappings) {
+		const struct twin_mapping *mapping = &card->mapping[--card->mappings];
+
+		if (map(mapping->address, mapping->before))
+			TWIN_LOG(err, "%s: its registers are not mapped as they were", card->netdev->name);
+		else if (mapping->memory)
+			__free_page(mapping->memory);
+	}
+	card->driver_registers = 0;
+}
