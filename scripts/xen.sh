@@ -14,6 +14,7 @@
 #   retype     a dom0 that makes page tables of pages that the window shows
 #   offload    a card that neither segments nor gathers nor computes checksums: it is done for it
 #   spoof      a guest that sends with others' sources and floods everybody, beside another one
+#   dma        a driver that gives pages to the card which are not for it
 #   changes    rings, MTU and speed changed in mid-transfer, the carrier lost, the interface set down
 #   campaign   many faults in the driver's data, in a guest's transfers
 #   large      64 MiB each way by two guests at once
@@ -237,7 +238,7 @@ prepare() {
     cp "$parts/dom0-$1.sh" "$2/dom0/scenario.sh"
     case $1 in
     baseline) ;;
-    attach | again | busy | changes | offload | large | save | sample | count | arrivals | upcalls | processors | stuck | pvh | down | two | frontend | reset)
+    attach | again | busy | changes | dma | offload | large | save | sample | count | arrivals | upcalls | processors | stuck | pvh | down | two | frontend | reset)
         add_modules "$2/dom0"
         add_payload "$2" platform
         ;;
@@ -353,7 +354,7 @@ scenario() {
 }
 
 scenarios_of() {
-    echo baseline modules attach again command faults retype busy spoof changes offload upcalls processors stuck pvh frontend two reset down campaign large save sample count arrivals
+    echo baseline modules attach again command faults retype busy spoof dma changes offload upcalls processors stuck pvh frontend two reset down campaign large save sample count arrivals
 }
 
 main() {
@@ -371,7 +372,7 @@ main() {
     guest_modules=$(CDPATH='' cd -P -- "$guest_stock/modules" && pwd -P) || die "no $guest_stock/modules: run make stock"
     [ -s "$guest_xen/vmlinux" ] || die "no $guest_xen/vmlinux: TWIN_XEN_RELEASE=$guest scripts/xen-packages.sh"
     if [ $# = 0 ]; then
-        for name in baseline modules attach again command faults retype busy spoof changes offload upcalls; do
+        for name in baseline modules attach again command faults retype busy spoof dma changes offload upcalls; do
             set -- "$@" "$name:1" "$name:2"
         done
         set -- "$@" processors:2 stuck:2 pvh:2 frontend:2 two:2 reset:2 down:2 campaign:1 large:1 large:2 save:1 count:1 arrivals:1

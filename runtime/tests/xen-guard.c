@@ -77,6 +77,17 @@ int stop_machine_run(int (*function)(void *), void *data, unsigned int processor
 	return busy ? -XEN_EBUSY : function(data);
 }
 
+uint64_t cpu_online_map[1] = { 1 };
+static uint32_t flushes;
+
+void flush_area_mask(const void *mask, const void *address, unsigned int flags)
+{
+	CHECK(mask == cpu_online_map && !address);
+	CHECK_EQUAL(flags, XEN_FLUSH_TLB_ALL);
+	CHECK_EQUAL(stops, 1);
+	flushes++;
+}
+
 int xen_refuse(int error, const char *text)
 {
 	strncpy(xen_reason, text, sizeof(xen_reason) - 1);
@@ -132,7 +143,7 @@ static void set_up(void)
 		is_valid[i] = true;
 	room = 8;
 	busy = card_refuses = false;
-	originals = writes = stops = 0;
+	originals = writes = stops = flushes = 0;
 	CHECK_EQUAL(set_count, 0);
 }
 
@@ -166,6 +177,7 @@ static void three_pages_are_read_only(void)
 		found |= 1u << (set[i] - CARD);
 	CHECK_EQUAL(found, 1 << 0 | 1 << 2 | 1 << 3);
 	CHECK_EQUAL(stops, 1);
+	CHECK_EQUAL(flushes, 1);
 	xen_guard_end();
 	CHECK_EQUAL(set_count, 0);
 	xen_guard_end();

@@ -45,6 +45,7 @@ static void mark(int number)
 	switch (number) {
 	MARKS(0); MARKS(8); MARKS(16); MARKS(24); MARKS(32); MARKS(40); MARKS(48);
 	MARKS(56); MARKS(64); MARKS(72); MARKS(80); MARKS(88); MARKS(96);
+	MARKS(104); MARKS(112);
 	}
 }
 

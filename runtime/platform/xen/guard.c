@@ -9,8 +9,8 @@
  * Read-only, because Xen makes each mapping of a page in mmio_ro_ranges so, whoever makes it (mm.c,
  * get_page_from_l1e); and those that were there before are looked for in all page tables, with all
  * processors stopped. dom0's module has made them read-only; one that is writable refuses the attachment.
- * The window shows dom0's page tables, so what holds for them holds for driver code. Its TLBs have nothing
- * of before: nothing of the window was there.
+ * The window shows dom0's page tables, so what holds for them holds for driver code. What TLBs have of before
+ * is flushed.
  *
  *   dom0 writes ──> page fault ──> Xen's emulation of writes to such pages ──> emulated_write
  *   driver code ──> page fault ──> fault.c ──────────> xen_guard_store: store.c has which value
@@ -111,6 +111,7 @@ int xen_guard_begin(uint64_t machine)
 		return refuse(-XEN_EBUSY, "the processors could not be stopped: try again");
 	if (found)
 		return refuse(-XEN_EBUSY, "the card's registers are mapped where they can be written to");
+	flush_area_mask(cpu_online_map, NULL, XEN_FLUSH_TLB_ALL);
 	return 0;
 }
 

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# What the driver gives to the card is checked (the stage `dma`). In the middle of a guest's transfers it is made
+# to give pages that are not for the card: one of Xen's, in which the card has a ring; one of a guest's, which is
+# not a packet's; one that is not there. Each time it is stopped before the card sees it, and ring, descriptor and machine address
+# are named; after a restart packets go on. What dom0's own instance writes to the card meanwhile is
+# none of what is refused.
+. /twin.sh
+
+# transfers NUMBER: whether the guest has fetched and sent so often.
+transfers() {
+    [ $(($(steps_of 1 fetch) + $(steps_of 1 send))) -ge "$1" ]
+}
+
+# gives NAME WHOSE VALUE ADDRESS: the driver's buffers are all in one machine frame (runtime/dom0/poison.c).
+gives() {
+    await_traffic "$1/moving"
+    xl dmesg -c >/dev/null
+    tell 20 "$1/aborted" poison "frames:$2 $3"
+    is state 2 && is abort-kind 11
+    step "$1/stopped" $? "$(status_of abort-what), $(status_of abort-card)"
+    xl dmesg -c >/tmp/dmesg
+    grep -Eq "twin: the card's (transmit|receive) descriptor [0-9]+: a page that the card may not use: $4" /tmp/dmesg
+    step "$1/named" $? "$(sed -n "s/.*twin: the card's //p" /tmp/dmesg)"
+    tell 30 "$1/restart" restart 1
+    is state 1
+    step "$1/alive" $? "state $(status_of state)"
+}
+
+native native-before/
+load_modules
+echo 1 >/sys/module/twin_dom0/parameters/dma
+attach_eth0
+status_of stages | grep -q ' dma 1$'
+step stage $? "$(status_of stages)"
+if start_guest 1 forever; then
+    connected 1
+    gives xen xen 0 '[0-9a-f]'
+    gives guest guest 0 '[0-9a-f]'
+    gives nowhere number fffff fffff
+    mark_counts
+    await 300 guest1/transfers transfers $(($(steps_of 1 fetch) + $(steps_of 1 send) + 2))
+    judge_counts guest1
+    [ "$(status_of descriptors)" -gt 1000 ]
+    step checked $? "$(status_of descriptors) descriptors by $(status_of doorbells) doorbells, $(status_of written-back) written back"
+    is refused-writes 0
+    step registers $? "$(status_of refused-writes) writes to registers refused"
+    try 60 guest1/destroyed xl destroy guest1
+    gone 1
+    ! grep -q '^@fail' "$(console_of 1)"
+    step guest1/no-failure $? "$(steps_of 1 fetch) fetches and $(steps_of 1 send) sends, all right"
+fi
+detach_eth0
+native native-after/
+unload_modules
