@@ -68,11 +68,14 @@ void xen_dma_describe(uint32_t reason, uint64_t address, char text[TWIN_XEN_PLAC
 	*text = 0;
 }
 
+/* Where a store goes on that was done for the driver, or 0; and the address of the last one. */
+static uint64_t goes_on, stored_at;
+
 uint64_t xen_guard_store(const struct xen_registers *registers, uint64_t address)
 {
 	(void)registers;
-	(void)address;
-	return 0;
+	stored_at = address;
+	return goes_on;
 }
 
 void printk(const char *format, ...)
@@ -213,6 +216,52 @@ static void others_are_xens(void)
 	CHECK_EQUAL(xen_instance.dead, 0);
 }
 
+static long page_fault(const struct twin_cpu *cpu, uint64_t rip, uint32_t code)
+{
+	struct xen_registers registers = {
+		.rip = rip, .rsp = cpu->driver_high - 64, .entry_vector = TRAP_PAGE_FAULT, .error_code = code,
+	};
+	uint64_t stub = 7;
+	long next;
+
+	cr2 = 0x5000;
+	stored_at = 0;
+	next = exception(&registers, &stub);
+	CHECK_EQUAL(stub, next ? 0 : 7);
+	return next;
+}
+
+/* A register of the card's: the driver has not noticed. */
+static void a_store_that_was_done_is_no_fault(void)
+{
+	struct twin_cpu *cpu = start();
+
+	goes_on = TEXT + 0x17;
+	CHECK_EQUAL(page_fault(cpu, TEXT + 0x10, PRESENT | WRITTEN), TEXT + 0x17);
+	CHECK_EQUAL(stored_at, 0x5000);
+	CHECK(cpu->in_driver);
+	CHECK_EQUAL(xen_instance.dead, 0);
+	goes_on = 0;
+	CHECK_EQUAL(page_fault(cpu, TEXT + 0x10, PRESENT | WRITTEN), (uint64_t)xen_fault_landing);
+	CHECK(xen_instance.dead);
+}
+
+/* Neither loads, nor stores to where nothing is; nor stores of Xen's. */
+static void other_faults_are_none_of_the_cards(void)
+{
+	struct twin_cpu *cpu = start();
+
+	goes_on = TEXT + 0x17;
+	CHECK_EQUAL(page_fault(cpu, XEN, PRESENT | WRITTEN), 0);
+	CHECK_EQUAL(stored_at, 0);
+	CHECK_EQUAL(page_fault(cpu, TEXT + 0x10, PRESENT), (uint64_t)xen_fault_landing);
+	CHECK_EQUAL(stored_at, 0);
+	cpu = start();
+	CHECK_EQUAL(page_fault(cpu, TEXT + 0x10, WRITTEN), (uint64_t)xen_fault_landing);
+	CHECK_EQUAL(stored_at, 0);
+	goes_on = 0;
+}
+
 int main(void)
 {
 	struct sigaction action = { .sa_sigaction = on_privileged, .sa_flags = SA_SIGINFO };
@@ -223,6 +272,8 @@ int main(void)
 	RUN(no_room_for_the_handler);
 	RUN(no_room_for_the_report);
 	RUN(others_are_xens);
+	RUN(a_store_that_was_done_is_no_fault);
+	RUN(other_faults_are_none_of_the_cards);
 	free(block);
 	return test_summary();
 }
