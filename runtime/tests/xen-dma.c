@@ -473,6 +473,21 @@ static void what_the_card_has_is_released(void)
 	CHECK(now >= REST);
 }
 
+/* What it has not sent waits in a ring that the driver may have changed since. */
+static void what_was_not_sent_is_not_sent_from_dom0s_ring(void)
+{
+	attach();
+	CHECK(give_sent(5, machine(POOL), LEGACY(60)));
+	drivers(TX_RING)[5].address = machine(GUESTS);
+	detach();
+	CHECK_EQUAL(sends(), 0);
+	attach();
+	CHECK(give_sent(5, machine(POOL), LEGACY(60)));
+	CHECK_EQUAL(sends(), machine(POOL));
+	detach();
+	CHECK_EQUAL(*reg(TCTL) & 2, 2);
+}
+
 /* ---- What a bad one does ----------------------------------------------------------------------- */
 
 static void nothing_is_received_into(uint64_t address)
@@ -753,6 +768,7 @@ static void run(void)
 	RUN(frames_come_and_go);
 	RUN(dom0_has_all_that_the_card_wrote);
 	RUN(what_the_card_has_is_released);
+	RUN(what_was_not_sent_is_not_sent_from_dom0s_ring);
 	RUN(others_pages_are_not_received_into);
 	RUN(others_pages_are_not_sent);
 	RUN(a_buffer_ends_where_a_frame_does);

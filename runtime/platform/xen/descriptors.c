@@ -221,19 +221,25 @@ int xen_dma_take(void)
 
 /* ---- Giving back ------------------------------------------------------------------- */
 
-/* Both units off, and what they had begun with has ended. Whether the transmitter was on. */
+static bool has_sent_all(void)
+{
+	const struct xen_card_ring ring = xen_card_ring(TWIN_DMA_TRANSMIT);
+
+	return ring.head == ring.tail;
+}
+
+/* Both units off, and what they had begun with has ended. Whether the transmitter was on, and may be again:
+ * what is left in dom0's ring then was checked by nobody. */
 static bool come_to_rest(void)
 {
-	const bool sent = xen_card_is_on(TWIN_DMA_TRANSMIT);
-	const bool received = xen_card_is_on(TWIN_DMA_RECEIVE);
-	const struct xen_card_ring ring = xen_card_ring(TWIN_DMA_TRANSMIT);
+	const bool sends = xen_card_is_on(TWIN_DMA_TRANSMIT);
+	const bool waits = xen_card_is_on(TWIN_DMA_RECEIVE) || !has_sent_all();
 	const int64_t until = get_s_time() + REST;
 
 	xen_card_rest();
-	if (received || ring.head != ring.tail)
-		while (get_s_time() < until)
-			__asm__ volatile("pause" ::: "memory");
-	return sent;
+	while (waits && get_s_time() < until)
+		__asm__ volatile("pause" ::: "memory");
+	return sends && has_sent_all();
 }
 
 void xen_dma_give_back(void)
