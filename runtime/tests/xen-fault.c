@@ -246,6 +246,21 @@ static void a_store_that_was_done_is_no_fault(void)
 	CHECK(xen_instance.dead);
 }
 
+/* The clock's NMI came while Xen did a store of the driver's, as nearly all do where it does nothing else. */
+static void a_driver_whose_time_is_over_stores_no_more(void)
+{
+	struct twin_cpu *cpu = start();
+
+	goes_on = TEXT + 0x17;
+	CHECK(!twin_stop(cpu, XEN, cpu->driver_high - 256));
+	CHECK_EQUAL(page_fault(cpu, TEXT + 0x10, PRESENT | WRITTEN), (uint64_t)xen_fault_landing);
+	CHECK(xen_instance.dead);
+	CHECK(!cpu->in_driver);
+	CHECK_EQUAL(twin_instance_report(&xen_instance)->kind, TWIN_ABORT_TIME);
+	CHECK_EQUAL(twin_instance_report(&xen_instance)->rip, TEXT + 0x10);
+	goes_on = 0;
+}
+
 /* Neither loads, nor stores to where nothing is; nor stores of Xen's. */
 static void other_faults_are_none_of_the_cards(void)
 {
@@ -273,6 +288,7 @@ int main(void)
 	RUN(no_room_for_the_report);
 	RUN(others_are_xens);
 	RUN(a_store_that_was_done_is_no_fault);
+	RUN(a_driver_whose_time_is_over_stores_no_more);
 	RUN(other_faults_are_none_of_the_cards);
 	free(block);
 	return test_summary();

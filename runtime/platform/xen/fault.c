@@ -32,20 +32,32 @@ static uint64_t fault_address(void)
 	return address;
 }
 
+/* Where driver code goes on whose store is done; 0: it is none that may be. A driver that does nothing but store is
+ * seldom met in its own code by the clock's NMI, which leaves word then (twin_stop). */
+static long after_store(struct twin_cpu *cpu, const struct xen_registers *registers)
+{
+	const uint64_t next = xen_guard_store(registers, fault_address());
+
+	if (next && __atomic_load_n(&cpu->stop, __ATOMIC_RELAXED) &&
+	    twin_stop(cpu, registers->rip, registers->rsp))
+		return (long)xen_fault_landing;
+	return (long)next;
+}
+
 static long exception(struct xen_registers *registers, uint64_t *stub)
 {
 	const bool page_fault = registers->entry_vector == TRAP_PAGE_FAULT;
 	const bool fetched = page_fault && registers->error_code & FETCHED;
 	const bool stored = page_fault && (registers->error_code & (PRESENT | WRITTEN)) == (PRESENT | WRITTEN);
 	struct twin_cpu *cpu = xen_block_of(registers->rsp);
-	uint64_t next;
+	long next;
 
 	if (!cpu || !twin_fault_is_drivers(cpu, registers->rip, registers->rsp, fetched))
 		return twin_original_search_exception_table(registers, stub);
-	next = stored ? xen_guard_store(registers, fault_address()) : 0;
+	next = stored ? after_store(cpu, registers) : 0;
 	if (next) {
 		*stub = 0;
-		return (long)next;
+		return next;
 	}
 	twin_fault_record(cpu, registers->rip, registers->rsp,
 			  page_fault ? fault_address() : 0, registers->entry_vector);
