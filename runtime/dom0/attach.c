@@ -157,6 +157,7 @@ static int tell_xen(void)
 	attach->irq = card.pci->irq;
 	attach->pirq = card.pirq;
 	attach->registers = card.driver_registers;
+	twin_card_ports(&card, &attach->port, &attach->ports);
 	attach->stages = stages;
 	/* As it was when the registers were guarded, or not. */
 	attach->stages.dma = !!card.driver_registers;

@@ -182,6 +182,17 @@ unsigned long twin_card_registers(const struct twin_card *card)
 	return 0;
 }
 
+void twin_card_ports(const struct twin_card *card, u32 *first, u32 *count)
+{
+	u32 i;
+
+	for (i = 0; i < PCI_STD_NUM_BARS; i++)
+		if (pci_resource_flags(card->pci, i) & IORESOURCE_IO) {
+			*first = pci_resource_start(card->pci, i);
+			*count = pci_resource_len(card->pci, i);
+		}
+}
+
 /* ---- Quiet ---- */
 
 static void switch_unit(struct twin_card *card, u32 control, bool on)

@@ -77,7 +77,8 @@ struct twin_mapping {
 	pte_t before;
 	struct page *memory;	/* in its place, or NULL */
 };
-#define TWIN_MAPPINGS	6
+#define TWIN_REGISTERS	(128u << 10)	/* bytes, of each card of the driver's */
+#define TWIN_MAPPINGS	(2 * TWIN_REGISTERS / PAGE_SIZE)	/* the driver's, and the module's */
 
 struct twin_card {
 	struct net_device *netdev;
@@ -141,13 +142,15 @@ void twin_card_link_interrupt(const struct twin_card *card);
 
 /* Where the card's driver has its registers mapped; 0: it is not found. */
 unsigned long twin_card_registers(const struct twin_card *card);
+/* The card's ports; none if count becomes 0. */
+void twin_card_ports(const struct twin_card *card, u32 *first, u32 *count);
 /* Whether a pointer leads to the start of the card's registers. */
 bool twin_card_is_registers(const struct twin_card *card, u64 pointer);
 
 /* ---- registers.c ---- */
 
 /*
- * From guard to release the card's rings cannot be written by dom0, and the tails that the driver writes are
+ * From guard to release the card's registers are written by Xen alone, and the tails that the driver writes are
  * numbers in memory. The card is at rest when it begins. 0, or a negative errno after a line in the
  * log; release once more is nothing.
  */

@@ -2,13 +2,13 @@
 /*
  * Where dom0 has the card's registers mapped while Xen checks what the driver gives to the card.
  *
- * Xen writes the card's rings itself, and judges what else is written, so nobody may have the pages of
- * these registers mapped so that they can be written to: dom0's writes to a page that it may only read are Xen's to do
+ * Xen writes the card's rings itself, and judges what else is written, so nobody may have registers
+ * mapped so that they can be written to: dom0's writes to a page that it may only read are Xen's to do
  * (platform/xen/guard.c). There are two mappings, the driver's and this module's (struct twin_card), and
  *
  *   page of registers	driver's mapping	this module's
- *   0			read-only		read-only
  *   2, 3		memory			read-only
+ *   all others		read-only		read-only
  *
  * In the third and the fourth page are the rings, whose tails, RDT and TDT, the driver writes for every few
  * packets (Intel, 317453, 13.4.29, 13.4.40). Where it has them mapped, there are pages of memory: a tail is
@@ -92,11 +92,28 @@ static int replace(struct twin_card *card, u32 ring)
 	return 0;
 }
 
+/* All pages of a mapping that are not replaced. */
+static int protect_all(struct twin_card *card, unsigned long start)
+{
+	unsigned long at;
+	u32 i;
+	int error = 0;
+
+	for (at = start; !error && at < start + TWIN_REGISTERS; at += PAGE_SIZE) {
+		for (i = 0; i < card->mappings && card->mapping[i].address != at; i++)
+			;
+		if (i == card->mappings)
+			error = protect(card, at);
+	}
+	return error;
+}
+
 static int guard_all(struct twin_card *card)
 {
-	const unsigned long own = (unsigned long)card->registers;
 	int error;
 
+	if (pci_resource_len(card->pci, 0) != TWIN_REGISTERS)
+		return -ENODEV;
 	card->driver_registers = twin_card_registers(card);
 	if (!card->driver_registers)
 		return -ENOENT;
@@ -104,13 +121,9 @@ static int guard_all(struct twin_card *card)
 	if (!error)
 		error = replace(card, TWIN_TRANSMIT);
 	if (!error)
-		error = protect(card, card->driver_registers);
+		error = protect_all(card, card->driver_registers);
 	if (!error)
-		error = protect(card, own);
-	if (!error)
-		error = protect(card, own + (TWIN_RECEIVE & PAGE_MASK));
-	if (!error)
-		error = protect(card, own + (TWIN_TRANSMIT & PAGE_MASK));
+		error = protect_all(card, (unsigned long)card->registers);
 	return error;
 }
 

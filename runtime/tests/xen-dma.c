@@ -142,7 +142,7 @@ static uint32_t held_pages(void)
 
 /* ---- The card -------------------------------------------------------------------------------- */
 
-enum { COUNT = 16, BUFFER = 2048, LONGEST = 1522, REGISTERS = 4 * TWIN_PAGE_SIZE };
+enum { COUNT = 16, BUFFER = 2048, LONGEST = 1522, REGISTERS = XEN_CARD_PAGES * TWIN_PAGE_SIZE };
 enum { TX_RING = 1, RX_RING = 2, TX_TAIL = 3, RX_TAIL = 4, POOL = 8 };
 enum { RCTL = 0x100, TCTL = 0x400, RX = 0x2800, TX = 0x3800 };
 #define DD (1ull << 32)
@@ -165,6 +165,14 @@ int xen_guard_begin(uint64_t at)
 void xen_guard_end(void)
 {
 	guarded = false;
+}
+
+static uint32_t first_port, ports;
+
+void xen_ports_guard(uint32_t first, uint32_t count)
+{
+	first_port = first;
+	ports = count;
 }
 
 void *ioremap(uint64_t at, unsigned long bytes)
@@ -331,7 +339,9 @@ static void set_up(void)
 	*reg(TCTL) = 2;
 	for (i = 12; i != 20; i++)
 		drivers(RX_RING)[i % COUNT].address = machine(POOL + (i - 12) / 2) + i % 2 * BUFFER;
-	xen_device.given = (struct twin_xen_attach){ .registers = MAPPED, .stages.dma = 1 };
+	xen_device.given = (struct twin_xen_attach){
+		.registers = MAPPED, .port = 0xc000, .ports = 64, .stages.dma = 1,
+	};
 }
 
 static void attach(void)
@@ -349,6 +359,7 @@ static void nothing_is_left(void)
 	CHECK_EQUAL(allocated, 0);
 	CHECK_EQUAL(mappings, 0);
 	CHECK(!guarded);
+	CHECK_EQUAL(ports, 0);
 }
 
 static void detach(void)
@@ -398,6 +409,8 @@ static void the_card_has_copies_of_what_it_had(void)
 
 	attach();
 	CHECK(guarded);
+	CHECK_EQUAL(first_port, 0xc000);
+	CHECK_EQUAL(ports, 64);
 	CHECK(base(TX) != machine(TX_RING) && base(RX) != machine(RX_RING));
 	CHECK_EQUAL(*reg(TCTL) & 2, 2);
 	CHECK_EQUAL(*reg(RX + 0x18), 4);
@@ -692,7 +705,9 @@ static void sizes_of_buffers(void)
 
 static void what_changes_no_ring_is_written(void)
 {
-	static const uint16_t offsets[] = { 0xc0, 0xc4, 0xc8, 0xd0, 0xd8, 0x400, 0x20, 0x458, 0xe00 };
+	static const uint16_t offsets[] = {
+		0xc0, 0xc4, 0xc8, 0xd0, 0xd8, 0x20, 0x458, 0xe00, 0x5200, 0x53fc, 0x5400, 0x547c, 0x5600, 0x57fc,
+	};
 	uint32_t i;
 
 	attach();
@@ -703,6 +718,13 @@ static void what_changes_no_ring_is_written(void)
 	CHECK(xen_card_write(0, 0x40));
 	CHECK(xen_card_write(RCTL, 0x801a));	/* filters, on */
 	CHECK_EQUAL(*reg(RCTL), 0x801a);
+	CHECK(xen_card_write(TCTL, 0x3f0fa));
+	CHECK_EQUAL(*reg(TCTL), 0x3f0fa);
+	CHECK(xen_card_write(0x18, 0x80));
+	/* Bits of another card's stay as they are. */
+	*reg(0) = 1u << 2;
+	CHECK(xen_card_write(0, 1u << 2 | 0x40));
+	CHECK(!xen_card_write(0, 0x40));
 	detach();
 }
 
@@ -717,6 +739,16 @@ static void what_changes_rings_is_not(void)
 		{ 0x110, 1 }, { 0x118, 1 }, { 0x128, 1 }, { 0x420, 1 }, { 0x428, 1 }, { 0x438, 1 },
 		{ 0x2800, 1 }, { 0x2804, 1 }, { 0x2808, 1 }, { 0x2810, 1 }, { 0x2818, 1 }, { 0x3800, 1 },
 		{ 0x3818, 1 }, { 0x3010, 1 }, { 0xffc, 1 }, { 2, 1 }, { 0xd9, 1 }, { 0x4000, 1 },
+		/* The order of bytes, of words. */
+		{ 0, 1u << 1 }, { 0, 1u << 10 }, { 4, 1u << 1 }, { 4, 1u << 10 },
+		/* Of no 8254x. */
+		{ RCTL, 2 | 1u << 27 }, { RCTL, 2 | 1u << 31 }, { TCTL, 2 | 1u << 28 }, { 0x18, 1u << 28 },
+		/* The packets' memory: how it is divided, where it is filled, what is in it. */
+		{ 0x1000, 1 }, { 0x2410, 1 }, { 0x3418, 1 }, { 0x8000, 1 }, { 0x8018, 1 }, { 0x10000, 1 },
+		{ 0x1fffc, 1 },
+		/* Beside filters, and none of their words: RXCSUM, and what other cards have there. */
+		{ 0x5000, 1 }, { 0x5008, 1 }, { 0x51fc, 1 }, { 0x5480, 1 }, { 0x55fc, 1 }, { 0x5800, 1 },
+		{ 0x5201, 1 }, { 0x57fe, 1 }, { 0x20000, 1 }, { UINT32_MAX, 1 },
 	};
 	static uint32_t before[REGISTERS / 4];
 	uint32_t i;

@@ -26,7 +26,7 @@ use image::Image;
 use symbols::Symbols;
 
 /// Functions that a runtime may replace.
-const REPLACEABLE: [&str; 9] = [
+const REPLACEABLE: [&str; 11] = [
     "search_exception_table",
     "do_double_fault",
     "send_guest_pirq",
@@ -36,6 +36,8 @@ const REPLACEABLE: [&str; 9] = [
     "flush_area_mask",
     "on_selected_cpus",
     "mmio_ro_emulated_write",
+    "write_io",
+    "rep_outs",
 ];
 
 fn main() -> ExitCode {

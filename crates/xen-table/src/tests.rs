@@ -113,6 +113,17 @@ mmio_ro_emulated_write:
         mov     %ecx, %eax
         lea     -1(%rcx), %edx
         ret
+write_io:
+        endbr64
+        push    %r15
+        push    %r14
+        push    %rsi
+        ret
+rep_outs:
+        endbr64
+        push    %r15
+        mov     %r9, %r15
+        ret
 __init_begin:
         ud2
 __init_end:
@@ -248,7 +259,9 @@ head do_hypfs_op 415741564155
 head cpu_down f30f1efa415455534883ec10
 head flush_area_mask 415641554989f5
 head on_selected_cpus 41574989f7
-head mmio_ro_emulated_write f30f1efa89c88d51ff";
+head mmio_ro_emulated_write f30f1efa89c88d51ff
+head write_io f30f1efa4157415656
+head rep_outs f30f1efa41574d89cf";
     let lines: Vec<&str> = lines
         .into_iter()
         .filter(|line| !line.starts_with("init"))

@@ -114,10 +114,11 @@ struct twin_xen_attach {
 	uint32_t pirq;			/* Xen's */
 	/*
 	 * For the stage `dma`: where the driver has the card's registers mapped. In place of the pages with the
-	 * tails, the third and the fourth one, it has pages of dom0's memory there, and nobody has these
-	 * and the first one mapped so that they can be written to. The card's receiver is off, and it has sent all.
+	 * tails, the third and the fourth one, it has pages of dom0's memory there, and nobody has any of the
+	 * card's 32 mapped so that it can be written to. The card's receiver is off, and it has sent all.
 	 */
 	uint64_t registers;
+	uint32_t port, ports;		/* and its ports, which lead to the same registers; ports: how many, or 0 */
 	struct twin_xen_stages stages;
 };
 
@@ -231,7 +232,7 @@ TWIN_XEN_ASSERT(sizeof(struct twin_xen_upcall) == 72);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_answer) == 24);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_info) == 144);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_stages) == 24);
-TWIN_XEN_ASSERT(sizeof(struct twin_xen_attach) == 160);
+TWIN_XEN_ASSERT(sizeof(struct twin_xen_attach) == 168);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_detach) == 16);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_vif) == 48);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_vif_status) == 80);

@@ -2,18 +2,19 @@
 /*
  * The card's registers, which are Xen's to write where rings are concerned; see descriptors.c.
  *
- * Numbers are those of Intel's 8254x (Software Developer's Manual, 317453, 13.4). The card of an
- * 82540EM has 128 KiB of them, of which the first four pages have all that memory is reached by:
+ * Numbers are those of Intel's 8254x (Software Developer's Manual, 317453, 13.4), all of which have
+ * 128 KiB of them (XEN_CARD_PAGES):
  *
- *   page 0	RCTL, TCTL, the device's control
- *   page 2	the receive ring, its tail RDT among it
+ *   page 0	RCTL, TCTL, the device's control, interrupts
+ *   page 1	how the packets' memory is divided (PBA)
+ *   page 2	the receive ring, its tail RDT among it; and where that memory is filled
  *   page 3	the transmit ring, TDT
+ *   page 5	filters
+ *   16 to 31	the packets' memory itself (13.8), where each has its length beside it
  *
  * They are mapped once more for Xen, where neither dom0 nor driver code has anything.
  */
 #include "card.h"
-
-#define PAGES		4u
 
 /* RCTL (13.4.22) */
 #define BAD		(1u << 2)	/* SBP: frames with errors are received, too */
@@ -79,10 +80,10 @@ bool xen_card_map(uint64_t machine)
 	uint64_t page;
 
 	xen_card_unmap();
-	for (page = 0; page < PAGES; page++)
+	for (page = 0; page < XEN_CARD_PAGES; page++)
 		if (!is_device((machine >> TWIN_PAGE_SHIFT) + page))
 			return false;
-	registers = ioremap(machine, PAGES * TWIN_PAGE_SIZE);
+	registers = ioremap(machine, XEN_CARD_PAGES * TWIN_PAGE_SIZE);
 	resting = false;
 	return registers;
 }
@@ -147,22 +148,37 @@ void xen_card_rest(void)
 
 /* ---- Others' writes ---------------------------------------------------------------- */
 
-/* What e1000 writes of the first page while it is open, and what it finds there does not lead to memory: STATUS,
- * EECD, EERD, CTRL_EXT, MDIC, FCAL, FCAH, FCT, VET; ICR, ITR, ICS, IMS, IMC; FCTTV, TXCW; TIPG, AIT; LEDCTL. Rings
- * have a second address in this page on some cards (table 13-2), which is not among them. */
+/*
+ * What e1000 writes while it is open, and what it finds there does not lead to memory: STATUS, EECD, EERD,
+ * MDIC, FCAL, FCAH, FCT, VET; ICR, ITR, ICS, IMS, IMC; FCTTV, TXCW; TIPG, AIT; LEDCTL. All others are
+ * refused: rings have a second address on some cards, and so has the place in the packets' memory (table 13-2).
+ */
 static const uint16_t harmless[] = {
-	0x0008, 0x0010, 0x0014, 0x0018, 0x0020, 0x0028, 0x002c, 0x0030, 0x0038,
+	0x0008, 0x0010, 0x0014, 0x0020, 0x0028, 0x002c, 0x0030, 0x0038,
 	0x00c0, 0x00c4, 0x00c8, 0x00d0, 0x00d8, 0x0170, 0x0178, 0x0410, 0x0458, 0x0e00,
 };
-/* The device's control (13.4.1), which has two addresses; RST ends the rings. */
-#define CTRL		0x0000u
-#define CTRL_AGAIN	0x0004u
-#define RESET		(1u << 26)
-/* CTRL_EXT (13.4.6): EE_RST reads the device's configuration anew. */
-#define CTRL_EXT	0x0018u
-#define CONFIGURE	(1u << 13)
-/* Of RCTL, what rings were checked for. */
-#define FIXED		(BAD | LONG | TYPE | 3u << SIZE_SHIFT | SIZE_LONG)
+/* And the filters: MTA, RAL and RAH, VFTA (13.5); each to where it ends. */
+static const uint16_t filters[][2] = { { 0x5200, 0x5400 }, { 0x5400, 0x5480 }, { 0x5600, 0x5800 } };
+
+/*
+ * Of these, bits that may change. The others stay as they are, whatever they mean on that card:
+ *
+ *   CTRL	13.4.1, at two addresses; not RST, which ends the rings, nor the order of bytes in descriptors,
+ *		which some cards have in bits 1 and 10
+ *   CTRL_EXT	13.4.6; not EE_RST, which reads the device's configuration anew
+ *   RCTL	13.4.22; not what rings were checked for: SBP, LPE, DTYP, BSIZE, BSEX
+ *   TCTL	13.4.33
+ */
+static const struct {
+	uint16_t offset;
+	uint32_t may_change;
+} judged[] = {
+	{ 0x0000, 0xdbfc1be9 },
+	{ 0x0004, 0xdbfc1be9 },
+	{ 0x0018, 0x00009fff },
+	{ 0x0100, 0x04dcb31a },
+	{ 0x0400, 0x017ffffa },
+};
 
 static bool is_harmless(uint32_t offset)
 {
@@ -171,22 +187,20 @@ static bool is_harmless(uint32_t offset)
 	for (i = 0; i < sizeof(harmless) / sizeof(*harmless); i++)
 		if (harmless[i] == offset)
 			return true;
+	for (i = 0; i < sizeof(filters) / sizeof(*filters); i++)
+		if (offset >= filters[i][0] && offset < filters[i][1])
+			return !(offset % sizeof(*registers));
 	return false;
 }
 
 static bool may_be_written(uint32_t offset, uint32_t value)
 {
-	switch (offset) {
-	case CTRL:
-	case CTRL_AGAIN:
-		return !(value & RESET);
-	case CTRL_EXT:
-		return !(value & CONFIGURE);
-	default:
-		if (offset == control[TWIN_DMA_RECEIVE])
-			return !((value ^ *at(offset)) & FIXED);
-		return offset == control[TWIN_DMA_TRANSMIT] || is_harmless(offset);
-	}
+	uint32_t i;
+
+	for (i = 0; i < sizeof(judged) / sizeof(*judged); i++)
+		if (judged[i].offset == offset)
+			return !((value ^ *at(offset)) & ~judged[i].may_change);
+	return is_harmless(offset);
 }
 
 static bool is_control(uint32_t offset)

@@ -10,6 +10,9 @@
 
 #include "platform.h"
 
+/* Pages of the card's registers. */
+#define XEN_CARD_PAGES	32u
+
 /* Map the card whose registers begin at that machine address, instead of the one before. False: that is
  * memory, or there is no room. [dom0] */
 bool xen_card_map(uint64_t machine);
@@ -42,10 +45,15 @@ uint32_t xen_card_buffer(void);
 
 /* ---- guard.c ---- */
 
-/* Nobody but Xen writes the card's rings from now on, and what else is written is judged. 0, or -errno with a
- * reason: they can be written somewhere. [idle] */
+/* Nobody but Xen writes the card's registers from now on, and what others want to write is judged. 0, or -errno
+ * with a reason: they can be written somewhere. [idle] */
 int xen_guard_begin(uint64_t machine);
 /* Once more is nothing. [idle] */
 void xen_guard_end(void);
+
+/* ---- ports.c ---- */
+
+/* These ports of the card's nobody writes from now on; none if count is 0. [idle] */
+void xen_ports_guard(uint32_t first, uint32_t count);
 
 #endif /* TWIN_XEN_CARD_H */

@@ -124,6 +124,7 @@ static void destroy_all(void)
 
 	for (kind = 0; kind < TWIN_DMA_RINGS; kind++)
 		destroy(&shadows[kind]);
+	xen_ports_guard(0, 0);
 	xen_guard_end();
 	xen_card_unmap();
 }
@@ -199,6 +200,7 @@ int xen_dma_take(void)
 		destroy_all();
 		return status;
 	}
+	xen_ports_guard(xen_device.given.port, xen_device.given.ports);
 	for (kind = 0; kind < TWIN_DMA_RINGS; kind++)
 		rings[kind] = xen_card_ring(kind);
 	if (xen_card_is_on(TWIN_DMA_RECEIVE) ||

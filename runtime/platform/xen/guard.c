@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The card's registers are read-only, and who writes one that is guarded is heard here.
- *
- *   page 0	the device's control, RCTL, TCTL, interrupts: writes are judged, and done here
- *   page 2, 3	the rings: no write is done. Where the driver has them mapped, memory is in their place
- *		(dom0/registers.c)
+ * The card's registers are read-only, and who writes one is heard here: it is judged (card.c), and done here if it
+ * may be. Where the driver has the pages of the rings mapped, memory is in their place (dom0/registers.c).
  *
  * Read-only, because Xen makes each mapping of a page in mmio_ro_ranges so, whoever makes it (mm.c,
  * get_page_from_l1e); and those that were there before are looked for in all page tables, with all
@@ -14,11 +11,7 @@
  *
  *   dom0 writes ──> page fault ──> Xen's emulation of writes to such pages ──> emulated_write
  *   driver code ──> page fault ──> fault.c ──────────> xen_guard_store: store.c has which value
- *                                                             └──> judged: xen_guard_write
- *
- * What is judged (Intel, 317453, 13.4): registers that e1000 uses, and nothing else; of RCTL neither
- * the size of buffers nor the type of descriptors, which rings were checked for; no reset, which
- * would end the rings.
+ *                                                             └──> judged: xen_card_write
  */
 #include "card.h"
 #include "store.h"
@@ -39,25 +32,14 @@ int twin_original_mmio_ro_emulated_write(uint32_t segment, unsigned long offset,
 /* X86EMUL_OKAY */
 #define DONE		0
 
-/* Guarded frames, from the card's first on. */
-static const uint64_t pages[] = { 0, 2, 3 };
-#define GUARDED (sizeof(pages) / sizeof(*pages))
-
-static struct {
-	uint64_t frame;		/* the card's first; 0: none is guarded */
-	uint32_t count;		/* of pages[], in Xen's set */
-} guard;
+/* The card's first frame; 0: none is guarded. */
+static uint64_t guarded;
 
 /* ---- Making them read-only -------------------------------------------------------------- */
 
 static bool is_guarded(uint64_t frame)
 {
-	uint32_t i;
-
-	for (i = 0; i < GUARDED; i++)
-		if (frame == guard.frame + pages[i])
-			return true;
-	return false;
+	return guarded && frame - guarded < XEN_CARD_PAGES;
 }
 
 static bool is_page_table(uint64_t frame)
@@ -100,13 +82,12 @@ static int refuse(int error, const char *text)
 
 int xen_guard_begin(uint64_t machine)
 {
+	const uint64_t first = machine >> TWIN_PAGE_SHIFT;
 	bool found = false;
 
-	guard.frame = machine >> TWIN_PAGE_SHIFT;
-	for (guard.count = 0; guard.count < GUARDED; guard.count++)
-		if (rangeset_add_range(mmio_ro_ranges, guard.frame + pages[guard.count],
-				       guard.frame + pages[guard.count]))
-			return refuse(-XEN_ENOMEM, "no memory to guard the card's registers");
+	if (rangeset_add_range(mmio_ro_ranges, first, first + XEN_CARD_PAGES - 1))
+		return xen_refuse(-XEN_ENOMEM, "no memory to guard the card's registers");
+	guarded = first;
 	if (stop_machine_run(look, &found, xen_processor()))
 		return refuse(-XEN_EBUSY, "the processors could not be stopped: try again");
 	if (found)
@@ -117,14 +98,9 @@ int xen_guard_begin(uint64_t machine)
 
 void xen_guard_end(void)
 {
-	while (guard.count) {
-		const uint64_t frame = guard.frame + pages[--guard.count];
-
-		if (rangeset_remove_range(mmio_ro_ranges, frame, frame))
-			printk(XEN_WARNING "twin: registers at %lx stay read-only\n",
-			       frame << TWIN_PAGE_SHIFT);
-	}
-	guard.frame = 0;
+	if (guarded && rangeset_remove_range(mmio_ro_ranges, guarded, guarded + XEN_CARD_PAGES - 1))
+		printk(XEN_WARNING "twin: registers at %lx stay read-only\n", guarded << TWIN_PAGE_SHIFT);
+	guarded = 0;
 }
 
 /* ---- Writes --------------------------------------------------------------------------------- */
@@ -132,9 +108,9 @@ void xen_guard_end(void)
 /* The guarded register at a linear address of the page table in use. */
 static bool find(uint64_t address, uint64_t *offset)
 {
-	const uint64_t machine = guard.frame ? xen_alias_walk(address) : ~0ull;
+	const uint64_t machine = guarded ? xen_alias_walk(address) : ~0ull;
 
-	*offset = machine - (guard.frame << TWIN_PAGE_SHIFT);
+	*offset = machine - (guarded << TWIN_PAGE_SHIFT);
 	return machine != ~0ull && is_guarded(machine >> TWIN_PAGE_SHIFT);
 }
 
