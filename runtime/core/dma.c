@@ -206,8 +206,8 @@ static inline void enter_report(const struct twin_dma_ring_config *is, struct ba
 
 /*
  * Check, copy and enter descriptors from the batch's index up to `end`, at most the ring's, as
- * long as they are plain. Nothing is called here, so all is in registers. Compiled for each kind
- * by itself.
+ * long as they are plain. Nothing is called here, so all is in registers, but where a platform is asked
+ * for pages (dma_buffers.h). Compiled for each kind by itself.
  */
 static inline __attribute__((always_inline)) void
 admit_plain(const struct twin_dma_ring *ring, struct batch *batch, uint32_t kind, uint32_t end)
@@ -339,8 +339,8 @@ static inline uint64_t written_back(const struct twin_dma_ring_config *is, uint6
 }
 
 /*
- * Descriptors with which the card is done go back in rows, by a loop that calls nothing, so that
- * all is in registers. It ends at `index`:
+ * Descriptors with which the card is done go back in rows, by a loop that calls nothing but a
+ * platform's own (dma_buffers.h), so that all is in registers. It ends at `index`:
  */
 enum ended {
 	NOT_DONE,	/* with this one the card is not done, or it has none more */
@@ -356,12 +356,12 @@ struct returned {
 
 /* One descriptor. Its slot changes only under the lock. */
 static inline __attribute__((always_inline)) enum ended
-look_at(const struct twin_dma_ring_config *is, const struct twin_dma_at_hand *at_hand,
+look_at(const struct twin_dma_ring_config *is, const struct twin_dma_at_hand *at_hand, uint32_t kind,
 	uint64_t place, uint64_t *address)
 {
 	struct twin_dma_slot *slot = slot_at(is, place);
 
-	if (slot->length && !twin_dma_release_short(at_hand, slot))
+	if (slot->length && !twin_dma_release_short(at_hand, kind, slot))
 		return PINNED;
 	*address = read_once(&driver_at(is, place)->address);
 	return *address == slot->address ? NOT_DONE : CHANGED;
@@ -389,7 +389,7 @@ static __attribute__((noinline)) enum ended return_received(const struct twin_dm
 		control = written_back(&is, place);
 		if (!(control & DONE))
 			break;
-		ended = look_at(&is, &at_hand, place, &address);
+		ended = look_at(&is, &at_hand, TWIN_DMA_RECEIVE, place, &address);
 		if (ended != NOT_DONE)
 			break;
 		show_at(&is, place, control);
@@ -424,7 +424,7 @@ static __attribute__((noinline)) enum ended return_sent(const struct twin_dma_ri
 			break;
 		end = last < place ? beyond : last + PLACE;
 		for (; place != end; place += PLACE) {
-			ended = look_at(&is, &at_hand, place, &address);
+			ended = look_at(&is, &at_hand, TWIN_DMA_TRANSMIT, place, &address);
 			if (ended != NOT_DONE) {
 				slot_at(&is, place)->last = (uint32_t)(last / PLACE);
 				goto out;

@@ -19,7 +19,7 @@ void twin_dma_let_go(struct twin_dma *dma);
 bool twin_dma_has_ring(const struct twin_dma *dma, const struct twin_piece *ring);
 
 /*
- * Of buffers of at most TWIN_DMA_SHORT bytes most are decided in the loops over descriptors, which call
+ * Of buffers of at most TWIN_DMA_SHORT bytes most are decided in the loops over descriptors, which here call
  * nothing and so keep all that they need in registers:
  *
  *   struct twin_dma_at_hand	what they keep
@@ -30,35 +30,39 @@ bool twin_dma_has_ring(const struct twin_dma *dma, const struct twin_piece *ring
  */
 #ifdef TWIN_DMA_PLATFORM
 
-/* Pages are asked for by calls, each time. */
+/* Pages are asked for by one call, each time. */
 struct twin_dma_at_hand {
-	uint32_t zero;
+	uint32_t buffer;	/* bytes of each that is received into */
 };
 
 static inline struct twin_dma_at_hand twin_dma_at_hand_of(const struct twin_dma *dma,
 							  const struct twin_dma_ring *ring)
 {
 	(void)dma;
-	(void)ring;
-	return (struct twin_dma_at_hand){ 0 };
+	return (struct twin_dma_at_hand){ .buffer = ring->is.buffer };
 }
+
+/*
+ * The slot's buffer lies in one page, not empty, and the card may use it: then slot->length is its length.
+ * False says nothing, and leaves nothing held.
+ */
+bool twin_dma_admit_page(uint32_t kind, struct twin_dma_slot *slot, uint32_t length);
+/* The card is done with it, and slot->length is 0; false, and nothing was done: it lies in several. */
+bool twin_dma_release_page(uint32_t kind, struct twin_dma_slot *slot);
 
 static inline bool twin_dma_admit_short(const struct twin_dma_at_hand *at_hand, uint32_t kind,
 					struct twin_dma_slot *slot, uint64_t length)
 {
-	(void)at_hand;
-	(void)kind;
-	(void)slot;
-	(void)length;
-	return false;
+	const uint32_t bytes = kind == TWIN_DMA_RECEIVE ? at_hand->buffer : (uint32_t)length;
+
+	return !bytes || twin_dma_admit_page(kind, slot, bytes);
 }
 
-static inline bool twin_dma_release_short(const struct twin_dma_at_hand *at_hand,
+static inline bool twin_dma_release_short(const struct twin_dma_at_hand *at_hand, uint32_t kind,
 					  struct twin_dma_slot *slot)
 {
 	(void)at_hand;
-	(void)slot;
-	return false;
+	return twin_dma_release_page(kind, slot);
 }
 
 /*
@@ -114,10 +118,11 @@ twin_dma_admit_short(const struct twin_dma_at_hand *at_hand, uint32_t kind,
 
 /* Those of one frame. */
 static inline __attribute__((always_inline)) bool
-twin_dma_release_short(const struct twin_dma_at_hand *at_hand, struct twin_dma_slot *slot)
+twin_dma_release_short(const struct twin_dma_at_hand *at_hand, uint32_t kind, struct twin_dma_slot *slot)
 {
 	const struct twin_piece piece = twin_piece_of(slot->address, slot->length);
 
+	(void)kind;
 	if (twin_first_frame(&piece) != twin_last_frame(&piece))
 		return false;
 	twin_frame_unpin(&at_hand->frames.words[twin_first_frame(&piece)], TWIN_PIN_CARD);

@@ -66,6 +66,35 @@ static void release_between(uint32_t kind, uint64_t frame, uint64_t end)
 		release(kind, frame);
 }
 
+/* Frame of a piece that lies in one; ~0: it lies in several. */
+static uint64_t only_frame(uint64_t address, uint32_t length)
+{
+	const uint64_t frame = address >> TWIN_PAGE_SHIFT;
+
+	return (address + length - 1) >> TWIN_PAGE_SHIFT == frame ? frame : ~0ull;
+}
+
+bool twin_dma_admit_page(uint32_t kind, struct twin_dma_slot *slot, uint32_t length)
+{
+	const uint64_t frame = only_frame(slot->address, length);
+
+	if (frame == ~0ull || !hold(kind, frame))
+		return false;
+	slot->length = length;
+	return true;
+}
+
+bool twin_dma_release_page(uint32_t kind, struct twin_dma_slot *slot)
+{
+	const uint64_t frame = only_frame(slot->address, slot->length);
+
+	if (frame == ~0ull)
+		return false;
+	release(kind, frame);
+	slot->length = 0;
+	return true;
+}
+
 enum twin_dma_fault twin_dma_admit_buffer(struct twin_dma *dma, uint32_t kind,
 					  const struct twin_piece *piece, struct twin_dma_slot *slot)
 {
