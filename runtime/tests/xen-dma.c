@@ -741,7 +741,8 @@ static void what_changes_rings_is_not(void)
 		{ 0x3818, 1 }, { 0x3010, 1 }, { 0xffc, 1 }, { 2, 1 }, { 0xd9, 1 }, { 0x4000, 1 },
 		/* The order of bytes, of words. */
 		{ 0, 1u << 1 }, { 0, 1u << 10 }, { 4, 1u << 1 }, { 4, 1u << 10 },
-		/* Of no 8254x. */
+		/* Of no 8254x; and FLA, split headers (PSRCTL), a second ring of each, extended descriptors (RFCTL, below). */
+		{ 0x1c, 1 }, { 0x2170, 1 }, { 0x2900, 1 }, { 0x3900, 1 }, { 0x3918, 1 }, { 0x3838, 1 },
 		{ RCTL, 2 | 1u << 27 }, { RCTL, 2 | 1u << 31 }, { TCTL, 2 | 1u << 28 }, { 0x18, 1u << 28 },
 		/* The packets' memory: how it is divided, where it is filled, what is in it. */
 		{ 0x1000, 1 }, { 0x2410, 1 }, { 0x3418, 1 }, { 0x8000, 1 }, { 0x8018, 1 }, { 0x10000, 1 },
