@@ -215,7 +215,7 @@ admit_plain(const struct twin_dma_ring *ring, struct batch *batch, uint32_t kind
 	const struct twin_dma_ring_config is = ring->is;
 	const struct twin_dma_at_hand at_hand = batch->at_hand;
 	const uint64_t beyond = place_of(end);
-	struct batch now = *batch;
+	struct batch now = { .index = batch->index, .reported = batch->reported };
 	uint64_t place;
 
 	for (place = place_of(now.index); place != beyond; place += PLACE) {
@@ -228,8 +228,9 @@ admit_plain(const struct twin_dma_ring *ring, struct batch *batch, uint32_t kind
 		if (kind == TWIN_DMA_TRANSMIT)
 			enter_report(&is, &now, (uint32_t)(place / PLACE), now.seen.control);
 	}
-	now.index = (uint32_t)(place / PLACE);
-	*batch = now;
+	batch->index = (uint32_t)(place / PLACE);
+	batch->reported = now.reported;
+	batch->seen = now.seen;
 }
 
 static __attribute__((noinline)) void
