@@ -19,7 +19,5 @@ __sum16 csum_ipv6_magic(const struct in6_addr *saddr, const struct in6_addr *dad
 		sum += (u64)(__force u32)saddr->s6_addr32[i] + (__force u32)daddr->s6_addr32[i];
 	sum += (__force u32)htonl(len);
 	sum += (__force u32)htonl(proto);
-	sum = (sum & 0xffffffff) + (sum >> 32);
-	sum = (sum & 0xffffffff) + (sum >> 32);
-	return csum_fold((__force __wsum)(u32)sum);
+	return (__force __sum16)~twin_sum_fold(sum);
 }
