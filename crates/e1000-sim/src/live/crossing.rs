@@ -13,37 +13,27 @@
 //! Kicks and notifications are counted where they happen, and are the same in each run. Instructions are those of hypervisor, driver
 //! and guests, counted one by one in each process; a switch between processes is none. Cycles have it.
 
-use std::collections::HashSet;
-
 use process_lab::packet_path::NotifyLimits;
 use process_lab::program::Variant;
 use serde::{Deserialize, Serialize};
 
+use super::entered::{GUESTS, WAIT, with_guests};
 use super::price::{HYPERCALL, QUOTED};
 use super::receive::wire_time;
 use crate::dom0::job::{Look, observe};
 use crate::engines::staged::Staged;
 use crate::experiment::Spread;
-use crate::experiment::apart::apart_on_one;
 use crate::guests::back::CrossingCounts;
 use crate::guests::crossing::{Guests, Kicks};
 use crate::guests::front::Order;
 use crate::hypervisor::time_limit;
 use crate::image::files::Files;
-use crate::memory::{Machine, Sizes};
 use crate::packets::packet_loop::Stop;
 use crate::packets::round::{BATCH, Round, Runner, incoming};
-use crate::paths;
 use crate::stages::notify::AT_ONCE;
-use crate::stages::{Stage, Stages};
-use crate::system::{Blueprint, System, SystemError};
-use crate::traffic::source::Shape;
+use crate::system::SystemError;
 use crate::traffic::{Datagrams, LONGEST};
-use crate::transport::mailbox::Mailbox;
-use crate::transport::rendezvous::Limits;
 
-/// The most guests.
-const GUESTS: u32 = 8;
 /// Packets of a sample of cycles: some periods of the stage `notify`.
 const SAMPLE: u64 = 256;
 
@@ -81,11 +71,6 @@ const LATE: NotifyLimits = NotifyLimits {
     delay: 1_000_000,
     count: 0,
     most: 192,
-};
-/// Nobody spins, because all are on one processor; single steps are slow.
-const WAIT: Limits = Limits {
-    time: std::time::Duration::from_secs(120),
-    spin: 0,
 };
 
 twin_abi::listed! {
@@ -196,22 +181,7 @@ pub fn measure(
     variant: Variant,
     effort: Effort,
 ) -> Result<Vec<ByCrossing>, SystemError> {
-    apart_on_one(|| {
-        // Else each switch between two of them could let another process run.
-        paths::hurry();
-        let machine = Machine::new(Sizes::default())?;
-        let shape = Shape::Frames(LONGEST);
-        // Before there is anything else that they could have copies of.
-        let guests = Guests::start(&machine, GUESTS, shape, WAIT)?;
-        let blueprint = Blueprint::new(files, variant, &HashSet::new())?;
-        let mailbox = Mailbox::new()?;
-        let limits = Limits::of_seconds(120);
-        let system = System::start(&blueprint, &machine, mailbox.get(), limits)?;
-        let stages = Stages::of([Stage::Bridge, Stage::Notify]);
-        let mut engine = system.staged(limits, GUESTS, stages)?;
-        engine.play_time();
-        let runner = system.staged_runner(engine, GUESTS, shape)?;
-        paths::declare(system.blueprint());
+    with_guests(files, variant, "", |guests, runner| {
         let mut bench = Bench {
             guests,
             runner,

@@ -13,6 +13,7 @@
 //! acknowledgements  a TCP stream, with what its guest sends back
 //! early_ack  the card's interrupt acknowledged before its handler runs
 //! by_dom0   guests by way of dom0, or of the hypervisor: the same
+//! entered   the machine whose guests are processes
 //! crossing  guests called, or as processes of their own
 //! kicks     guests that kick, or whose rings are looked at
 //! channel   how the bytes of a guest's packet get to dom0
@@ -26,6 +27,7 @@ pub mod clock;
 pub mod crossing;
 pub mod early_ack;
 pub mod emulated;
+pub mod entered;
 pub mod high_level;
 pub mod kicks;
 pub mod merged_by_dom0;
