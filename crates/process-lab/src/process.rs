@@ -3,9 +3,16 @@
 use std::any::Any;
 use std::cell::Cell;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 use libc::{c_int, pid_t};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, retry_on_intr};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, getpid, kill_process, pidfd_open,
+    set_parent_process_death_signal, waitpid,
+};
+use rustix::thread::gettid;
 
 thread_local! {
     /// Process and thread number, once asked for; a child begins anew.
@@ -18,8 +25,7 @@ pub fn this_thread() -> (pid_t, pid_t) {
     if known.0 != 0 {
         return known;
     }
-    // SAFETY: both cannot fail.
-    let numbers = unsafe { (libc::getpid(), libc::gettid()) };
+    let numbers = (getpid().as_raw_pid(), gettid().as_raw_pid());
     NUMBERS.set(numbers);
     numbers
 }
@@ -41,8 +47,8 @@ pub fn fork(work: impl FnOnce() -> c_int) -> io::Result<Child> {
         -1 => Err(io::Error::last_os_error()),
         0 => {
             NUMBERS.set((0, 0));
-            // SAFETY: plain system call.
-            unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+            // Linux has it since 2.1.57.
+            let _ = set_parent_process_death_signal(Some(Signal::KILL));
             let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
             let caught = caught.inspect_err(|panic| say(panic.as_ref()));
             // SAFETY: ends the process without running what belongs to the
@@ -60,8 +66,8 @@ fn say(panic: &(dyn Any + Send)) {
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
     if let Some(text) = text {
         let line = format!("a child process panicked: {text}\n");
-        // SAFETY: plain system call with a buffer of that length.
-        unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };
+        // Nobody is left to tell if that fails.
+        let _ = rustix::io::write(rustix::stdio::stderr(), line.as_bytes());
     }
 }
 
@@ -76,34 +82,34 @@ impl Child {
         self.status.is_none() && is_alive(self.pid)
     }
 
-    /// Waits for its end.
-    pub fn wait(&mut self) {
-        self.reap(0);
+    /// Waits for its end: its wait status, or `None` if somebody else has waited for it.
+    pub fn wait(&mut self) -> Option<c_int> {
+        self.reap(WaitOptions::empty());
+        self.status
     }
 
     /// Kills it, if it is still there.
     pub fn kill(&mut self) {
-        if self.status.is_none() {
-            // SAFETY: our own child, not yet waited for.
-            unsafe { libc::kill(self.pid, libc::SIGKILL) };
+        if let (None, Some(pid)) = (self.status, Pid::from_raw(self.pid)) {
+            // It is our own child, not yet waited for: the number is nobody else's, and this cannot fail.
+            let _ = kill_process(pid, Signal::KILL);
             self.wait();
         }
     }
 
     /// How it ended, if it has: `died of signal 11`.
     pub fn fate(&mut self) -> Option<String> {
-        self.reap(libc::WNOHANG);
+        self.reap(WaitOptions::NOHANG);
         self.status.map(fate)
     }
 
-    fn reap(&mut self, options: c_int) {
+    fn reap(&mut self, options: WaitOptions) {
         if self.status.is_some() {
             return;
         }
-        let mut status = 0;
-        // SAFETY: our own child, not yet waited for.
-        if unsafe { libc::waitpid(self.pid, &mut status, options) } == self.pid {
-            self.status = Some(status);
+        // Our own child, not yet waited for. The profiler's signals interrupt.
+        if let Ok(Some((_, status))) = retry_on_intr(|| waitpid(Pid::from_raw(self.pid), options)) {
+            self.status = Some(status.as_raw());
         }
     }
 }
@@ -122,8 +128,7 @@ impl Drop for Child {
 pub fn wait_for_all(children: &mut [Child]) -> Result<(), String> {
     while children.iter().any(|child| child.status.is_none()) {
         for number in ended(children).map_err(|error| error.to_string())? {
-            children[number].wait();
-            if children[number].status == Some(0) {
+            if children[number].wait() == Some(0) {
                 continue;
             }
             let how = children[number].fate().unwrap_or_default();
@@ -142,33 +147,24 @@ fn ended(children: &[Child]) -> io::Result<Vec<usize>> {
             running.push((number, open(child.pid)?));
         }
     }
-    let mut polled: Vec<libc::pollfd> = running
+    let mut polled: Vec<PollFd<'_>> = running
         .iter()
-        .map(|(_, file)| libc::pollfd {
-            fd: file.as_raw_fd(),
-            events: libc::POLLIN,
-            revents: 0,
-        })
+        .map(|(_, file)| PollFd::new(file, PollFlags::IN))
         .collect();
-    // SAFETY: as many descriptors as there are, all open.
-    let ready = unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, -1) };
-    match (ready, io::Error::last_os_error()) {
-        (-1, error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
-        _ => {}
+    match poll(&mut polled, None) {
+        // Nothing is ready then.
+        Ok(_) | Err(Errno::INTR) => {}
+        Err(error) => return Err(error.into()),
     }
     let ready = running.iter().zip(&polled);
-    let ready = ready.filter(|(_, polled)| polled.revents != 0);
+    let ready = ready.filter(|(_, polled)| !polled.revents().is_empty());
     Ok(ready.map(|((number, _), _)| *number).collect())
 }
 
 /// A descriptor that is readable once the process has ended (pidfd_open(2)).
 fn open(pid: pid_t) -> io::Result<OwnedFd> {
-    // SAFETY: plain system call; the number is only a name.
-    match unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) } as c_int {
-        -1 => Err(io::Error::last_os_error()),
-        // SAFETY: new, and nobody else's.
-        fd => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
-    }
+    let pid = Pid::from_raw(pid).ok_or(Errno::SRCH)?;
+    Ok(pidfd_open(pid, PidfdFlags::empty())?)
 }
 
 /// How a process ended, from its wait status: `died of signal 11`.
@@ -186,30 +182,25 @@ pub fn is_alive(pid: pid_t) -> bool {
     let Ok(file) = open(pid) else {
         return false;
     };
-    let mut poll = libc::pollfd {
-        fd: file.as_raw_fd(),
-        events: libc::POLLIN,
-        revents: 0,
-    };
-    // SAFETY: one descriptor, which is open.
-    let ended = unsafe { libc::poll(&mut poll, 1, 0) };
-    // Interrupted by the profiler (-1), it has not ended either.
-    ended < 1
+    let mut polled = [PollFd::new(&file, PollFlags::IN)];
+    let ended = poll(&mut polled, Some(&Timespec::default()));
+    // Interrupted by the profiler, it has not ended either.
+    !matches!(ended, Ok(1..))
 }
 
 #[cfg(test)]
 mod tests {
+    use rustix::process::{WaitId, WaitIdOptions, waitid};
+
     use super::*;
 
     #[test]
     fn a_process_that_ended_is_not_alive_even_before_it_is_waited_for() {
         assert!(is_alive(this_thread().0));
         let mut child = fork(|| 3).expect("fork");
-        // SAFETY: all zeroes is a valid value.
-        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
-        let unreaped = libc::WEXITED | libc::WNOWAIT;
-        // SAFETY: our child, left unreaped.
-        unsafe { libc::waitid(libc::P_PID, child.pid() as u32, &mut info, unreaped) };
+        let unreaped = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        let pid = Pid::from_raw(child.pid()).expect("a number");
+        waitid(WaitId::Pid(pid), unreaped).expect("waitid");
         assert!(!is_alive(child.pid()));
         assert_eq!(child.fate().as_deref(), Some("ended with status 3"));
         assert!(!is_alive(child.pid()));
@@ -241,8 +232,8 @@ mod tests {
         assert_eq!(wait_for_all(&mut children), Ok(()));
         assert_eq!(wait_for_all(&mut children), Ok(()), "again");
         let mut killed = [fork(waits_for_ever).expect("fork")];
-        // SAFETY: our own child.
-        unsafe { libc::kill(killed[0].pid(), libc::SIGKILL) };
+        let pid = Pid::from_raw(killed[0].pid()).expect("a number");
+        kill_process(pid, Signal::KILL).expect("kill");
         let failed = wait_for_all(&mut killed);
         assert_eq!(failed, Err("child 0 died of signal 9".to_owned()));
     }

@@ -4,16 +4,14 @@
 //! A worker survives many runs, with faults of the driver. If it dies anyway, the
 //! parent sees the closed pipe.
 
-use std::fs::File;
-use std::io::{Read, Write};
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
 use std::time::{Duration, Instant};
 
-use libc::c_int;
 use process_lab::error::Error;
 use process_lab::patience::Patience;
-use process_lab::process::fate;
+use process_lab::process::{Child, fork};
 use process_lab::shared::Shared;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::differential::trace::{Channel, Request, RunOutcome};
 
@@ -27,27 +25,22 @@ pub trait Machine {
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Time between polls.
 const PIECE: Duration = Duration::from_millis(200);
+/// The same, for poll(2).
+const PIECE_SPEC: Timespec = Timespec {
+    tv_sec: PIECE.as_secs() as i64,
+    tv_nsec: PIECE.subsec_nanos() as i64,
+};
 
 /// A worker process, seen from its parent.
 pub struct Worker {
     name: &'static str,
-    pid: libc::pid_t,
-    to: File,
-    from: File,
+    child: Child,
+    to: PipeWriter,
+    from: PipeReader,
     /// dom0's memory of this worker.
     pub memory: Shared,
     /// Requests and outcomes.
     pub channel: Channel,
-}
-
-fn pipe() -> Result<(File, File), Error> {
-    let mut ends = [0; 2];
-    // SAFETY: the array has room for two descriptors.
-    if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
-        return Err(Error::last("making a pipe"));
-    }
-    // SAFETY: both are new and have no other owner.
-    Ok(unsafe { (File::from_raw_fd(ends[0]), File::from_raw_fd(ends[1])) })
 }
 
 impl Worker {
@@ -58,44 +51,32 @@ impl Worker {
         mut channel: Channel,
         make: impl FnOnce(&Shared) -> Result<M, Error>,
     ) -> Result<Worker, Error> {
-        let (mut request_read, request_write) = pipe()?;
-        let (reply_read, mut reply_write) = pipe()?;
-        // SAFETY: the child goes on with copies of what this thread has. Other
-        // threads do not exist there; it takes no lock of theirs but the C
-        // library's allocator's, which fork keeps usable.
-        let pid = unsafe { libc::fork() };
-        if pid < 0 {
-            return Err(Error::last("starting a worker"));
-        }
-        if pid == 0 {
-            drop((request_write, reply_read));
-            // SAFETY: the worker is not to outlive its parent's thread.
-            unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
-            let status = match make(&memory) {
-                Ok(mut machine) => serve(
-                    &mut machine, &mut memory, &mut channel, &mut request_read, &mut reply_write,
-                ),
-                Err(error) => {
-                    let _ = writeln!(std::io::stderr(), "{name} worker: {error}");
-                    1
-                }
-            };
-            // SAFETY: ends the process without running what belongs to the
-            // parent's other threads.
-            unsafe { libc::_exit(status) };
-        }
+        let pipes = || Ok((pipe()?, pipe()?));
+        let ((mut requests, to), (from, mut replies)) =
+            pipes().map_err(Error::system("making a pipe"))?;
+        // The worker has copies of both other ends, too: it ends when this value is dropped, not at the end of a pipe.
+        let child = fork(|| match make(&memory) {
+            Ok(mut machine) => serve(
+                &mut machine, &mut memory, &mut channel, &mut requests, &mut replies,
+            ),
+            Err(error) => {
+                let _ = writeln!(std::io::stderr(), "{name} worker: {error}");
+                1
+            }
+        });
+        let child = child.map_err(Error::system("starting a worker"))?;
         Ok(Worker {
             name,
-            pid,
-            to: request_write,
-            from: reply_read,
+            child,
+            to,
+            from,
             memory,
             channel,
         })
     }
 
     pub fn pid(&self) -> i32 {
-        self.pid
+        self.child.pid()
     }
 
     /// Lets it begin a run on what `memory` and the request hold.
@@ -107,16 +88,12 @@ impl Worker {
 
     /// Waits for the run's end. The error says what happened to the worker.
     pub fn finish(&mut self) -> Result<RunOutcome, String> {
-        let mut patience = Patience::new(self.pid, PATIENCE);
+        let mut patience = Patience::new(self.child.pid(), PATIENCE);
         loop {
-            let mut poll = libc::pollfd {
-                fd: self.from.as_raw_fd(),
-                events: libc::POLLIN,
-                revents: 0,
-            };
-            // SAFETY: one descriptor, which is open.
-            let ready = unsafe { libc::poll(&mut poll, 1, PIECE.as_millis() as c_int) };
-            if ready > 0 && poll.revents & libc::POLLIN != 0 {
+            let mut polled = [PollFd::new(&self.from, PollFlags::IN)];
+            // What fails or is interrupted is a wait without news.
+            let _ = poll(&mut polled, Some(&PIECE_SPEC));
+            if polled[0].revents().contains(PollFlags::IN) {
                 let mut reply = [0];
                 return match self.from.read_exact(&mut reply) {
                     Ok(()) => Ok(self.channel.outcome()),
@@ -124,7 +101,7 @@ impl Worker {
                 };
             }
             // Its pipe may still be open in another worker.
-            if let Some(fate) = self.death() {
+            if let Some(fate) = self.child.fate() {
                 return Err(fate);
             }
             patience.waited(PIECE);
@@ -140,29 +117,8 @@ impl Worker {
     }
 
     fn fate(&mut self) -> String {
-        self.death().unwrap_or_else(|| "closed its pipe".to_owned())
-    }
-
-    fn death(&mut self) -> Option<String> {
-        let mut status = 0;
-        // SAFETY: our own child.
-        if unsafe { libc::waitpid(self.pid, &mut status, libc::WNOHANG) } != self.pid {
-            return None;
-        }
-        self.pid = 0;
-        Some(fate(status))
-    }
-}
-
-impl Drop for Worker {
-    fn drop(&mut self) {
-        if self.pid > 0 {
-            // SAFETY: our own child, which nothing else waits for.
-            unsafe {
-                libc::kill(self.pid, libc::SIGKILL);
-                libc::waitpid(self.pid, std::ptr::null_mut(), 0);
-            }
-        }
+        let fate = self.child.fate();
+        fate.unwrap_or_else(|| "closed its pipe".to_owned())
     }
 }
 
@@ -170,8 +126,8 @@ fn serve(
     machine: &mut impl Machine,
     memory: &mut Shared,
     channel: &mut Channel,
-    requests: &mut File,
-    replies: &mut File,
+    requests: &mut PipeReader,
+    replies: &mut PipeWriter,
 ) -> i32 {
     let mut byte = [0];
     while requests.read_exact(&mut byte).is_ok() {

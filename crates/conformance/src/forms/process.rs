@@ -1,10 +1,11 @@
 //! Child processes that run the states of a batch one after the other, and record each
 //! result.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::io;
 
 use process_lab::address_space::PAGE;
 use process_lab::error::Error;
+use process_lab::process::fork;
 use process_lab::random::mix;
 
 use super::cases::{Case, Live};
@@ -169,34 +170,21 @@ pub fn grant(seconds: u32) {
 /// Runs `body` in a child process; gives its wait status. The child has
 /// [`PATIENCE`] seconds, unless it [`grant`]s itself more.
 pub fn in_child(body: impl FnOnce() -> Result<(), Error>) -> Result<i32, Error> {
-    // SAFETY: the child goes on with copies of what this thread has. Other
-    // threads do not exist there; it takes no lock of theirs but the C
-    // library's allocator's, which fork keeps usable.
-    let pid = unsafe { libc::fork() };
-    if pid < 0 {
-        return Err(Error::last("starting a process for forms"));
-    }
-    if pid == 0 {
-        // SAFETY: a plain system call: end with the parent.
-        unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+    let child = fork(|| {
         grant(PATIENCE);
-        let status = match catch_unwind(AssertUnwindSafe(body)) {
-            Ok(Ok(())) => 0,
-            Ok(Err(error)) => {
+        match body() {
+            Ok(()) => 0,
+            Err(error) => {
                 eprintln!("{error}");
                 2
             }
-            Err(_) => 3,
-        };
-        // SAFETY: ends the process without running what belongs to the parent.
-        unsafe { libc::_exit(status) };
-    }
-    let mut status = 0;
-    // SAFETY: our own child, which nothing else waits for.
-    match unsafe { libc::waitpid(pid, &mut status, 0) } == pid {
-        true => Ok(status),
-        false => Err(Error::last("waiting for a process for forms")),
-    }
+        }
+    });
+    let status = child
+        .map_err(Error::system("starting a process for forms"))?
+        .wait();
+    let gone = || Error::system("waiting for a process for forms")(io::ErrorKind::NotFound.into());
+    status.ok_or_else(gone)
 }
 
 fn serve(

@@ -2,10 +2,11 @@
 
 use std::any::Any;
 use std::io::{self, PipeReader, Read};
-use std::os::fd::AsRawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use process_lab::process::{self, Child};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::retry_on_intr;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -142,35 +143,20 @@ struct Text {
 /// Waits until one of them says more or ends, and reads it; its number.
 fn more(begun: &[Begun], texts: &mut [Text]) -> io::Result<usize> {
     let open: Vec<usize> = (0..texts.len()).filter(|at| !texts[*at].ended).collect();
-    let mut polled: Vec<libc::pollfd> = open
+    let mut polled: Vec<PollFd<'_>> = open
         .iter()
-        .map(|at| libc::pollfd {
-            fd: begun[*at].reader.as_raw_fd(),
-            events: libc::POLLIN,
-            revents: 0,
-        })
+        .map(|at| PollFd::new(&begun[*at].reader, PollFlags::IN))
         .collect();
-    loop {
-        // SAFETY: as many descriptors as there are, all open.
-        let ready = unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, -1) };
-        let error = io::Error::last_os_error();
-        if ready < 0 && error.kind() != io::ErrorKind::Interrupted {
-            return Err(error);
-        }
-        // After an interruption nothing is ready.
-        let ready = if ready < 0 {
-            None
-        } else {
-            polled.iter().position(|polled| polled.revents != 0)
-        };
-        let Some(ready) = ready else { continue };
-        let number = open[ready];
-        let mut bytes = [0; 4096];
-        let read = (&begun[number].reader).read(&mut bytes)?;
-        texts[number].bytes.extend_from_slice(&bytes[..read]);
-        texts[number].ended = read == 0;
-        return Ok(number);
-    }
+    // The profiler's signals interrupt.
+    retry_on_intr(|| poll(&mut polled, None))?;
+    let ready = polled.iter().zip(open);
+    let mut ready = ready.filter(|(polled, _)| !polled.revents().is_empty());
+    let (_, number) = ready.next().expect("it waits without a limit");
+    let mut bytes = [0; 4096];
+    let read = (&begun[number].reader).read(&mut bytes)?;
+    texts[number].bytes.extend_from_slice(&bytes[..read]);
+    texts[number].ended = read == 0;
+    Ok(number)
 }
 
 #[cfg(test)]
