@@ -20,8 +20,7 @@ if start_guest 3; then
     connected 3
     finish_guest 2 300
     finish_guest 3 300
-    is state 1 && is aborts 0
-    step both/alive $? "state $(status_of state), $(status_of aborts) aborts"
+    never_aborted both/alive
 fi
 detach_eth0
 native native-after/

@@ -30,12 +30,9 @@ if start_guest 1 forever; then
     retype traffic 300
     : >/tmp/stop
     await_traffic guest1/moving-on
-    ! grep -q '^@fail' "$(console_of 1)"
-    step guest1/no-failure $? "$(steps_of 1 fetch) fetches and $(steps_of 1 send) sends, all right"
-    is state 1 && is aborts 0
-    step alive $? "state $(status_of state), $(status_of aborts) aborts"
-    try 60 guest1/destroyed xl destroy guest1
-    gone 1
+    no_failure
+    never_aborted alive
+    destroyed 1
 fi
 
 # The test can fail: it finds the last processor, if that stays out of dom0's dirty mask.

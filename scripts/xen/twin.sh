@@ -150,6 +150,39 @@ await_traffic() {
     await 240 "$1" moved $(($(status_of received) + 300))
 }
 
+# How many transfers of guest 1 were right: it has `forever` to make them.
+transfers() {
+    echo $(($(steps_of 1 fetch) + $(steps_of 1 send)))
+}
+
+# transferred NUMBER: whether it is so many.
+transferred() {
+    [ "$(transfers)" -ge "$1" ]
+}
+
+# await_transfers STEP: two more.
+await_transfers() {
+    await 300 "$1" transferred $(($(transfers) + 2))
+}
+
+# No transfer of guest 1 was wrong.
+no_failure() {
+    ! grep -q '^@fail' "$(console_of 1)"
+    step guest1/no-failure $? "$(steps_of 1 fetch) fetches and $(steps_of 1 send) sends, all right"
+}
+
+# never_aborted STEP: the driver has never been aborted.
+never_aborted() {
+    is state 1 && is aborts 0
+    step "$1" $? "state $(status_of state), $(status_of aborts) aborts"
+}
+
+# destroyed N: guest N, in the middle of what it does.
+destroyed() {
+    try 60 "guest$1/destroyed" xl destroy "guest$1"
+    gone "$1"
+}
+
 # wild VALUE: the driver's pointer to the card's registers becomes that. An abort that Xen names,
 # and a restart.
 wild() {
