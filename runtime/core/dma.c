@@ -179,7 +179,6 @@ is_plain(const struct twin_dma_at_hand *at_hand, uint32_t kind, struct twin_dma_
 struct batch {
 	uint32_t index;
 	uint32_t reported;	/* as of the ring, until the batch is checked */
-	struct twin_dma_at_hand at_hand;
 	struct twin_dma_descriptor seen;
 };
 
@@ -206,16 +205,16 @@ static inline void enter_report(const struct twin_dma_ring_config *is, struct ba
 
 /*
  * Check, copy and enter descriptors from the batch's index up to `end`, at most the ring's, as
- * long as they are plain. Nothing is called here, so all is in registers, but where a platform is asked
- * for pages (dma_buffers.h). Compiled for each kind by itself.
+ * long as they are plain: the batch is at the one that is not, which was read, or at the end. Nothing is called
+ * here, so all is in registers. Compiled for each kind by itself.
  */
-static inline __attribute__((always_inline)) void
-admit_plain(const struct twin_dma_ring *ring, struct batch *batch, uint32_t kind, uint32_t end)
+static inline __attribute__((always_inline)) struct batch
+admit_plain(const struct twin_dma *dma, const struct twin_dma_ring *ring, uint32_t kind,
+	    struct batch now, uint32_t end)
 {
 	const struct twin_dma_ring_config is = ring->is;
-	const struct twin_dma_at_hand at_hand = batch->at_hand;
+	const struct twin_dma_at_hand at_hand = twin_dma_at_hand_of(dma, ring);
 	const uint64_t beyond = place_of(end);
-	struct batch now = { .index = batch->index, .reported = batch->reported };
 	uint64_t place;
 
 	for (place = place_of(now.index); place != beyond; place += PLACE) {
@@ -228,41 +227,53 @@ admit_plain(const struct twin_dma_ring *ring, struct batch *batch, uint32_t kind
 		if (kind == TWIN_DMA_TRANSMIT)
 			enter_report(&is, &now, (uint32_t)(place / PLACE), now.seen.control);
 	}
-	batch->index = (uint32_t)(place / PLACE);
-	batch->reported = now.reported;
-	batch->seen = now.seen;
+	now.index = (uint32_t)(place / PLACE);
+	return now;
 }
 
-static __attribute__((noinline)) void
-admit_plain_sent(const struct twin_dma_ring *ring, struct batch *batch, uint32_t end)
+/* Where the descriptors from `from` to another index, `to`, end or reach the ring's end. */
+static inline uint32_t end_of_run(const struct twin_dma_ring *ring, uint32_t from, uint32_t to)
 {
-	admit_plain(ring, batch, TWIN_DMA_TRANSMIT, end);
+	return to > from ? to : ring->is.count;
 }
 
-static __attribute__((noinline)) void
-admit_plain_received(const struct twin_dma_ring *ring, struct batch *batch, uint32_t end)
+static inline uint32_t in_ring(const struct twin_dma_ring *ring, uint32_t index)
 {
-	admit_plain(ring, batch, TWIN_DMA_RECEIVE, end);
+	return index == ring->is.count ? 0 : index;
 }
 
-/* Check, copy and enter descriptors from the batch's index up to `end`, at most the ring's. */
-static bool admit_in_row(struct twin_dma *dma, const struct twin_dma_ring *ring,
-			 struct batch *batch, uint32_t end)
+/* The batch is at one that is not plain: behind it, if that may be used. */
+static bool admit_at(struct twin_dma *dma, const struct twin_dma_ring *ring, uint32_t kind,
+		     struct batch *batch)
 {
-	const bool sent = twin_dma_kind_of(dma, ring) == TWIN_DMA_TRANSMIT;
+	if (!admit_other(dma, ring, batch->index, &batch->seen))
+		return false;
+	enter_copy(&ring->is, place_of(batch->index), &batch->seen);
+	if (kind == TWIN_DMA_TRANSMIT)
+		enter_report(&ring->is, batch, batch->index, batch->seen.control);
+	batch->index++;
+	return true;
+}
 
-	for (;; batch->index++) {
-		if (sent)
-			admit_plain_sent(ring, batch, end);
-		else
-			admit_plain_received(ring, batch, end);
-		if (batch->index == end)
-			return true;
-		if (!admit_other(dma, ring, batch->index, &batch->seen))
+/*
+ * The rest of a batch up to the new tail, where it has stopped: at the ring's end, or at one that is not
+ * plain.
+ */
+static __attribute__((noinline)) bool admit_rest(struct twin_dma *dma, const struct twin_dma_ring *ring,
+						  struct batch *batch, uint32_t tail)
+{
+	const uint32_t kind = twin_dma_kind_of(dma, ring);
+
+	for (;;) {
+		if (batch->index != ring->is.count && !admit_at(dma, ring, kind, batch))
 			return false;
-		enter_copy(&ring->is, place_of(batch->index), &batch->seen);
-		if (sent)
-			enter_report(&ring->is, batch, batch->index, batch->seen.control);
+		batch->index = in_ring(ring, batch->index);
+		batch->reported = in_ring(ring, batch->reported);
+		if (batch->index == tail)
+			return true;
+		*batch = admit_plain(dma, ring, kind, *batch, end_of_run(ring, batch->index, tail));
+		if (batch->index == tail)
+			return true;
 	}
 }
 
@@ -275,61 +286,78 @@ static void unpin_between(struct twin_dma *dma, struct twin_dma_ring *ring, uint
 		twin_dma_release_buffer(dma, kind, &ring->is.slots[from]);
 }
 
-/* Where the descriptors from `from` to another index, `to`, end or reach the ring's end. */
-static inline uint32_t end_of_run(const struct twin_dma_ring *ring, uint32_t from, uint32_t to)
+/* From the ring's tail to a new one, another. Nearly always all are plain, and the ring's end is not between. */
+static inline __attribute__((always_inline)) bool
+admit(struct twin_dma *dma, struct twin_dma_ring *ring, uint32_t kind, uint32_t tail)
 {
-	return to > from ? to : ring->is.count;
-}
+	const struct batch batch = admit_plain(dma, ring, kind, (struct batch){
+		.index = ring->tail, .reported = ring->reported,
+	}, end_of_run(ring, ring->tail, tail));
+	uint32_t reported = batch.reported;
 
-/* The ring's batch from its tail on. */
-static struct batch batch_of(const struct twin_dma *dma, const struct twin_dma_ring *ring)
-{
-	return (struct batch){ .index = ring->tail, .reported = ring->reported,
-			       .at_hand = twin_dma_at_hand_of(dma, ring) };
-}
+	if (batch.index != tail) {
+		struct batch rest = batch;
 
-static inline uint32_t in_ring(const struct twin_dma_ring *ring, uint32_t index)
-{
-	return index == ring->is.count ? 0 : index;
-}
-
-bool twin_dma_admit(struct twin_dma *dma, struct twin_dma_ring *ring, uint32_t tail)
-{
-	struct batch batch = batch_of(dma, ring);
-
-	while (batch.index != tail) {
-		if (!admit_in_row(dma, ring, &batch, end_of_run(ring, batch.index, tail))) {
-			unpin_between(dma, ring, ring->tail, batch.index);
+		if (!admit_rest(dma, ring, &rest, tail)) {
+			unpin_between(dma, ring, ring->tail, rest.index);
 			return false;
 		}
-		batch.index = in_ring(ring, batch.index);
-		batch.reported = in_ring(ring, batch.reported);
+		reported = rest.reported;
 	}
 	dma->statistics.checked += steps(ring, ring->tail, tail);
-	ring->reported = batch.reported;
+	ring->reported = reported;
 	ring->tail = tail;
 	return true;
 }
 
-/* ---- The driver's doorbell ------------------------------------------------- */
-
-static bool follow_doorbell(struct twin_dma *dma, struct twin_dma_ring *ring)
+bool twin_dma_admit(struct twin_dma *dma, struct twin_dma_ring *ring, uint32_t tail)
 {
-	const uint32_t tail = *ring->is.doorbell;
-
 	if (tail == ring->tail)
 		return true;
+	return twin_dma_kind_of(dma, ring) == TWIN_DMA_TRANSMIT ?
+		admit(dma, ring, TWIN_DMA_TRANSMIT, tail) : admit(dma, ring, TWIN_DMA_RECEIVE, tail);
+}
+
+/* ---- The driver's doorbell ------------------------------------------------- */
+
+/* Another tail than the ring's. */
+static inline __attribute__((always_inline)) bool
+take_tail(struct twin_dma *dma, uint32_t kind, uint32_t tail)
+{
+	struct twin_dma_ring *ring = &dma->ring[kind];
+
 	if (tail >= ring->is.count)
 		return twin_dma_violated(dma, ring, TWIN_DMA_TAIL, ring->tail, tail);
 	/* A tail that equals the head means an empty ring (3.2.6, 3.4): one stays free. */
 	if (steps(ring, ring->shown, ring->tail) + steps(ring, ring->tail, tail) >= ring->is.count)
 		return twin_dma_violated(dma, ring, TWIN_DMA_OVERRUN, ring->tail, tail);
-	if (!twin_dma_admit(dma, ring, tail))
+	if (!admit(dma, ring, kind, tail))
 		return false;
 	dma->statistics.doorbells++;
 	/* The copies are written before the card can know of them. */
 	__atomic_store_n(ring->is.tail_register, tail, __ATOMIC_RELEASE);
 	return true;
+}
+
+static __attribute__((noinline)) bool take_sent_tail(struct twin_dma *dma, uint32_t tail)
+{
+	return take_tail(dma, TWIN_DMA_TRANSMIT, tail);
+}
+
+static __attribute__((noinline)) bool take_received_tail(struct twin_dma *dma, uint32_t tail)
+{
+	return take_tail(dma, TWIN_DMA_RECEIVE, tail);
+}
+
+static inline bool follow_doorbells(struct twin_dma *dma)
+{
+	const uint32_t sent = *dma->ring[TWIN_DMA_TRANSMIT].is.doorbell;
+	uint32_t received;
+
+	if (sent != dma->ring[TWIN_DMA_TRANSMIT].tail && !take_sent_tail(dma, sent))
+		return false;
+	received = *dma->ring[TWIN_DMA_RECEIVE].is.doorbell;
+	return received == dma->ring[TWIN_DMA_RECEIVE].tail || take_received_tail(dma, received);
 }
 
 /* ---- The card's write-backs ------------------------------------------------ */
@@ -376,12 +404,12 @@ show_at(const struct twin_dma_ring_config *is, uint64_t place, uint64_t control)
 
 /* Each descriptor that was received into has DD (3.2.3.1). What the card wrote is shown behind
  * the look at the descriptor: a driver on another CPU that sees DD may fill it anew. */
-static __attribute__((noinline)) enum ended return_received(const struct twin_dma_ring *ring,
-							     const struct twin_dma_at_hand *with,
+static __attribute__((noinline)) enum ended return_received(const struct twin_dma *dma,
 							     struct returned *returned)
 {
+	const struct twin_dma_ring *ring = &dma->ring[TWIN_DMA_RECEIVE];
 	const struct twin_dma_ring_config is = ring->is;
-	const struct twin_dma_at_hand at_hand = *with;
+	const struct twin_dma_at_hand at_hand = twin_dma_at_hand_of(dma, ring);
 	const uint64_t tail = place_of(ring->tail), beyond = place_of(is.count);
 	uint64_t place = place_of(returned->index), control, address = 0;
 	enum ended ended = NOT_DONE;
@@ -408,12 +436,12 @@ static __attribute__((noinline)) enum ended return_received(const struct twin_dm
  * them: a driver on another CPU that sees DD may fill them anew. What is left of a report is one
  * again: behind the ring's end, and where the loop ends.
  */
-static __attribute__((noinline)) enum ended return_sent(const struct twin_dma_ring *ring,
-							 const struct twin_dma_at_hand *with,
+static __attribute__((noinline)) enum ended return_sent(const struct twin_dma *dma,
 							 struct returned *returned)
 {
+	const struct twin_dma_ring *ring = &dma->ring[TWIN_DMA_TRANSMIT];
 	const struct twin_dma_ring_config is = ring->is;
-	const struct twin_dma_at_hand at_hand = *with;
+	const struct twin_dma_at_hand at_hand = twin_dma_at_hand_of(dma, ring);
 	const uint64_t reported = place_of(ring->reported), beyond = place_of(is.count);
 	uint64_t place = place_of(returned->index), control, address = 0, last, end;
 	enum ended ended = NOT_DONE;
@@ -459,15 +487,25 @@ static void take_pins_off(struct twin_dma *dma, const struct twin_dma_ring *ring
 	slot->length = 0;
 }
 
-static bool show_ring(struct twin_dma *dma, struct twin_dma_ring *ring)
+/* Whether the card has written back a descriptor that was not shown. */
+static inline bool has_received(const struct twin_dma_ring *ring)
+{
+	return ring->shown != ring->tail && written_back(&ring->is, place_of(ring->shown)) & DONE;
+}
+
+static inline bool has_sent(const struct twin_dma_ring *ring)
+{
+	return ring->shown != ring->reported &&
+	       written_back(&ring->is, place_of(ring->is.slots[ring->shown].last)) & DONE;
+}
+
+static __attribute__((noinline)) bool show_ring(struct twin_dma *dma, struct twin_dma_ring *ring)
 {
 	const bool sent = twin_dma_kind_of(dma, ring) == TWIN_DMA_TRANSMIT;
 	struct returned returned = { .index = ring->shown };
-	const struct twin_dma_at_hand at_hand = twin_dma_at_hand_of(dma, ring);
 	enum ended ended;
 
-	while ((ended = sent ? return_sent(ring, &at_hand, &returned) :
-			       return_received(ring, &at_hand, &returned)) == PINNED)
+	while ((ended = sent ? return_sent(dma, &returned) : return_received(dma, &returned)) == PINNED)
 		take_pins_off(dma, ring, returned.index);
 	shown_up_to(dma, ring, returned.index);
 	return ended != CHANGED || twin_dma_violated(dma, ring, TWIN_DMA_CHANGED, returned.index,
@@ -476,8 +514,11 @@ static bool show_ring(struct twin_dma *dma, struct twin_dma_ring *ring)
 
 bool twin_dma_follow(struct twin_dma *dma)
 {
-	return show_ring(dma, &dma->ring[TWIN_DMA_TRANSMIT]) &&
-	       show_ring(dma, &dma->ring[TWIN_DMA_RECEIVE]);
+	struct twin_dma_ring *sent = &dma->ring[TWIN_DMA_TRANSMIT];
+	struct twin_dma_ring *received = &dma->ring[TWIN_DMA_RECEIVE];
+
+	return (!has_sent(sent) || show_ring(dma, sent)) &&
+	       (!has_received(received) || show_ring(dma, received));
 }
 
 /* The slot has the address; the copy has the length of what is sent, which the card leaves as it
@@ -521,14 +562,12 @@ bool twin_dma_show(struct twin_dma *dma, struct twin_dma_report *report)
 
 bool twin_dma_ring(struct twin_dma *dma, struct twin_dma_report *report)
 {
-	bool fine = true;
-	uint32_t kind;
+	bool fine;
 
 	if (!is_taken(dma))
 		return true;
 	lock(&dma->lock);
-	for (kind = 0; dma->taken && fine && kind < TWIN_DMA_RINGS; kind++)
-		fine = follow_doorbell(dma, &dma->ring[kind]);
+	fine = !dma->taken || follow_doorbells(dma);
 	if (!fine)
 		*report = dma->report;
 	unlock(&dma->lock);

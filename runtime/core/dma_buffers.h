@@ -4,8 +4,8 @@
  * buffers the card may use, and that they stay so until it is done. With the lock held. [any]
  *
  * Here that is the table of frames (<twin/frames.h>, dma_frames.c). A platform that has other means
- * compiles the core with TWIN_DMA_PLATFORM, and defines these functions itself
- * (platform/xen/pages.c).
+ * compiles the core with TWIN_DMA_PLATFORM, the name of a header of its own, and defines these functions
+ * itself (platform/xen/held.h, pages.c).
  */
 #ifndef TWIN_CORE_DMA_BUFFERS_H
 #define TWIN_CORE_DMA_BUFFERS_H
@@ -30,40 +30,8 @@ bool twin_dma_has_ring(const struct twin_dma *dma, const struct twin_piece *ring
  */
 #ifdef TWIN_DMA_PLATFORM
 
-/* Pages are asked for by one call, each time. */
-struct twin_dma_at_hand {
-	uint32_t buffer;	/* bytes of each that is received into */
-};
-
-static inline struct twin_dma_at_hand twin_dma_at_hand_of(const struct twin_dma *dma,
-							  const struct twin_dma_ring *ring)
-{
-	(void)dma;
-	return (struct twin_dma_at_hand){ .buffer = ring->is.buffer };
-}
-
-/*
- * The slot's buffer lies in one page, not empty, and the card may use it: then slot->length is its length.
- * False says nothing, and leaves nothing held.
- */
-bool twin_dma_admit_page(uint32_t kind, struct twin_dma_slot *slot, uint32_t length);
-/* The card is done with it, and slot->length is 0; false, and nothing was done: it lies in several. */
-bool twin_dma_release_page(uint32_t kind, struct twin_dma_slot *slot);
-
-static inline bool twin_dma_admit_short(const struct twin_dma_at_hand *at_hand, uint32_t kind,
-					struct twin_dma_slot *slot, uint64_t length)
-{
-	const uint32_t bytes = kind == TWIN_DMA_RECEIVE ? at_hand->buffer : (uint32_t)length;
-
-	return !bytes || twin_dma_admit_page(kind, slot, bytes);
-}
-
-static inline bool twin_dma_release_short(const struct twin_dma_at_hand *at_hand, uint32_t kind,
-					  struct twin_dma_slot *slot)
-{
-	(void)at_hand;
-	return twin_dma_release_page(kind, slot);
-}
+/* The platform's header: struct twin_dma_at_hand, twin_dma_at_hand_of() and the two functions. */
+#include TWIN_DMA_PLATFORM
 
 /*
  * A buffer that the card may use, if it is one; not empty, but it may wrap. Then slot->length says what

@@ -133,6 +133,19 @@ static void log_refusal(int error)
 		 unknown ? "(is the payload loaded?)" : info.reason);
 }
 
+static void describe_buffers(struct twin_xen_attach *attach)
+{
+	struct hot_memory memory[HOT_BUFFER_POOLS];
+	u32 i;
+
+	BUILD_BUG_ON(HOT_BUFFER_POOLS != TWIN_XEN_RANGES);
+	hot->buffers(memory);
+	for (i = 0; i < HOT_BUFFER_POOLS; i++) {
+		attach->packets[i].start = memory[i].start;
+		attach->packets[i].bytes = PAGE_ALIGN(memory[i].bytes);
+	}
+}
+
 static int tell_xen(void)
 {
 	struct twin_xen_attach *attach = kzalloc(sizeof(*attach), GFP_KERNEL);
@@ -158,6 +171,7 @@ static int tell_xen(void)
 	attach->pirq = card.pirq;
 	attach->registers = card.driver_registers;
 	twin_card_ports(&card, &attach->port, &attach->ports);
+	describe_buffers(attach);
 	attach->stages = stages;
 	/* As it was when the registers were guarded, or not. */
 	attach->stages.dma = !!card.driver_registers;

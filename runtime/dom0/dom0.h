@@ -28,6 +28,7 @@ struct twin_hot {
 	struct module *owner;
 	int (*setup)(struct net_device *dev);
 	u32 (*recover)(struct net_device *dev, u32 cpu);
+	void (*buffers)(struct hot_memory memory[HOT_BUFFER_POOLS]);
 	struct hot_shared *shared;
 	const void __percpu *percpu;	/* where its per-CPU data begins */
 	u32 __percpu *vif;		/* dom0's virtual interrupt flag */

@@ -11,6 +11,7 @@
 static const struct twin_hot hot = {
 	.setup = hot_setup,
 	.recover = hot_recover,
+	.buffers = hot_buffers,
 	.shared = hot_shared,
 	.vif = &hot_vif,
 	.vif_pending = &hot_vif_pending,

@@ -73,6 +73,10 @@ u32 hot_release(u64 *skbs, u32 count);
  * first three is not the device's (hot_shared.offload). */
 u32 hot_features(struct net_device *dev);
 
+/* Where the pools' buffers are: memory that never goes back to dom0's allocator. In dom0, after
+ * hot_setup(). */
+void hot_buffers(struct hot_memory memory[HOT_BUFFER_POOLS]);
+
 /*
  * In dom0, after the instance that ran as CPU `cpu` was aborted and before it
  * runs again. To be called twice:

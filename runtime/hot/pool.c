@@ -238,3 +238,14 @@ int hot_pool_setup(enum hot_pool_id id, u32 shift, u32 count)
 	hot_pool_reset(id);
 	return 0;
 }
+
+void hot_buffers(struct hot_memory memory[HOT_BUFFER_POOLS])
+{
+	enum hot_pool_id id;
+
+	for (id = HOT_POOL_BUFFER; id <= HOT_POOL_LARGE; id++)
+		memory[id - HOT_POOL_BUFFER] = (struct hot_memory){
+			.start = hot_pools[id].base,
+			.bytes = (u64)hot_pools[id].count << hot_pools[id].shift,
+		};
+}

@@ -1,18 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The card's rings inside Xen: platform/xen/descriptors.c, pages.c and card.c over the core's check. The
+ * The card's rings inside Xen: platform/xen/descriptors.c, held.c, pages.c and card.c over the core's check. The
  * card is a model of its registers and of what it does with rings; machine memory is this program's, at
- * its own addresses, and each of its pages is somebody's.
+ * its own addresses, which are low ones, and each of its pages is somebody's.
  */
+#define _GNU_SOURCE
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "../platform/xen/platform.h"
 #include "test.h"
 #include "xen-stack.h"
 
+/* What only Xen may execute. */
+#define xen_interrupts_off() 0ull
+#define xen_interrupts_restore(flags) ((void)(flags))
+#define xen_alias_ready(processor) ((void)(processor))
+
 #include "../platform/xen/descriptors.c"
+#include "../platform/xen/held.c"
 
 /* ---- Pages ------------------------------------------------------------------------------- */
 
@@ -21,19 +29,21 @@ enum { PAGES = 96, TABLE = 40, GUESTS = 44, XENS = 48, BUFFERS = 56 };
 
 /* 0 to 39 are dom0's; 40 to 43 too, and page tables; 44 to 47 a guest's; 48 to 55 Xen's; 56 to 63 buffers of
  * packets, of which the even ones are being sent. */
+#define MEMORY 0x10000000ull
 static uint8_t *memory;
 static struct {
 	uint32_t references, types;
 } page[PAGES];
-static uint32_t buffers[PAGES];
-static bool none_left;		/* Xen has no memory */
+struct xen_buffer xen_buffers[XEN_BUFFERS];
+static uint32_t freed;		/* buffers that the driver completed before the card was done */
+static bool none_left, no_table;	/* Xen has no memory */
 static uint32_t allocated;
 
 const uint64_t twin_value_cpu_info_processor_id = 8;
 const uint64_t twin_value_page_info_size = 1;
 const uint64_t twin_value_frame_table = 0;
 const uint64_t twin_value_directmap = 0;
-unsigned long max_page = ~0ul >> TWIN_PAGE_SHIFT;
+unsigned long max_page = (MEMORY >> TWIN_PAGE_SHIFT) + PAGES;
 static uint64_t domain0, domain_io;
 struct domain *hardware_domain = (struct domain *)&domain0;
 struct domain *dom_io = (struct domain *)&domain_io;
@@ -92,24 +102,43 @@ void put_page_type(struct page_info *info)
 	CHECK(page[number_of((uint64_t)info)].types-- > 0);
 }
 
-bool xen_buffer_hold(uint64_t frame)
+/* The first eight are in pages of the model. */
+uint64_t xen_buffer_frame(uint32_t number)
 {
-	const uint64_t number = number_of(frame);
-
-	if (number < BUFFERS || number >= BUFFERS + 8 || number % 2)
-		return false;
-	buffers[number]++;
-	return true;
+	return number < 8 ? machine(BUFFERS + number) / PAGE : ~0ull;
 }
 
-bool xen_buffer_release(uint64_t frame)
+/* Of a page of the model's. */
+static struct xen_buffer *buffer_of(uint32_t number)
 {
-	const uint64_t number = number_of(frame);
+	return &xen_buffers[number - BUFFERS];
+}
 
-	if (number < BUFFERS || number >= BUFFERS + 8)
-		return false;
-	CHECK(buffers[number]-- > 0);
-	return true;
+void xen_buffer_let_go(uint32_t number)
+{
+	struct xen_buffer *buffer = &xen_buffers[number];
+
+	CHECK(number < 8);
+	CHECK(buffer->card > 0);
+	if (--buffer->card || buffer->state != XEN_BUFFER_HELD)
+		return;
+	buffer->state = XEN_BUFFER_FREE;
+	freed++;
+}
+
+void *vzalloc(size_t bytes)
+{
+	void *table = no_table ? NULL : calloc(bytes, 1);
+
+	allocated += !!table;
+	return table;
+}
+
+void vfree(void *table)
+{
+	CHECK(table);
+	allocated--;
+	free(table);
 }
 
 void *alloc_xenheap_pages(unsigned int order, unsigned int flags)
@@ -136,7 +165,9 @@ static uint32_t held_pages(void)
 	uint32_t i, sum = 0;
 
 	for (i = 0; i < PAGES; i++)
-		sum += page[i].references + page[i].types + buffers[i];
+		sum += page[i].references + page[i].types;
+	for (i = 0; i < XEN_BUFFERS; i++)
+		sum += xen_buffers[i].card;
 	return sum;
 }
 
@@ -251,10 +282,19 @@ static volatile uint32_t *tail(uint32_t number, uint32_t ring)
 /* Where dom0 has the driver's registers mapped: address 1 << 32. */
 #define MAPPED (1ull << 32)
 
+/* Where it has the hot routines' buffers; and the page that each page there is, by number; 0: none. */
+#define POOLS 0xffff888000000000ull
+enum { POOL_PAGES = 8 };
+static uint32_t pools[POOL_PAGES];
+static uint32_t walked;		/* there and behind it */
+
 uint64_t xen_alias_walk(uint64_t address)
 {
-	const uint64_t offset = address % PAGE;
+	const uint64_t offset = address % PAGE, in_pools = (address - xen_cut(POOLS)) / PAGE;
 
+	walked += in_pools <= POOL_PAGES;
+	if (in_pools < POOL_PAGES)
+		return pools[in_pools] ? machine(pools[in_pools]) + offset : ~0ull;
 	switch ((address - MAPPED) / PAGE) {
 	case 0:
 		return no_device ? machine(POOL) : (uint64_t)card + offset;
@@ -322,10 +362,13 @@ static void set_up(void)
 
 	memset(memory, 0, PAGES * PAGE);
 	memset(page, 0, sizeof(page));
-	memset(buffers, 0, sizeof(buffers));
+	memset(pools, 0, sizeof(pools));
+	memset(xen_buffers, 0, sizeof(xen_buffers));
+	for (i = 0; i < 8; i += 2)
+		xen_buffers[i].state = i % 4 ? XEN_BUFFER_TAKEN : XEN_BUFFER_SENT;
 	memset(card, 0, REGISTERS);
-	none_left = no_device = cannot_guard = false;
-	aborts = reported = 0;
+	none_left = no_table = no_device = cannot_guard = false;
+	aborts = reported = freed = 0;
 	cpu.entry_function = 0x1234;
 	xen_seen[0].cpu = &cpu;
 	*reg(TX) = (uint32_t)machine(TX_RING);
@@ -424,7 +467,9 @@ static void the_card_has_copies_of_what_it_had(void)
 	CHECK_EQUAL(*tail(RX_TAIL, RX), 4);
 	CHECK_EQUAL(*tail(TX_TAIL, TX), 5);
 	CHECK(xen_dma_ring());
-	CHECK_EQUAL(page[POOL].types, 2);
+	/* Both buffers of the page are held by one. */
+	CHECK_EQUAL(page[POOL].types, 1);
+	CHECK_EQUAL(page[POOL].references, 1);
 	CHECK_EQUAL(page[TX_RING].types, 1);
 	detach();
 }
@@ -445,10 +490,10 @@ static void frames_come_and_go(void)
 
 		at = (5 + i) % COUNT;
 		CHECK(give_sent(at, machine(BUFFERS + i % 4 * 2) + 7, LEGACY(100)));
-		CHECK_EQUAL(buffers[BUFFERS + i % 4 * 2], 1);
+		CHECK_EQUAL(buffer_of(BUFFERS + i % 4 * 2)->card, 1);
 		CHECK_EQUAL(sends(), machine(BUFFERS + i % 4 * 2) + 7);
 		CHECK(xen_dma_show());
-		CHECK_EQUAL(buffers[BUFFERS + i % 4 * 2], 0);
+		CHECK_EQUAL(buffer_of(BUFFERS + i % 4 * 2)->card, 0);
 		CHECK(drivers(TX_RING)[at].control & DD);
 	}
 	xen_dma_status(&xen_counts);
@@ -479,7 +524,7 @@ static void what_the_card_has_is_released(void)
 	attach();
 	CHECK(give_sent(5, machine(POOL), LEGACY(60)));
 	CHECK(give_sent(6, machine(BUFFERS), LEGACY(60)));
-	CHECK_EQUAL(buffers[BUFFERS], 1);
+	CHECK_EQUAL(buffer_of(BUFFERS)->card, 1);
 	now = 0;
 	detach();
 	/* It was waited for. */
@@ -499,6 +544,288 @@ static void what_was_not_sent_is_not_sent_from_dom0s_ring(void)
 	CHECK_EQUAL(sends(), machine(POOL));
 	detach();
 	CHECK_EQUAL(*reg(TCTL) & 2, 2);
+}
+
+/* ---- What is held ---------------------------------------------------------------------------- */
+
+enum { FIRST = 16, SECOND = 30 };	/* pages of the two pools, the second one from the end on */
+
+static void set_up_pools(void)
+{
+	uint32_t i;
+
+	set_up();
+	for (i = 0; i < 4; i++) {
+		pools[i] = FIRST + i;
+		pools[4 + i] = SECOND - i;
+	}
+	xen_device.given.packets[0] = (struct twin_xen_range){ POOLS, 4 * PAGE };
+	xen_device.given.packets[1] = (struct twin_xen_range){ POOLS + 4 * PAGE, 4 * PAGE };
+}
+
+static void take(void)
+{
+	CHECK_EQUAL(xen_dma_plan(&xen_device.given), 0);
+	CHECK_EQUAL(xen_dma_take(), 0);
+	*reg(RCTL) |= 2;
+}
+
+static void attach_pools(void)
+{
+	set_up_pools();
+	take();
+}
+
+static void is_held_once(uint32_t number)
+{
+	CHECK_EQUAL(page[number].references, 1);
+	CHECK_EQUAL(page[number].types, 1);
+}
+
+static void pools_are_held(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < 4; i++) {
+		is_held_once(FIRST + i);
+		is_held_once(SECOND - i);
+	}
+	CHECK_EQUAL(page[FIRST - 1].references + page[FIRST + 4].references, 0);
+	CHECK_EQUAL(page[SECOND + 1].references + page[SECOND - 4].references, 0);
+}
+
+/* Descriptors of theirs take nothing, and give nothing back: neither while the card has them nor later. */
+static void pools_are_held_once(void)
+{
+	uint32_t i, before;
+
+	attach_pools();
+	pools_are_held();
+	/* And four pages that the card had. */
+	CHECK_EQUAL(xen_held_pages(), 8 + 4);
+	before = held_pages();
+	for (i = 0; i < 100; i++) {
+		const uint64_t at = machine(i % 2 ? FIRST + i % 4 : SECOND - i % 4) + i % 3 * 500;
+
+		CHECK(receives((uint8_t)i));
+		CHECK(xen_dma_show());
+		CHECK(give_received((4 + i) % COUNT, at));
+		CHECK(give_sent((5 + i) % COUNT, at, LEGACY(1000)));
+		CHECK_EQUAL(held_pages(), before);
+		CHECK_EQUAL(sends(), at);
+		CHECK(xen_dma_show());
+		CHECK_EQUAL(held_pages(), before);
+	}
+	pools_are_held();
+	CHECK_EQUAL(aborts, 0);
+	detach();
+	CHECK_EQUAL(xen_held_pages(), 0);
+}
+
+/* However often it is taken and given back; also if the driver ends in between. */
+static void all_is_let_go(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < 10; i++) {
+		attach_pools();
+		CHECK(give_sent(5, machine(FIRST), LEGACY(60)));
+		CHECK(give_received(4, machine(SECOND)));
+		if (i % 2)
+			CHECK(!give_received(5, machine(GUESTS)));
+		pools_are_held();
+		detach();
+		/* dom0 does with them what it wants. */
+		CHECK(!xen_frame_entry(&xen_frames, machine(FIRST) / PAGE));
+		xen_dma_give_back();
+		nothing_is_left();
+	}
+}
+
+/* The card had them, and dom0 keeps them until the driver is back: they go round, too. */
+static void what_the_card_had_is_held(void)
+{
+	attach();
+	CHECK_EQUAL(xen_held_pages(), 4);
+	CHECK(receives(1));
+	CHECK(receives(2));
+	CHECK(xen_dma_show());
+	is_held_once(POOL);
+	CHECK(give_received(4, machine(POOL) + 64));
+	is_held_once(POOL);
+	/* Another page is not, from then on: its reference lasts as long as its descriptor. */
+	CHECK(give_received(5, machine(POOL + 20)));
+	is_held_once(POOL + 20);
+	while (receives(3))
+		CHECK(xen_dma_show());
+	CHECK_EQUAL(page[POOL + 20].references + page[POOL + 20].types, 0);
+	is_held_once(POOL);
+	CHECK_EQUAL(xen_held_pages(), 4);
+	detach();
+}
+
+/* dom0's memory for packets is not what it says. */
+static void is_no_pool(const struct twin_xen_range *range)
+{
+	xen_device.given.packets[1] = *range;
+	CHECK_EQUAL(xen_dma_plan(&xen_device.given), 0);
+	CHECK_EQUAL(xen_dma_take(), -XEN_EINVAL);
+	CHECK(strstr(xen_reason, "memory for packets"));
+	CHECK_EQUAL(base(TX), machine(TX_RING));
+	nothing_is_left();
+	xen_dma_give_back();
+	nothing_is_left();
+}
+
+static void pools_that_are_none(void)
+{
+	static const uint32_t others[] = { TABLE, GUESTS, XENS, BUFFERS, BUFFERS + 1, PAGES, 0 };
+	static const struct twin_xen_range bad[] = {
+		{ POOLS + 8, PAGE }, { POOLS, 100 }, { POOLS + (POOL_PAGES - 1) * PAGE, 2 * PAGE }, { 0, PAGE }, { POOLS, ~0ull }, { POOLS, 0ull - PAGE },
+	};
+	uint32_t i;
+
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		set_up_pools();
+		pools[5] = others[i];
+		is_no_pool(&(struct twin_xen_range){ POOLS + 4 * PAGE, 4 * PAGE });
+	}
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		set_up_pools();
+		is_no_pool(&bad[i]);
+	}
+	/* What is too long is not begun with. */
+	set_up_pools();
+	walked = 0;
+	is_no_pool(&(struct twin_xen_range){ POOLS, (uint64_t)(MOST_PAGES + 1) * PAGE });
+	CHECK_EQUAL(walked, 4);
+	set_up_pools();
+	no_table = true;
+	CHECK_EQUAL(xen_dma_plan(&xen_device.given), 0);
+	CHECK_EQUAL(xen_dma_take(), -XEN_ENOMEM);
+	nothing_is_left();
+}
+
+static void a_page_in_both_pools_is_held_once(void)
+{
+	set_up_pools();
+	pools[6] = pools[0];
+	take();
+	is_held_once(FIRST);
+	CHECK_EQUAL(xen_held_pages(), 7 + 4);
+	detach();
+}
+
+/* A buffer of two pages, of which one is held. */
+static void at_the_edges_of_what_is_held(void)
+{
+	const uint64_t end = machine(FIRST + 4), start = machine(FIRST);
+	uint32_t before;
+
+	attach_pools();
+	before = held_pages();
+	CHECK(give_received(4, end - LONGEST));		/* its last page ends there */
+	CHECK_EQUAL(held_pages(), before);
+	CHECK(give_received(5, end - LONGEST + 1));
+	CHECK_EQUAL(held_pages(), before + 2);
+	is_held_once(FIRST + 4);
+	CHECK(give_received(6, start - 1));
+	CHECK_EQUAL(held_pages(), before + 4);
+	is_held_once(FIRST - 1);
+	CHECK(give_received(7, start + PAGE - 1));	/* of two that are held */
+	CHECK_EQUAL(held_pages(), before + 4);
+	CHECK(give_sent(5, end - 1, LEGACY(2)));
+	CHECK_EQUAL(page[FIRST + 4].references, 2);
+	CHECK_EQUAL(page[FIRST + 4].types, 1);
+	CHECK_EQUAL(sends(), end - 1);
+	while (receives(1))
+		CHECK(xen_dma_show());
+	CHECK_EQUAL(held_pages(), before);
+	pools_are_held();
+	detach();
+}
+
+static void is_refused_beside(uint32_t after, bool sent)
+{
+	const uint64_t address = machine(after) - 8;
+	uint32_t before;
+
+	set_up_pools();
+	pools[1] = after - 1;
+	take();
+	before = held_pages();
+	CHECK(!(sent ? give_sent(5, address, LEGACY(60)) : give_received(4, address)));
+	is_refused(TWIN_DMA_FOREIGN, sent ? TWIN_DMA_TRANSMIT : TWIN_DMA_RECEIVE, sent ? 5 : 4, address);
+	CHECK_EQUAL(held_pages(), before);
+	detach();
+}
+
+/* That a part of it is held is no reason for the rest. */
+static void others_pages_beside_one_that_is_held(void)
+{
+	is_refused_beside(TABLE, false);
+	/* Its pages are no pool's, but are dom0's to read. */
+	set_up_pools();
+	pools[1] = TABLE - 1;
+	take();
+	CHECK(give_sent(5, machine(TABLE) - 8, LEGACY(60)));
+	CHECK_EQUAL(page[TABLE].references, 1);
+	CHECK_EQUAL(page[TABLE].types, 0);
+	detach();
+	/* None of dom0's is before a guest's here: what is sent is refused by its second page alone. */
+	attach_pools();
+	CHECK(!give_sent(5, machine(GUESTS) - 8, LEGACY(60)));
+	is_refused(TWIN_DMA_FOREIGN, TWIN_DMA_TRANSMIT, 5, machine(GUESTS) - 8);
+	detach();
+}
+
+/* The driver says that a packet is sent which the card has: its buffer waits for the card. */
+static void a_buffer_waits_for_the_card(void)
+{
+	attach();
+	CHECK(give_sent(5, machine(BUFFERS), LEGACY(60)));
+	CHECK(give_sent(6, machine(BUFFERS) + 100, LEGACY(60)));
+	CHECK_EQUAL(buffer_of(BUFFERS)->card, 2);
+	buffer_of(BUFFERS)->state = XEN_BUFFER_HELD;
+	CHECK(sends());
+	CHECK(xen_dma_show());
+	CHECK_EQUAL(freed, 0);
+	CHECK_EQUAL(buffer_of(BUFFERS)->card, 1);
+	CHECK(sends());
+	CHECK(xen_dma_show());
+	CHECK_EQUAL(freed, 1);
+	/* It has no packet now. */
+	CHECK(!give_sent(7, machine(BUFFERS), LEGACY(60)));
+	is_refused(TWIN_DMA_FOREIGN, TWIN_DMA_TRANSMIT, 7, machine(BUFFERS));
+	detach();
+	CHECK_EQUAL(freed, 1);
+}
+
+static void is_not_sent_while(enum xen_buffer_state state)
+{
+	attach();
+	buffer_of(BUFFERS)->state = state;
+	CHECK(!give_sent(5, machine(BUFFERS), LEGACY(60)));
+	is_refused(TWIN_DMA_FOREIGN, TWIN_DMA_TRANSMIT, 5, machine(BUFFERS));
+	detach();
+}
+
+static void only_buffers_with_packets_are_sent(void)
+{
+	is_not_sent_while(XEN_BUFFER_FREE);
+	is_not_sent_while(XEN_BUFFER_LOST);
+	is_not_sent_while(XEN_BUFFER_HELD);
+	attach();
+	/* Two in a row, and a part of a page behind them that has none. */
+	buffer_of(BUFFERS + 1)->state = XEN_BUFFER_SENT;
+	CHECK(give_sent(5, machine(BUFFERS + 1) - 8, LEGACY(60)));
+	CHECK_EQUAL(buffer_of(BUFFERS)->card + buffer_of(BUFFERS + 1)->card, 2);
+	CHECK(sends());
+	CHECK(xen_dma_show());
+	CHECK_EQUAL(buffer_of(BUFFERS)->card + buffer_of(BUFFERS + 1)->card, 0);
+	CHECK(!give_sent(6, machine(BUFFERS + 3) - 8, LEGACY(60)));
+	CHECK_EQUAL(buffer_of(BUFFERS + 2)->card, 0);
+	detach();
 }
 
 /* ---- What a bad one does ----------------------------------------------------------------------- */
@@ -802,6 +1129,15 @@ static void run(void)
 	RUN(dom0_has_all_that_the_card_wrote);
 	RUN(what_the_card_has_is_released);
 	RUN(what_was_not_sent_is_not_sent_from_dom0s_ring);
+	RUN(pools_are_held_once);
+	RUN(all_is_let_go);
+	RUN(what_the_card_had_is_held);
+	RUN(pools_that_are_none);
+	RUN(a_page_in_both_pools_is_held_once);
+	RUN(at_the_edges_of_what_is_held);
+	RUN(others_pages_beside_one_that_is_held);
+	RUN(a_buffer_waits_for_the_card);
+	RUN(only_buffers_with_packets_are_sent);
 	RUN(others_pages_are_not_received_into);
 	RUN(others_pages_are_not_sent);
 	RUN(a_buffer_ends_where_a_frame_does);
@@ -822,10 +1158,12 @@ static void run(void)
 
 int main(void)
 {
-	memory = aligned_alloc(PAGE, PAGES * PAGE);
+	memory = mmap((void *)MEMORY, PAGES * PAGE, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	CHECK(memory == (uint8_t *)MEMORY);
 	card = aligned_alloc(PAGE, REGISTERS);
 	on_xens_stack(run, NULL);
-	free(memory);
+	munmap(memory, PAGES * PAGE);
 	free(card);
 	return test_summary();
 }

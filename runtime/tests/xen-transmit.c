@@ -360,11 +360,6 @@ static void guests_are_offered_all(void)
 		CHECK_EQUAL(shared[i].offload, 1);
 }
 
-static uint64_t frame_of(uint32_t buffer)
-{
-	return (uint64_t)xen_buffer_page(buffer, 0) >> TWIN_PAGE_SHIFT;
-}
-
 /* The driver completes a packet that a descriptor of the card's still names. */
 static void a_buffer_that_the_card_has_does_not_come_back(void)
 {
@@ -373,48 +368,47 @@ static void a_buffer_that_the_card_has_does_not_come_back(void)
 	start();
 	one = send(100);
 	two = send(100);
-	CHECK(xen_buffer_hold(frame_of(one)));
-	CHECK(xen_buffer_hold(frame_of(one)));
-	CHECK(xen_buffer_hold(frame_of(two)));
+	CHECK(xen_buffer_take(one + 1));
+	CHECK(xen_buffer_take(one + 1));
+	CHECK(xen_buffer_take(two + 1));
 	say(0, one + 1);
 	say(0, one + 1);
 	CHECK_EQUAL(xen_transmit_complete(), 2);
 	CHECK_EQUAL(xen_transmit_in_flight(), 1);
 	CHECK_EQUAL(transmit.free_count, BUFFERS - 2);
 	/* Nor may another descriptor name it. */
-	CHECK(!xen_buffer_hold(frame_of(one)));
-	CHECK(xen_buffer_release(frame_of(one)));
+	CHECK(!xen_buffer_take(one + 1));
+	xen_buffer_let_go(one);
 	CHECK_EQUAL(transmit.free_count, BUFFERS - 2);
-	CHECK(xen_buffer_release(frame_of(one)));
+	xen_buffer_let_go(one);
 	CHECK_EQUAL(transmit.free_count, BUFFERS - 1);
 	/* The other way round, as a driver does. */
-	CHECK(xen_buffer_release(frame_of(two)));
+	xen_buffer_let_go(two);
 	say(0, two + 1);
 	CHECK_EQUAL(xen_transmit_complete(), 1);
 	CHECK_EQUAL(transmit.free_count, BUFFERS);
 }
 
-/* Frames beside the buffers, a buffer that no packet has, one of a driver that ended. */
+/* A buffer that no packet has, one of a driver that ended; and each frame is one buffer's. */
 static void only_a_packets_buffer_is_the_cards(void)
 {
 	uint32_t one, lost, i;
 
 	start();
-	for (i = 0; i < BUFFERS; i++)
-		CHECK(!xen_buffer_hold((uint64_t)transmit.page[i] >> TWIN_PAGE_SHIFT));
-	CHECK(!xen_buffer_hold(0));
-	CHECK(!xen_buffer_hold(UINT64_MAX));
-	CHECK(!xen_buffer_release(0));
+	for (i = 0; i < BUFFERS; i++) {
+		CHECK(!xen_buffer_take(i + 1));
+		CHECK_EQUAL(xen_buffer_frame(i), (uint64_t)transmit.page[i] >> TWIN_PAGE_SHIFT);
+	}
 	one = xen_buffer_get(BUFFERS);
 	for (i = one; i != XEN_NO_BUFFER; i = transmit.next[i])
-		CHECK(xen_buffer_hold(frame_of(i)));
+		CHECK(xen_buffer_take(i + 1));
 	for (i = one; i != XEN_NO_BUFFER; i = transmit.next[i])
-		CHECK(xen_buffer_release(frame_of(i)));
+		xen_buffer_let_go(i);
 	xen_buffer_put(one);
 	CHECK_EQUAL(transmit.free_count, BUFFERS);
 	status = TWIN_ABORTED;
 	lost = send(100);
-	CHECK(!xen_buffer_hold(frame_of(lost)));
+	CHECK(!xen_buffer_take(lost + 1));
 }
 
 /* It has returned, and what it gave to the card breaks a rule: it is as one that ended. */

@@ -57,6 +57,20 @@ void test_exhausted_in_mid_batch(void)
 	nothing_lost();
 }
 
+/* Whether all bytes are where the pools say that buffers are. */
+static bool is_in_pools(const void *buffer, u32 size)
+{
+	struct hot_memory memory[HOT_BUFFER_POOLS];
+	u32 i;
+
+	hot_buffers(memory);
+	for (i = 0; i < HOT_BUFFER_POOLS; i++)
+		if ((u64)buffer - memory[i].start < memory[i].bytes)
+			return !(memory[i].start % PAGE_SIZE) &&
+			       (u64)buffer - memory[i].start + size <= memory[i].bytes;
+	return false;
+}
+
 void test_sizes(void)
 {
 	static const u32 sizes[] = { 1, 64, 1920, 2048, 2049, 2432, 4096 };
@@ -64,12 +78,14 @@ void test_sizes(void)
 	u32 i;
 
 	begin();
+	CHECK(!is_in_pools(driver, 1));
 	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
 		buffer = netdev_alloc_frag(sizes[i]);
 		CHECK(buffer);
 		if (!buffer)
 			continue;
 		memset(buffer, 0xaa, sizes[i]);
+		CHECK(is_in_pools(buffer, sizes[i]));
 		CHECK((unsigned long)buffer >> 16 == ((unsigned long)buffer + sizes[i] - 1) >> 16);
 		/* far above what puts could drop */
 		CHECK(page_ref_count(virt_to_page(buffer)) > 1000);

@@ -159,6 +159,13 @@ enum hot_counter {
 	HOT_COUNTERS
 };
 
+/* dom0's memory that packets are received into and sent from: whole buffers of a pool. */
+struct hot_memory {
+	__u64 start;
+	__u64 bytes;
+};
+#define HOT_BUFFER_POOLS	2
+
 /*
  * One CPU's part of the interface; addresses are dom0's. Words that different
  * parties write lie in different cache lines. produce, consume and sent run

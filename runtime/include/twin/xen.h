@@ -24,7 +24,7 @@
 #include <stdint.h>
 #endif
 
-#define TWIN_XEN_VERSION	9
+#define TWIN_XEN_VERSION	10
 /* hypfs_op, which no kernel calls: the payload takes its place. */
 #define TWIN_XEN_HYPERCALL	42
 /* Physical processors that may run the driver: HOT_CPUS of the hot routines. */
@@ -79,6 +79,13 @@ struct twin_xen_stages {
 	uint32_t dma;		/* what driver code hands to the card is checked, and the card reads a copy */
 };
 
+/* Memory of dom0's, whole pages of its kernel half. No bytes: there is none. */
+struct twin_xen_range {
+	uint64_t start;
+	uint64_t bytes;
+};
+#define TWIN_XEN_RANGES		2
+
 /*
  * The driver's device, to be run by the hypervisor from now on. dom0 has made sure that
  * its own instance is quiet: nobody in dom0 transmits, NAPI is not scheduled, the pools
@@ -119,6 +126,12 @@ struct twin_xen_attach {
 	 */
 	uint64_t registers;
 	uint32_t port, ports;		/* and its ports, which lead to the same registers; ports: how many, or 0 */
+	/*
+	 * For the same stage: memory that packets are received into and sent from again and again, 16 MiB of
+	 * a range at most. dom0 neither frees it nor makes page tables of it until TWIN_XEN_DETACH; nor of the pages
+	 * that the card has in its receive ring now.
+	 */
+	struct twin_xen_range packets[TWIN_XEN_RANGES];
 	struct twin_xen_stages stages;
 };
 
@@ -204,6 +217,7 @@ struct twin_xen_status {
 	uint64_t local, spoofed, storm;
 	/* By the stage `dma`: tails and descriptors that went on to the card, and those that it gave back. */
 	uint64_t doorbells, descriptors, written_back;
+	uint64_t held_pages;	/* of dom0's, that the card may use all the time */
 	uint64_t refused_writes;	/* to the card's registers then */
 	uint64_t busy;			/* transmissions put off */
 	uint64_t upcalls;		/* calls of dom0's kernel by driver code */
@@ -232,11 +246,11 @@ TWIN_XEN_ASSERT(sizeof(struct twin_xen_upcall) == 72);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_answer) == 24);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_info) == 144);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_stages) == 24);
-TWIN_XEN_ASSERT(sizeof(struct twin_xen_attach) == 168);
+TWIN_XEN_ASSERT(sizeof(struct twin_xen_attach) == 200);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_detach) == 16);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_vif) == 48);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_vif_status) == 80);
-TWIN_XEN_ASSERT(sizeof(struct twin_xen_status) == 16 + 24 + 24 * 8 + 32 + 5 * TWIN_XEN_PLACE +
+TWIN_XEN_ASSERT(sizeof(struct twin_xen_status) == 16 + 24 + 25 * 8 + 32 + 5 * TWIN_XEN_PLACE +
 		TWIN_XEN_CPUS * 8 + TWIN_XEN_VIFS * 80);
 
 #endif /* TWIN_XEN_H */

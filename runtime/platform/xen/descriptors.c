@@ -124,6 +124,7 @@ static void destroy_all(void)
 
 	for (kind = 0; kind < TWIN_DMA_RINGS; kind++)
 		destroy(&shadows[kind]);
+	xen_held_destroy();
 	xen_ports_guard(0, 0);
 	xen_guard_end();
 	xen_card_unmap();
@@ -212,10 +213,16 @@ int xen_dma_take(void)
 		configs[kind] = config_of(&shadows[kind], &rings[kind]);
 	}
 	set_doorbells(rings);
+	status = xen_held_create(&xen_device.given);
+	if (status) {
+		destroy_all();
+		return status;
+	}
 	if (twin_dma_take(&dma, configs)) {
 		say_why();
 		return refuse(-XEN_EINVAL, "the card has a ring or a buffer that it may not use");
 	}
+	xen_held_end_adopting();
 	lead(true);
 	taken = true;
 	return 0;
@@ -301,4 +308,5 @@ void xen_dma_status(struct twin_xen_status *status)
 	status->doorbells = counts.doorbells;
 	status->descriptors = counts.checked;
 	status->written_back = counts.shown;
+	status->held_pages = xen_held_pages();
 }

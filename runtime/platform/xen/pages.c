@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Pages that the card may use: the core's question (core/dma_buffers.h), by Xen's own counts of references.
+ * Pages that the card may use: the core's question (core/dma_buffers.h), by Xen's own counts of references. Nearly all
+ * descriptors are decided by what is held already (held.h); here is the question for the others.
  *
  *   received into	a page of dom0's that dom0 may write to: a reference with the type "writable", so that
  *			it neither gets another owner nor becomes a page table while the card has it
@@ -9,7 +10,8 @@
  *   a ring		as what is received into, from attach to detach: write-backs are shown in it
  *
  * No other page is the card's: none of Xen's, of another domain's, or of a device. References are taken
- * when a descriptor is checked, and given back when the card has written it back.
+ * when a descriptor is checked, and given back when the card has written it back; or are from attach to detach, and a
+ * descriptor takes none.
  *
  * A type may need the TLBs of other processors flushed first (mm.c, _get_page_type), and the last reference
  * frees the page: so interrupts are on.
@@ -47,16 +49,26 @@ void xen_page_release(uint64_t frame, bool written)
 
 static bool hold(uint32_t kind, uint64_t frame)
 {
-	if (kind == TWIN_DMA_TRANSMIT && xen_buffer_hold(frame))
+	const uint32_t entry = xen_frame_entry(&xen_frames, frame);
+
+	if (entry == XEN_FRAME_HELD)
+		return true;
+	if (entry)
+		return kind == TWIN_DMA_TRANSMIT && xen_buffer_take(entry);
+	if (kind == TWIN_DMA_RECEIVE && xen_held_adopt(frame))
 		return true;
 	return xen_page_hold(frame, kind == TWIN_DMA_RECEIVE);
 }
 
-/* A frame is Xen's or dom0's from the one to the other: what it was then it still is. */
+/* Entries change while the card has no descriptor alone, but that a page is held which was asked for then. */
 static void release(uint32_t kind, uint64_t frame)
 {
-	if (kind != TWIN_DMA_TRANSMIT || !xen_buffer_release(frame))
+	const uint32_t entry = xen_frame_entry(&xen_frames, frame);
+
+	if (!entry)
 		xen_page_release(frame, kind == TWIN_DMA_RECEIVE);
+	else if (entry != XEN_FRAME_HELD)
+		xen_buffer_let_go(entry - 1);
 }
 
 /* Frames [frame, end). */
@@ -64,35 +76,6 @@ static void release_between(uint32_t kind, uint64_t frame, uint64_t end)
 {
 	for (; frame < end; frame++)
 		release(kind, frame);
-}
-
-/* Frame of a piece that lies in one; ~0: it lies in several. */
-static uint64_t only_frame(uint64_t address, uint32_t length)
-{
-	const uint64_t frame = address >> TWIN_PAGE_SHIFT;
-
-	return (address + length - 1) >> TWIN_PAGE_SHIFT == frame ? frame : ~0ull;
-}
-
-bool twin_dma_admit_page(uint32_t kind, struct twin_dma_slot *slot, uint32_t length)
-{
-	const uint64_t frame = only_frame(slot->address, length);
-
-	if (frame == ~0ull || !hold(kind, frame))
-		return false;
-	slot->length = length;
-	return true;
-}
-
-bool twin_dma_release_page(uint32_t kind, struct twin_dma_slot *slot)
-{
-	const uint64_t frame = only_frame(slot->address, slot->length);
-
-	if (frame == ~0ull)
-		return false;
-	release(kind, frame);
-	slot->length = 0;
-	return true;
 }
 
 enum twin_dma_fault twin_dma_admit_buffer(struct twin_dma *dma, uint32_t kind,

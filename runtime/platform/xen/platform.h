@@ -322,10 +322,11 @@ void *xen_buffer_page(uint32_t first, uint32_t at);
  * memory is not there, and no buffer is the caller's. Served */
 bool xen_transmit(struct xen_packet *packets, uint32_t count);
 #define XEN_TRANSMIT_BATCH 16u
-/* A descriptor of the card's names that frame. False: it is no buffer of a packet, and nothing is done. */
-bool xen_buffer_hold(uint64_t frame);
-/* It does not any more. False: it is no buffer. Once for each time that it was held. */
-bool xen_buffer_release(uint64_t frame);
+/* The machine frame of a buffer, by its number below XEN_BUFFERS. [idle] */
+uint64_t xen_buffer_frame(uint32_t number);
+/* A descriptor of the card's that named it does not any more. Once for each time that it was taken (held.h).
+ * Served */
+void xen_buffer_let_go(uint32_t number);
 /* Take back the buffers of completed packets; how many. Served */
 uint32_t xen_transmit_complete(void);
 /* Packets that the driver has. Served */
@@ -353,6 +354,23 @@ void xen_dma_status(struct twin_xen_status *status);	/* [any] */
  * not. Interrupts on */
 bool xen_page_hold(uint64_t frame, bool written);
 void xen_page_release(uint64_t frame, bool written);
+
+/* ---- held.c: what the card uses again and again ---------------------------------------------- */
+
+/*
+ * Hold the memory that dom0 says its packets are received into and sent from, and note the buffers of guests'
+ * packets: from then on a descriptor that names one of them is decided by one look. 0, or -errno with a reason:
+ * something of that memory is not dom0's to write, or there is no room. [idle]
+ */
+int xen_held_create(const struct twin_xen_attach *given);
+/* A page that the card may receive into, and has when its rings are taken, is held from then on, too. False: it
+ * may not, or adopting has ended. [idle] */
+bool xen_held_adopt(uint64_t frame);
+void xen_held_end_adopting(void);
+/* Let go of all. The card uses none of it. Once more is nothing. [idle] */
+void xen_held_destroy(void);
+/* Pages that are held. [any] */
+uint32_t xen_held_pages(void);
 
 /* guard.c: a page fault of driver code's, which stores to an address. Where it goes on, if that is a register of
  * the card's and the store was done; else 0. [off] */

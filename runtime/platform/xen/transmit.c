@@ -13,7 +13,7 @@
  *   (FREE, but the card has it: HELD --the card is done--> FREE)
  *
  * With the stage `dma` a buffer that a descriptor of the card's names does not come back before the card is
- * done with that descriptor (HELD), whatever the driver completes.
+ * done with that descriptor (HELD), whatever the driver completes: held.h counts them.
  *
  * A packet has as many buffers as it needs, of which the first stands for all: it alone is ever
  * SENT. The cookie of a request is its number + 1, 0 for none. Completions are in
@@ -25,15 +25,12 @@
 #include <twin/sum.h>
 #include <twin/guest.h>
 
+#include "held.h"
 #include "platform.h"
 
-#define BUFFERS 512u
-#define PLACE_BITS 11		/* most places are free */
-#define PLACES (1u << PLACE_BITS)
+#define BUFFERS XEN_BUFFERS
 /* Cards may have 32 bits of address. */
 #define BELOW_4_GIB (32u << 24)
-
-enum buffer_state { BUFFER_FREE, BUFFER_TAKEN, BUFFER_SENT, BUFFER_LOST, BUFFER_HELD };
 
 /* The hot routines' interface of one processor, as dom0 had it at attach. */
 struct channel {
@@ -45,17 +42,15 @@ struct channel {
 
 static struct {
 	void *page[BUFFERS];
-	uint8_t state[BUFFERS];
 	uint32_t next[BUFFERS];	/* of the same packet; XEN_NO_BUFFER: none */
 	uint32_t bytes[BUFFERS];	/* of the packet that it is the first of */
-	uint32_t card[BUFFERS];	/* descriptors of the card's that name it */
-	uint16_t place[PLACES];	/* number + 1 of a buffer, by its frame; 0: none */
 	uint32_t free[BUFFERS];
 	uint32_t free_count;
 	uint32_t in_flight;	/* packets */
 	uint32_t without_buffer;	/* of which */
 	struct channel channel[HOT_CPUS];
 } transmit;
+struct xen_buffer xen_buffers[BUFFERS];
 
 _Static_assert(TWIN_XEN_CPUS == HOT_CPUS, "a channel for each processor");
 
@@ -69,7 +64,7 @@ uint32_t xen_buffer_get(uint32_t count)
 		return XEN_NO_BUFFER;
 	for (; count; count--) {
 		buffer = transmit.free[--transmit.free_count];
-		transmit.state[buffer] = BUFFER_TAKEN;
+		xen_buffers[buffer].state = XEN_BUFFER_TAKEN;
 		transmit.bytes[buffer] = 0;
 		transmit.next[buffer] = first;
 		first = buffer;
@@ -79,18 +74,29 @@ uint32_t xen_buffer_get(uint32_t count)
 
 static void set_free(uint32_t buffer)
 {
-	transmit.state[buffer] = BUFFER_FREE;
+	xen_buffers[buffer].state = XEN_BUFFER_FREE;
 	transmit.free[transmit.free_count++] = buffer;
 }
 
 void xen_buffer_put(uint32_t first)
 {
 	for (; first != XEN_NO_BUFFER; first = transmit.next[first]) {
-		if (transmit.card[first])
-			transmit.state[first] = BUFFER_HELD;
+		if (xen_buffers[first].card)
+			xen_buffers[first].state = XEN_BUFFER_HELD;
 		else
 			set_free(first);
 	}
+}
+
+uint64_t xen_buffer_frame(uint32_t number)
+{
+	return xen_machine(transmit.page[number]) >> TWIN_PAGE_SHIFT;
+}
+
+void xen_buffer_let_go(uint32_t number)
+{
+	if (!--xen_buffers[number].card && xen_buffers[number].state == XEN_BUFFER_HELD)
+		set_free(number);
 }
 
 void *xen_buffer_page(uint32_t first, uint32_t at)
@@ -98,42 +104,6 @@ void *xen_buffer_page(uint32_t first, uint32_t at)
 	for (; at >= TWIN_PAGE_SIZE; at -= TWIN_PAGE_SIZE)
 		first = transmit.next[first];
 	return transmit.page[first];
-}
-
-/* ---- The card's ------------------------------------------------------------------ */
-
-/* Where a frame has its number, or would have it: Knuth's multiplicative hash (volume 3, 6.4), then one
- * after the other. */
-static uint32_t place_of(uint64_t frame)
-{
-	uint32_t at = (uint32_t)(frame * 0x9e3779b97f4a7c15ull >> (64 - PLACE_BITS));
-
-	while (transmit.place[at] &&
-	       xen_machine(transmit.page[transmit.place[at] - 1]) >> TWIN_PAGE_SHIFT != frame)
-		at = (at + 1) % PLACES;
-	return at;
-}
-
-bool xen_buffer_hold(uint64_t frame)
-{
-	const uint32_t number = transmit.place[place_of(frame)];
-
-	if (!number || (transmit.state[number - 1] != BUFFER_TAKEN &&
-			transmit.state[number - 1] != BUFFER_SENT))
-		return false;
-	transmit.card[number - 1]++;
-	return true;
-}
-
-bool xen_buffer_release(uint64_t frame)
-{
-	const uint32_t number = transmit.place[place_of(frame)];
-
-	if (!number)
-		return false;
-	if (!--transmit.card[number - 1] && transmit.state[number - 1] == BUFFER_HELD)
-		set_free(number - 1);
-	return true;
 }
 
 /* ---- Setting up ------------------------------------------------------------- */
@@ -159,6 +129,7 @@ int xen_transmit_create(void)
 	uint32_t i;
 
 	memset(&transmit, 0, sizeof(transmit));
+	memset(xen_buffers, 0, sizeof(xen_buffers));
 	for (i = 0; i < HOT_CPUS; i++)
 		if (!open_channel(&transmit.channel[i], xen_device.given.hot_shared +
 				  i * sizeof(struct hot_shared)))
@@ -170,7 +141,6 @@ int xen_transmit_create(void)
 			return -XEN_ENOMEM;
 		}
 		transmit.next[i] = XEN_NO_BUFFER;
-		transmit.place[place_of(xen_machine(transmit.page[i]) >> TWIN_PAGE_SHIFT)] = i + 1;
 		xen_buffer_put(i);
 	}
 	return 0;
@@ -184,6 +154,7 @@ void xen_transmit_destroy(void)
 		if (transmit.page[i])
 			free_xenheap_pages(transmit.page[i], 0);
 	memset(&transmit, 0, sizeof(transmit));
+	memset(xen_buffers, 0, sizeof(xen_buffers));
 }
 
 /* ---- Sending ------------------------------------------------------------------ */
@@ -253,7 +224,7 @@ static void note_result(struct xen_packet *packet)
 	xen_count(&xen_counts.transmitted);
 	transmit.in_flight++;
 	if (packet->rest)
-		transmit.state[packet->buffer] = BUFFER_SENT;
+		xen_buffers[packet->buffer].state = XEN_BUFFER_SENT;
 	else
 		transmit.without_buffer++;
 }
@@ -266,8 +237,8 @@ static void give_up(struct xen_packet *packets, uint32_t count)
 
 	for (i = 0; i < count; i++) {
 		packets[i].result = HOT_DOWN;
-		if (packets[i].rest && transmit.state[packets[i].buffer] == BUFFER_TAKEN)
-			transmit.state[packets[i].buffer] = BUFFER_LOST;
+		if (packets[i].rest && xen_buffers[packets[i].buffer].state == XEN_BUFFER_TAKEN)
+			xen_buffers[packets[i].buffer].state = XEN_BUFFER_LOST;
 	}
 }
 
@@ -329,8 +300,8 @@ bool xen_transmit(struct xen_packet *packets, uint32_t count)
 /* The packet of a cookie that driver code says, while the driver has it or is being given it. */
 static bool is_known(uint64_t cookie)
 {
-	return cookie && cookie <= BUFFERS && (transmit.state[cookie - 1] == BUFFER_TAKEN ||
-					       transmit.state[cookie - 1] == BUFFER_SENT);
+	return cookie && cookie <= BUFFERS && (xen_buffers[cookie - 1].state == XEN_BUFFER_TAKEN ||
+					       xen_buffers[cookie - 1].state == XEN_BUFFER_SENT);
 }
 
 /*
@@ -374,7 +345,7 @@ static bool take_back(uint64_t cookie)
 		transmit.without_buffer--;
 		return true;
 	}
-	if (cookie > BUFFERS || transmit.state[cookie - 1] != BUFFER_SENT)
+	if (cookie > BUFFERS || xen_buffers[cookie - 1].state != XEN_BUFFER_SENT)
 		return false;
 	xen_buffer_put(cookie - 1);
 	return true;
