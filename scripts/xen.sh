@@ -238,7 +238,11 @@ prepare() {
     cp "$parts/dom0-$1.sh" "$2/dom0/scenario.sh"
     case $1 in
     baseline) ;;
-    attach | again | busy | changes | dma | offload | large | save | sample | count | arrivals | upcalls | processors | stuck | pvh | down | two | frontend | reset)
+    dma)
+        add_modules "$2/dom0" xen_held.ko
+        add_payload "$2" platform
+        ;;
+    attach | again | busy | changes | offload | large | save | sample | count | arrivals | upcalls | processors | stuck | pvh | down | two | frontend | reset)
         add_modules "$2/dom0"
         add_payload "$2" platform
         ;;

@@ -29,6 +29,8 @@
 #define TWIN_RECEIVE	0x2800
 #define TWIN_TRANSMIT	0x3800
 #define TWIN_RING_REGISTERS	7
+/* Its tails are in page 0, among what stays mapped (13.4.29, 13.4.40: "82542"). */
+#define TWIN_82542		0x1000
 
 /* On all processors of dom0 at once. */
 static int map(unsigned long address, pte_t entry)
@@ -112,7 +114,7 @@ static int guard_all(struct twin_card *card)
 {
 	int error;
 
-	if (pci_resource_len(card->pci, 0) != TWIN_REGISTERS)
+	if (pci_resource_len(card->pci, 0) != TWIN_REGISTERS || card->pci->device == TWIN_82542)
 		return -ENODEV;
 	card->driver_registers = twin_card_registers(card);
 	if (!card->driver_registers)
@@ -133,7 +135,7 @@ int twin_registers_guard(struct twin_card *card)
 
 	if (!error)
 		return 0;
-	TWIN_LOG(err, "%s: the mappings of its registers cannot be changed: %d", card->netdev->name, error);
+	TWIN_LOG(err, "%s: its registers cannot be guarded: %d%s", card->netdev->name, error, TWIN_XEN_WITHOUT_DMA);
 	twin_registers_release(card);
 	return error;
 }

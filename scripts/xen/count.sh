@@ -49,7 +49,7 @@ report_windows() {
 # report_counts RUN: those of `count`.
 report_counts() {
     report_windows "$1" 'sent 1514,received 1514,sent 60,received 60,stored 1460,fetched 1460' \
-        dom0,twin,off,aggregate,bridge,notify,pace,all,dma
+        dom0,twin,off,aggregate,bridge,notify,pace,all,unchecked
 }
 
 # add_arrivals RUN: what frames need that come one by one. The card does not put its interrupts off: each frame

@@ -10,7 +10,7 @@ use crate::livepatch;
 use crate::refusal::Refusal;
 use crate::status::Status;
 use crate::system::System;
-use crate::undo::{Done, control, load_module, undo};
+use crate::undo::{Done, control, load_module, set_card_check, undo};
 
 /// Why a driver was not attached.
 #[derive(Debug)]
@@ -36,6 +36,15 @@ impl<E> From<Refusal> for Why<E> {
     }
 }
 
+/// Whether Xen checks what the driver gives to the card (the stage `dma`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CardCheck {
+    /// As the parameter of dom0's module has it: it does, unless somebody has set that.
+    AsSet,
+    /// It does not, until the module is unloaded or the parameter is set.
+    Off,
+}
+
 /// Puts the driver of an interface into Xen. `make` is called once dom0's modules have their
 /// addresses, and gives the file of the payload, `twin.livepatch`, which lives as long as its
 /// result.
@@ -49,11 +58,12 @@ pub fn attach<P: AsRef<Path>, E>(
     system: &System,
     kit: &Kit,
     interface: &str,
+    check: CardCheck,
     make: impl FnOnce() -> Result<P, E>,
 ) -> Result<P, Failed<E>> {
     let mut done = Vec::new();
     let steps = catch_unwind(AssertUnwindSafe(|| {
-        steps(system, kit, interface, make, &mut done)
+        steps(system, kit, interface, check, make, &mut done)
     }));
     match steps {
         Ok(steps) => steps.map_err(|why| Failed {
@@ -73,12 +83,18 @@ fn steps<P: AsRef<Path>, E>(
     system: &System,
     kit: &Kit,
     interface: &str,
+    check: CardCheck,
     make: impl FnOnce() -> Result<P, E>,
     done: &mut Vec<Done>,
 ) -> Result<P, Why<E>> {
     let release = system.word("proc/sys/kernel/osrelease").unwrap_or_default();
     for name in driver::OURS {
         module(system, &kit.module(&release, name), name, done)?;
+    }
+    if check == CardCheck::Off {
+        done.push(Done::CardCheck {
+            before: set_card_check(system, false)?,
+        });
     }
     // dom0's addresses are constants from here on: the modules stay where they are.
     let payload = make().map_err(Why::Made)?;

@@ -27,7 +27,7 @@ mod system;
 mod tools;
 mod undo;
 
-pub use attach::{Failed, Why, attach};
+pub use attach::{CardCheck, Failed, Why, attach};
 pub use checks::{Check, Verdict, checks, on_xen, works};
 pub use code::XenCode;
 pub use detach::{Left, detach, restart};

@@ -56,6 +56,8 @@ pub struct Instance {
     pub storm: u64,
     /// By the stage `dma`: descriptors that went on to the card.
     pub descriptors: u64,
+    /// The same: pages of dom0's that the card may use all the time.
+    pub held_pages: u64,
     /// The same: writes to the card's registers that were refused.
     pub refused_writes: u64,
     /// Interrupts of the card.
@@ -210,6 +212,7 @@ impl Instance {
             spoofed: lines.number("spoofed")?,
             storm: lines.number("storm")?,
             descriptors: lines.number("descriptors")?,
+            held_pages: lines.number("held-pages")?,
             refused_writes: lines.number("refused-writes")?,
             interrupts: lines.number("interrupts")?,
             entries: lines.number("entries")?,
@@ -340,7 +343,7 @@ mod tests {
 
     const ATTACHED: &str = "interface eth0\ndropped-egress 3\nkicks-in-dom0 1\noffload 1\npayload 0\nstate 2\n\
         stages aggregate 20 bridge 1 storm 1000 notify 16 pace 0 dma 1\nlocal 8\nspoofed 9\nstorm 10\n\
-        doorbells 11\ndescriptors 12\nwritten-back 13\nrefused-writes 14\n\
+        doorbells 11\ndescriptors 12\nwritten-back 13\nheld-pages 15\nrefused-writes 14\n\
         interrupts 12\nentries 40\nentries-by-processor 30 10 0 0\nimports 5\naborts 1\npolls 9\n\
         transmitted 100\nreceived 200\nunwanted 7\naggregates 5\nmerged 60\nupcalls 3\nabort-what a fault\nabort-kind 6\n\
         abort-reason 14\nabort-address 10\nabort-at e1000:e1000_intr+0x20/0x1c0 [twin]\n\
@@ -357,6 +360,7 @@ mod tests {
         assert_eq!((xen.calls_out, xen.upcalls), (5, 3));
         assert_eq!((xen.local, xen.spoofed, xen.storm), (8, 9, 10));
         assert_eq!((xen.descriptors, xen.refused_writes), (12, 14));
+        assert_eq!(xen.held_pages, 15);
         let stages = Stages {
             aggregate: 20,
             bridge: true,

@@ -12,6 +12,11 @@ use crate::system::{System, describe};
 pub enum Done {
     /// A module of ours was loaded.
     Module(&'static str),
+    /// Whether Xen checks what the driver gives to the card was set; it was so before.
+    CardCheck {
+        /// Whether it did.
+        before: bool,
+    },
     /// The payload is in Xen.
     Payload,
     /// A driver runs there.
@@ -27,8 +32,27 @@ pub fn undo(system: &System, done: &[Done]) -> Result<(), Refusal> {
     done.iter().rev().try_for_each(|one| match one {
         Done::Driver => detach_driver(system),
         Done::Payload => livepatch::unload(system),
+        Done::CardCheck { before } => set_card_check(system, *before).map(|_| ()),
         Done::Module(name) => unload_module(system, name),
     })
+}
+
+/// The parameter of dom0's module, which an attachment takes.
+const CARD_CHECK: &str = "sys/module/twin_dom0/parameters/dma";
+
+/// Whether Xen checks what the driver gives to the card, from the next attachment on. Gives
+/// whether it did before.
+///
+/// # Errors
+/// The kernel does not take it.
+pub fn set_card_check(system: &System, on: bool) -> Result<bool, Refusal> {
+    let refused = |why: String| Refusal::new(XenCode::Kernel, format!("/{CARD_CHECK}: {why}"));
+    let before = system.word(CARD_CHECK);
+    let before = before.ok_or_else(|| refused("it cannot be read".to_owned()))?;
+    let word = if on { "1" } else { "0" };
+    let written = system.write(CARD_CHECK, word);
+    written.map_err(|error| refused(describe(&error)))?;
+    Ok(before != "0")
 }
 
 /// dom0's own driver has the interface again.

@@ -33,6 +33,8 @@
 /* The virtual interrupt by which the hypervisor says that there is an upcall: VIRQ_ARCH_7
  * (xen.h of Xen's public headers). */
 #define TWIN_XEN_VIRQ		23
+/* Behind the reason of a refusal that the stage `dma` has. */
+#define TWIN_XEN_WITHOUT_DMA	"; or attach with --no-dma-check (dma=0)"
 #define TWIN_XEN_REASON		128	/* bytes of a reason, its zero included */
 #define TWIN_XEN_PLACE		128	/* bytes of a function's name and an offset, the same */
 

@@ -75,7 +75,7 @@ long xen_dma_plan(const struct twin_xen_attach *given)
 		return 0;
 	card_at = xen_alias_walk(given->registers);
 	if (card_at == ~0ull || card_at % TWIN_PAGE_SIZE || !xen_card_map(card_at))
-		return xen_refuse(-XEN_EINVAL, "no registers of a card are mapped where dom0 says");
+		return xen_refuse(-XEN_EINVAL, "no registers of a card are mapped where dom0 says" TWIN_XEN_WITHOUT_DMA);
 	for (kind = 0; kind < TWIN_DMA_RINGS; kind++)
 		shadows[kind].doorbell = xen_alias_walk(given->registers + xen_card_doorbell(kind));
 	return 0;
@@ -209,7 +209,7 @@ int xen_dma_take(void)
 		return refuse(-XEN_EBUSY, "the card is not at rest");
 	for (kind = 0; kind < TWIN_DMA_RINGS; kind++) {
 		if (!create(&shadows[kind], &rings[kind]))
-			return refuse(-XEN_EINVAL, "no memory for the card's rings, or they are none");
+			return refuse(-XEN_EINVAL, "no memory for the card's rings, or they are none" TWIN_XEN_WITHOUT_DMA);
 		configs[kind] = config_of(&shadows[kind], &rings[kind]);
 	}
 	set_doorbells(rings);
@@ -220,7 +220,7 @@ int xen_dma_take(void)
 	}
 	if (twin_dma_take(&dma, configs)) {
 		say_why();
-		return refuse(-XEN_EINVAL, "the card has a ring or a buffer that it may not use");
+		return refuse(-XEN_EINVAL, "the card has a ring or a buffer that it may not use" TWIN_XEN_WITHOUT_DMA);
 	}
 	xen_held_end_adopting();
 	lead(true);

@@ -86,12 +86,12 @@ int xen_guard_begin(uint64_t machine)
 	bool found = false;
 
 	if (rangeset_add_range(mmio_ro_ranges, first, first + XEN_CARD_PAGES - 1))
-		return xen_refuse(-XEN_ENOMEM, "no memory to guard the card's registers");
+		return xen_refuse(-XEN_ENOMEM, "no memory to guard the card's registers" TWIN_XEN_WITHOUT_DMA);
 	guarded = first;
 	if (stop_machine_run(look, &found, xen_processor()))
 		return refuse(-XEN_EBUSY, "the processors could not be stopped: try again");
 	if (found)
-		return refuse(-XEN_EBUSY, "the card's registers are mapped where they can be written to");
+		return refuse(-XEN_EBUSY, "the card's registers are mapped where they can be written to" TWIN_XEN_WITHOUT_DMA);
 	flush_area_mask(cpu_online_map, NULL, XEN_FLUSH_TLB_ALL);
 	return 0;
 }

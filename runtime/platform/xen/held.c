@@ -85,12 +85,12 @@ int xen_held_create(const struct twin_xen_attach *given)
 
 	xen_frames.entry = vzalloc(max_page * sizeof(*xen_frames.entry));
 	if (!xen_frames.entry)
-		return xen_refuse(-XEN_ENOMEM, "no memory for a table of the machine's pages");
+		return xen_refuse(-XEN_ENOMEM, "no memory for a table of the machine's pages" TWIN_XEN_WITHOUT_DMA);
 	xen_frames.count = max_page;
 	number_buffers();
 	for (i = 0; i < TWIN_XEN_RANGES; i++)
 		if (!hold_range(&given->packets[i]))
-			return xen_refuse(-XEN_EINVAL, "dom0's memory for packets is not its own to write");
+			return xen_refuse(-XEN_EINVAL, "dom0's memory for packets is not its own to write" TWIN_XEN_WITHOUT_DMA);
 	adopting = true;
 	return 0;
 }

@@ -17,13 +17,14 @@ use command_line::failure::Failure;
 use command_line::interrupt;
 use command_line::options::Format;
 use command_line::output;
-use xen_host::{Exclusive, Kit, Refusal, System};
+use xen_host::{CardCheck, Exclusive, Kit, Refusal, System};
 
 const EXAMPLES: &str = "\
 Examples:
   twin xen check eth0
   twin xen attach eth0
   twin xen attach --strict eth0
+  twin xen attach --no-dma-check eth0
   twin xen status
   twin xen restart eth0
   twin xen detach eth0
@@ -109,6 +110,10 @@ struct AttachOpts {
     /// slower, and more of the driver's mistakes are noticed.
     #[arg(long)]
     strict: bool,
+    /// Do not check what the driver gives to the card: the card reads what the driver writes, and so
+    /// may read and write any page of the machine. Where the check cannot be.
+    #[arg(long)]
+    no_dma_check: bool,
     #[command(flatten)]
     installed: Installed,
     #[command(flatten)]
@@ -148,11 +153,24 @@ impl Opts {
             }
             Action::Attach(opts) => {
                 let (system, kit) = (opts.place.system(), opts.installed.kit());
-                attach::run(&system, &kit, &opts.device, opts.strict)
+                attach::run(&system, &kit, &opts.wanted())
             }
             Action::Status(opts) => status::run(&opts.place.system(), opts.format),
             Action::Detach(opts) => detach(&opts.place.system(), &opts.device),
             Action::Restart(opts) => restart(&opts.place.system(), &opts.device),
+        }
+    }
+}
+
+impl AttachOpts {
+    fn wanted(&self) -> attach::Wanted<'_> {
+        attach::Wanted {
+            device: &self.device,
+            strict: self.strict,
+            card: match self.no_dma_check {
+                true => CardCheck::Off,
+                false => CardCheck::AsSet,
+            },
         }
     }
 }

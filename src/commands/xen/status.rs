@@ -103,8 +103,9 @@ fn bridge(xen: &Instance) -> String {
 
 fn card(xen: &Instance) -> String {
     format!(
-        "{} checked, {} to its registers refused",
+        "{} checked, {} of dom0's held, {} to its registers refused",
         count(xen.descriptors, "descriptor"),
+        count(xen.held_pages, "page"),
         count(xen.refused_writes, "write")
     )
 }

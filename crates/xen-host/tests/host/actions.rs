@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use crate::made_up::{self, MadeUp};
 use crate::usual;
-use xen_host::{Failed, Kit, Status, System, Why, attach, detach, restart};
+use xen_host::{CardCheck, Failed, Kit, Status, System, Why, attach, detach, restart};
 
 /// Makes a payload, as far as `xen-livepatch` of this dom0 looks at it.
 fn payload(made: &MadeUp) -> Result<PathBuf, String> {
@@ -17,7 +17,7 @@ fn payload(made: &MadeUp) -> Result<PathBuf, String> {
 
 fn attached(made: &MadeUp) -> Result<PathBuf, Failed<String>> {
     let (system, kit) = (System::at(made.root()), Kit::at(made.kit()));
-    attach(&system, &kit, "eth0", || payload(made))
+    attach(&system, &kit, "eth0", CardCheck::AsSet, || payload(made))
 }
 
 fn steps(made: &MadeUp) -> String {
@@ -72,7 +72,7 @@ fn a_defect_while_the_payload_is_made_leaves_nothing() {
     let before = made.picture();
     let (system, kit) = (System::at(made.root()), Kit::at(made.kit()));
     let make = || -> Result<PathBuf, String> { panic!("a defect of our own") };
-    let attach = AssertUnwindSafe(|| attach(&system, &kit, "eth0", make));
+    let attach = AssertUnwindSafe(|| attach(&system, &kit, "eth0", CardCheck::AsSet, make));
     assert!(catch_unwind(attach).is_err());
     assert_eq!(made.picture(), before);
 }
@@ -108,7 +108,7 @@ fn a_payload_that_cannot_be_made_is_no_payload() {
     let before = made.picture();
     let (system, kit) = (System::at(made.root()), Kit::at(made.kit()));
     let none = || Err::<PathBuf, _>("no address".to_owned());
-    let failed = attach(&system, &kit, "eth0", none).expect_err("no payload");
+    let failed = attach(&system, &kit, "eth0", CardCheck::AsSet, none).expect_err("no payload");
     assert_eq!((why(&failed).as_str(), &failed.left), ("no address", &None));
     assert_eq!(made.picture(), before);
 }
@@ -123,6 +123,40 @@ fn modules_that_were_there_before_stay() {
     let before = made.picture();
     attached(&made).expect_err("refused");
     assert_eq!(made.picture(), before);
+}
+
+const CARD_CHECK: &str = "root/sys/module/twin_dom0/parameters/dma";
+
+fn unchecked(made: &MadeUp) -> Result<PathBuf, Failed<String>> {
+    let (system, kit) = (System::at(made.root()), Kit::at(made.kit()));
+    attach(&system, &kit, "eth0", CardCheck::Off, || payload(made))
+}
+
+#[test]
+fn what_the_driver_gives_to_the_card_is_checked_unless_it_is_not_wanted() {
+    let made = usual();
+    attached(&made).expect("it is attached");
+    assert_eq!(made.read(CARD_CHECK), b"1\n");
+    detach(&System::at(made.root()), "eth0").expect("detached");
+    unchecked(&made).expect("it is attached");
+    assert_eq!(made.read(CARD_CHECK), b"0\n");
+    detach(&System::at(made.root()), "eth0").expect("detached");
+}
+
+#[test]
+fn the_check_is_as_it_was_after_an_attachment_that_failed() {
+    for (before, fails) in [("1", "load"), ("0", "attach"), ("1", "dma"), ("0", "dma")] {
+        let made = usual();
+        let dom0 = Kit::at(made.kit()).module(made_up::RELEASE, "twin_dom0");
+        let system = System::at(made.root());
+        system.run("insmod", &[&dom0]).expect("loaded");
+        made.write(CARD_CHECK, format!("{before}\n"));
+        made.write(&format!("root/state/fail-{fails}"), "");
+        let picture = made.picture();
+        let failed = unchecked(&made).expect_err("refused");
+        assert_eq!(failed.left, None, "{fails}");
+        assert_eq!(made.picture(), picture, "{fails}");
+    }
 }
 
 #[test]

@@ -62,7 +62,8 @@ echo live >"$ROOT/sys/module/$name/initstate"
 echo 0xffffffffc0500000 >"$ROOT/sys/module/$name/sections/.text"
 cp "$ROOT/state/note-$name" "$ROOT/sys/module/$name/notes/.note.gnu.build-id"
 [ "$name" = twin_dom0 ] || exit 0
-mkdir "$ROOT/sys/kernel/twin"
+mkdir "$ROOT/sys/kernel/twin" "$ROOT/sys/module/$name/parameters"
+echo 1 >"$ROOT/sys/module/$name/parameters/dma"
 echo 0x0000000000028000 >"$ROOT/sys/kernel/twin/hot_percpu"
 cp "$ROOT/state/status-idle" "$ROOT/sys/kernel/twin/status""#;
 
@@ -77,6 +78,7 @@ fail=$ROOT/state/fail-$control
 case $control in
 attach | restart) cp "$ROOT/state/status-attached" "$ROOT/sys/kernel/twin/status" ;;
 detach) cp "$ROOT/state/status-idle" "$ROOT/sys/kernel/twin/status" ;;
+dma) echo "$2" >"$ROOT/$1" ;;
 esac"#;
 
 const XL_INFO: &str = "nr_cpus                : 16\nmax_cpu_id             : 15\n\
@@ -87,8 +89,8 @@ const XL_DMESG: &str = "(XEN) Xen version 4.17.7 (Debian 4.17.7)\n(XEN) System R
 const IDLE: &str = "interface -\ndropped-egress 0\nkicks-in-dom0 0\noffload 0\npayload -38\n";
 /// As `runtime/dom0/main.c` writes it.
 pub const ATTACHED: &str = "interface eth0\ndropped-egress 3\nkicks-in-dom0 1\noffload 0\npayload 0\nstate 1\n\
-    stages aggregate 20 bridge 0 storm 1000 notify 0 pace 1 dma 0\nlocal 0\nspoofed 0\nstorm 0\n\
-    doorbells 0\ndescriptors 0\nwritten-back 0\nrefused-writes 0\n\
+    stages aggregate 20 bridge 0 storm 1000 notify 0 pace 1 dma 1\nlocal 0\nspoofed 0\nstorm 0\n\
+    doorbells 0\ndescriptors 0\nwritten-back 0\nheld-pages 1536\nrefused-writes 0\n\
     interrupts 1990\nentries 4321\nimports 17\naborts 0\nentries-by-processor 4000 321 0 0\n\
     polls 9\nrescheduled 0\ntransmitted 2006\ncompleted 2006\nreceived 3308\nunwanted 12\naggregates 20\nmerged 300\nbusy 0\n\
     upcalls 2\ndirty 1\nlate-aliases 0\nabort-kind 0\nabort-reason 0\nabort-address 0\n\
