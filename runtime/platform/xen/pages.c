@@ -60,7 +60,8 @@ static bool hold(uint32_t kind, uint64_t frame)
 	return xen_page_hold(frame, kind == TWIN_DMA_RECEIVE);
 }
 
-/* Entries change while the card has no descriptor alone, but that a page is held which was asked for then. */
+/* What the entry was when the descriptor was checked it is now, but of a page that was held for that descriptor
+ * (xen_held_adopt): its reference stays. */
 static void release(uint32_t kind, uint64_t frame)
 {
 	const uint32_t entry = xen_frame_entry(&xen_frames, frame);
