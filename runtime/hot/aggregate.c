@@ -9,6 +9,11 @@
  * Work-conserving: nothing waits for a packet that may come. All flows are flushed
  * before the poll's napi is complete, so no later poll, of any CPU, overtakes one.
  *
+ * A segment that stays alone costs little, since most of a request's or an answer's do. The
+ * first of a flow is only held: its header is read, and its bytes are summed, when a second one of its
+ * flow has come. One with PSH, which nothing follows, is not even held. Both go up as without merging:
+ * unchanged, and with the card's word about the checksum.
+ *
  * A segment is merged if it is the next of its flow, by sequence number, and nothing
  * would be lost but headers that the receiver can make again: same addresses and ports,
  * no VLAN, no IP options or fragments, checksums right, TCP's by the card's word if it has one,
@@ -19,9 +24,10 @@
  * and what Linux's GRO gives a stack: the length of all, the IP checksum for that,
  * the pseudo header's sum in TCP's checksum.
  *
- * Any frame may come in. Every field of one is read once, into struct segment. That stays
- * in registers and on the stack, so what takes one is inlined: accesses by a pointer are
- * translated each.
+ * Any frame may come in. A first segment's header is read into struct flow, and what has to be the same
+ * of all is compared as it is in memory. What was looked at before that only says which place a
+ * segment waits in. Accesses by another pointer are translated anew, so much is inlined, and the
+ * fields of one structure are used together.
  */
 #include "internal.h"
 #include <linux/etherdevice.h>
@@ -40,39 +46,43 @@
 #define STAMP_OPTION	htonl(0x0101080a)	/* NOP, NOP, kind 8, length 10 (RFC 7323, A) */
 #define STAMP_BYTES	12
 
-/* What tells flows apart. Frames of two guests differ in their addresses. */
+/* Of IP and TCP, what tells flows apart, and where they wait. */
 struct flow_key {
-	u64 addresses;		/* IP: source, destination */
+	u64 addresses;		/* source, destination */
 	u32 ports;		/* source, destination */
-	u64 ethernet[2];	/* the Ethernet header but its type */
 };
 
-/* A segment, read. Numbers are the host's. */
-struct segment {
-	struct flow_key key;
-	u32 class;		/* tos, ttl, DF, length of the TCP header: as the first's */
-	u32 seq, ack;
-	u32 stamp;		/* TSval, or 0 */
-	u32 headers;		/* bytes before the payload, the Ethernet header too */
-	u32 payload;		/* bytes */
-	u16 id;			/* IP */
-	bool df, push;
-};
-
-/* A flow whose segments are merged. */
+/* A flow whose segments are merged. Of one that is unread only what comes before kind is said, and
+ * chain.segments, which is 1. */
 struct flow {
 	struct flow_key key;
-	u32 class;
+	u64 ethernet[2];	/* the Ethernet header but its type: two guests' differ */
+	u8 *frame;		/* of the first segment */
+	struct sk_buff *first;	/* all are HELD, linked by skb->next */
+	bool unread;
+	/* Words of the first segment, in memory's order; by masks what is the same of all. */
+	__be32 start;		/* IP: version, length of the header, TOS, total length */
+	__be32 fragment;	/* id, flags, offset */
+	__be32 life;		/* TTL, protocol, checksum */
+	__be32 control;		/* TCP's data offset, reserved bits, flags, window */
+	/* Numbers are the host's. */
+	u32 headers;		/* bytes of IP's and TCP's */
 	u32 seq;		/* the next segment's */
-	u32 ack, stamp;		/* the last segment's */
+	u32 ack, stamp;		/* the last segment's; TSval, if there is a time stamp */
 	u32 length;		/* of the IP packet that it would be now */
-	u16 id;			/* the next segment's, without DF */
+	u16 id;			/* IP's of the next segment, without DF */
 	bool push;		/* the last segment's */
 	u32 most;		/* segments of a packet of this poll */
-	u8 *frame;		/* of the first segment */
-	const u8 *latest;	/* of the last one */
-	struct sk_buff *first, *last;	/* all are HELD, linked by skb->next */
+	const u8 *latest;	/* the last segment's frame */
+	struct sk_buff *last;
 	struct hot_rx_chain chain;
+};
+
+/* What is new of a flow's next segment. */
+struct segment {
+	u32 ack, stamp;
+	u32 payload;		/* bytes */
+	bool push;
 };
 
 /* Only this CPU uses it (and hot_recover() when it is dead). */
@@ -106,25 +116,19 @@ static __always_inline void key_read(struct flow_key *key, const u8 *frame)
 
 	key->addresses = (__force u64)*(const __be64 *)(ip + 3);
 	key->ports = (__force u32)ip[5];
-	key->ethernet[0] = *(const u64 *)frame;
-	key->ethernet[1] = *(const u32 *)(frame + 8);
 }
 
 static __always_inline bool key_equal(const struct flow_key *a, const struct flow_key *b)
 {
-	return a->addresses == b->addresses && a->ports == b->ports &&
-	       a->ethernet[0] == b->ethernet[0] && a->ethernet[1] == b->ethernet[1];
+	return a->addresses == b->addresses && a->ports == b->ports;
 }
 
-/* What reading a frame gives. */
-enum verdict {
-	OTHER,		/* not TCP over IPv4, or of a VLAN, where guests' frontends take no
-			 * large packets: of no flow here */
-	UNREADABLE,	/* TCP, but its ports are not at the usual place: of any flow between
-			 * its addresses */
-	ALONE,		/* of a flow, not to be merged */
-	MERGEABLE,
-};
+/* Its first twelve bytes. */
+static __always_inline bool ethernet_equal(const struct flow *flow, const u8 *frame)
+{
+	return flow->ethernet[0] == *(const u64 *)frame &&
+	       flow->ethernet[1] == *(const u32 *)(frame + 8);
+}
 
 /* What the pseudo header adds to TCP's checksum, of a segment of so many bytes (RFC 9293, 3.1). */
 static __always_inline u64 pseudo_sum(const __be32 *ip, u32 length)
@@ -133,13 +137,13 @@ static __always_inline u64 pseudo_sum(const __be32 *ip, u32 length)
 	       (__force u32)htonl(length);
 }
 
-/* A card that computes none, or has found it wrong: guests would compute it. */
-static bool checksum_is_right(struct sk_buff *skb, const __be32 *ip, u32 length)
+/* By the card's word, or computed: some cards compute none, and say the same of a wrong one. */
+static __always_inline bool checksum_is_right(const struct sk_buff *skb, const u8 *frame, u32 length)
 {
-	if (twin_sum_fold(twin_sum_bytes(pseudo_sum(ip, length), ip + 5, length)) != 0xffff)
-		return false;
-	skb->ip_summed = CHECKSUM_UNNECESSARY;
-	return true;
+	const __be32 *ip = (const __be32 *)(frame + ETH_HLEN);
+
+	return likely(skb->ip_summed == CHECKSUM_UNNECESSARY) ||
+	       twin_sum_fold(twin_sum_bytes(pseudo_sum(ip, length), ip + 5, length)) == 0xffff;
 }
 
 /*
@@ -147,48 +151,54 @@ static bool checksum_is_right(struct sk_buff *skb, const __be32 *ip, u32 length)
  *      destination                                              (RFC 791, 3.1)
  *   34 ports | seq | ack | offset flags window | checksum urgent | options  (RFC 9293, 3.1)
  */
-static __always_inline enum verdict segment_read(struct segment *segment, struct sk_buff *skb,
-				 const u8 *frame, u32 length)
-{
-	const __be32 *ip = (const __be32 *)(frame + ETH_HLEN), *tcp = ip + 5;
-	u32 start, fragment, total, control, header;
 
-	if (skb->protocol != htons(ETH_P_IP) || length < ETH_HLEN + 40 || frame[23] != IPPROTO_TCP ||
-	    skb_vlan_tag_present(skb))
-		return OTHER;
-	key_read(&segment->key, frame);
-	start = ntohl(ip[0]);
-	fragment = ntohl(ip[1]);
-	if (start >> 24 != 0x45 || fragment & IP_FRAGMENT)
-		return UNREADABLE;
-	total = start & 0xffff;
-	control = ntohl(tcp[3]);
-	header = control >> 28 << 2;
-	/* Data offset, four reserved bits, then flags: ACK, and perhaps PSH. */
-	if ((control & 0x0ff70000) != 0x00100000 || fragment & IP_RESERVED)
-		return ALONE;
-	if (total > length - ETH_HLEN || total <= 20 + header || skb->data_len)
-		return ALONE;
-	segment->stamp = 0;
-	if (header == 20 + STAMP_BYTES && tcp[5] == STAMP_OPTION)
-		segment->stamp = ntohl(tcp[6]);
-	else if (header != 20)
-		return ALONE;
-	if (header_sum(ip) != 0xffff)
-		return ALONE;
-	if (unlikely(skb->ip_summed != CHECKSUM_UNNECESSARY) &&
-	    !checksum_is_right(skb, ip, total - 20))
-		return ALONE;
-	segment->seq = ntohl(tcp[1]);
-	segment->ack = ntohl(tcp[2]);
-	segment->headers = ETH_HLEN + 20 + header;
-	segment->payload = total - 20 - header;
-	segment->id = fragment >> 16;
-	segment->df = fragment & IP_DF;
-	segment->push = control & 0x00080000;
-	/* tos | ttl | DF, header length */
-	segment->class = (start & 0x00ff0000) | frame[22] << 8 | segment->df << 7 | header;
-	return MERGEABLE;
+/* Of TCP over IPv4, and of no VLAN, where guests' frontends take no large packets. */
+static __always_inline bool is_tcp(const struct sk_buff *skb, const u8 *frame, u32 length)
+{
+	return skb->protocol == htons(ETH_P_IP) && length >= ETH_HLEN + 40 &&
+	       frame[23] == IPPROTO_TCP && !skb_vlan_tag_present(skb);
+}
+
+/* Whether its ports are at the usual place. */
+static __always_inline bool has_ports(const u8 *frame)
+{
+	const __be32 *ip = (const __be32 *)(frame + ETH_HLEN);
+
+	return frame[ETH_HLEN] == 0x45 && !(ip[1] & htonl(IP_FRAGMENT));
+}
+
+/* TCP's data offset, four reserved bits, flags, window, in memory's order; and masks (RFC 9293, 3.1). */
+static __always_inline __be32 control_of(const u8 *frame)
+{
+	return ((const __be32 *)(frame + ETH_HLEN + 20))[3];
+}
+
+#define START_SAME	htonl(0xffff0000)
+#define FRAGMENT_SAME	htonl(0x0000ffff)
+#define LIFE_SAME	htonl(0xffff0000)
+#define CONTROL_ACK	htonl(0x00100000)
+#define CONTROL_PUSH	htonl(0x00080000)
+#define CONTROL_FLAGS	htonl(0x0fff0000)	/* and the reserved bits */
+#define CONTROL_SAME	htonl(0xfff70000)	/* not PSH */
+
+/* IP's total length. */
+static __always_inline u32 total_of(const u8 *frame)
+{
+	return ntohs(((const __be16 *)(frame + ETH_HLEN))[1]);
+}
+
+/* Bytes of both headers, by TCP's data offset. */
+static __always_inline u32 headers_of(__be32 control)
+{
+	return 20 + (((__force u32)control >> 4 & 0xf) << 2);
+}
+
+/* Whether more may follow it: payload, and no flag but ACK. */
+static __always_inline bool may_be_first(const u8 *frame)
+{
+	const __be32 control = control_of(frame);
+
+	return (control & CONTROL_FLAGS) == CONTROL_ACK && total_of(frame) > headers_of(control);
 }
 
 /* ---- Flows --------------------------------------------------------------- */
@@ -225,7 +235,7 @@ static void flow_finish(struct flow *flow)
 	((__be16 *)tcp)[7] = ((const __be16 *)last)[7];
 	if (flow->push)
 		((u8 *)tcp)[13] |= 0x08;
-	if ((flow->class & 0x7f) > 20) {
+	if (flow->headers > 40) {
 		tcp[6] = last[6];
 		tcp[7] = last[7];
 	}
@@ -297,42 +307,84 @@ static void flow_flush(u32 cpu, u32 number, enum hot_counter why)
 	offer(skb, &flow->chain);
 }
 
-static __always_inline void flow_open(struct flow *flow, const struct segment *segment, struct sk_buff *skb,
-		      u8 *frame, u32 most)
+/* In its place, which is empty, waits a segment, unread; false if the sk_buff is not BUSY: given twice,
+ * perhaps. The caller counts it. */
+static __always_inline bool hold(u32 cpu, u32 number, const struct flow_key *key, struct sk_buff *skb,
+				 u32 index, u8 *frame)
 {
-	flow->most = most;
-	flow->key = segment->key;
-	flow->class = segment->class;
-	flow->length = segment->headers - ETH_HLEN;
+	struct flow *flow = flow_at(cpu, number);
+
+	if (unlikely(!hot_pool_change(&hot_pools[HOT_POOL_SKB], index, HOT_OBJECT_BUSY,
+				      HOT_OBJECT_HELD)))
+		return false;
+	flow->key = *key;
+	flow->ethernet[0] = *(const u64 *)frame;
+	flow->ethernet[1] = *(const u32 *)(frame + 8);
 	flow->frame = frame;
 	flow->first = skb;
-	flow->chain.size = segment->payload;
-	flow->chain.segments = 0;
+	flow->unread = true;
+	flow->chain.segments = 1;
+	hot_flows_open[cpu] |= 1u << number;
+	return true;
 }
 
-/* Adds a segment whose sk_buff is HELD. */
+/* The segment that waits is read, and so the first of an aggregate; false if it may not be merged with any. */
+static noinline bool flow_read(struct flow *flow, u32 cpu)
+{
+	const u8 *frame = flow->frame;
+	const __be32 *ip = (const __be32 *)(frame + ETH_HLEN), *tcp = ip + 5;
+	struct sk_buff *skb = flow->first;
+	u32 total;
+
+	flow->start = ip[0];
+	flow->fragment = ip[1];
+	flow->life = ip[2];
+	flow->control = control_of(frame);
+	flow->headers = headers_of(flow->control);
+	total = ntohl(flow->start) & 0xffff;
+	/* IP without options, not a fragment, no reserved flag; of TCP's flags only ACK. */
+	if ((flow->start & htonl(0xff000000)) != htonl(0x45000000) ||
+	    flow->fragment & htonl(IP_RESERVED | IP_FRAGMENT) ||
+	    (flow->control & CONTROL_FLAGS) != CONTROL_ACK)
+		return false;
+	if (flow->headers != 40 && (flow->headers != 40 + STAMP_BYTES || tcp[5] != STAMP_OPTION))
+		return false;
+	if (total > (u32)(skb_tail_pointer(skb) - frame) - ETH_HLEN || total <= flow->headers ||
+	    skb->data_len || header_sum(ip) != 0xffff)
+		return false;
+	flow->unread = false;
+	flow->seq = ntohl(tcp[1]) + total - flow->headers;
+	flow->ack = ntohl(tcp[2]);
+	flow->stamp = flow->headers > 40 ? ntohl(tcp[6]) : 0;
+	flow->length = total;
+	flow->id = (ntohl(flow->fragment) >> 16) + 1;
+	flow->push = false;
+	flow->most = hot_cpus[cpu].aggregate;
+	flow->latest = frame;
+	flow->last = skb;
+	flow->chain.size = total - flow->headers;
+	flow->chain.piece[0].data = (u64)frame;
+	flow->chain.piece[0].length = ETH_HLEN + total;
+	return true;
+}
+
+/* Adds the next segment, whose sk_buff is HELD. */
 static __always_inline void flow_append(struct flow *flow, const struct segment *segment, struct sk_buff *skb,
 			u8 *frame)
 {
-	u32 n = flow->chain.segments++;
-	struct hot_rx_piece *piece = &flow->chain.piece[n];
+	struct hot_rx_piece *piece = &flow->chain.piece[flow->chain.segments++];
 
-	if (n) {
-		flow->last->next = skb;
-		piece->data = (u64)frame + segment->headers;
-		piece->length = segment->payload;
-	} else {
-		piece->data = (u64)frame;
-		piece->length = segment->headers + segment->payload;
-	}
+	flow->last->next = skb;
+	piece->data = (u64)frame + ETH_HLEN + flow->headers;
+	piece->length = segment->payload;
 	flow->last = skb;
 	flow->latest = frame;
-	flow->seq = segment->seq + segment->payload;
+	flow->seq += segment->payload;
+	flow->length += segment->payload;
 	flow->ack = segment->ack;
 	flow->stamp = segment->stamp;
-	flow->id = segment->id + 1;
+	flow->id++;
 	flow->push = segment->push;
-	flow->length += segment->payload;
 }
 
 static bool is_older(u32 a, u32 b)
@@ -340,68 +392,92 @@ static bool is_older(u32 a, u32 b)
 	return (s32)(a - b) < 0;
 }
 
-/* Why an open flow must be flushed before a segment; HOT_COUNTERS if it need not be. */
-static __always_inline enum hot_counter flow_conflict(const struct flow *flow, const struct segment *segment)
+/* Why a flow, which is read, must be flushed before the next packet of it; HOT_COUNTERS if both may be
+ * merged, but for the packet's TCP checksum. Then all of segment is said. */
+static __always_inline enum hot_counter flow_conflict(const struct flow *flow, struct segment *segment,
+						      const struct sk_buff *skb, const u8 *frame,
+						      u32 length)
 {
-	if (!key_equal(&flow->key, &segment->key))
-		return HOT_COUNT_FLUSH_COLLISION;
-	if (flow->class != segment->class || (!segment->df && flow->id != segment->id))
+	const __be32 *ip = (const __be32 *)(frame + ETH_HLEN), *tcp = ip + 5;
+	const __be32 control = control_of(frame), fragment = ip[1];
+	const u32 start = ntohl(ip[0]), total = start & 0xffff;
+
+	if (((htonl(start) ^ flow->start) & START_SAME) | ((fragment ^ flow->fragment) & FRAGMENT_SAME) |
+	    ((ip[2] ^ flow->life) & LIFE_SAME) | ((control ^ flow->control) & CONTROL_SAME))
 		return HOT_COUNT_FLUSH_HEADER;
-	if (flow->seq != segment->seq || is_older(segment->ack, flow->ack) ||
-	    is_older(segment->stamp, flow->stamp))
+	if (unlikely(!(fragment & htonl(IP_DF)) && ntohl(fragment) >> 16 != flow->id))
+		return HOT_COUNT_FLUSH_HEADER;
+	segment->payload = total - flow->headers;
+	/* Some, and no more than the first one's. */
+	if (segment->payload - 1 >= flow->chain.size || total > length - ETH_HLEN ||
+	    skb->data_len || header_sum(ip) != 0xffff)
+		return HOT_COUNT_FLUSH_HEADER;
+	segment->ack = ntohl(tcp[2]);
+	segment->stamp = 0;
+	segment->push = control & CONTROL_PUSH;
+	if (ntohl(tcp[1]) != flow->seq || is_older(segment->ack, flow->ack))
 		return HOT_COUNT_FLUSH_ORDER;
-	if (segment->payload > flow->chain.size)
+	if (flow->headers > 40) {
+		if (tcp[5] != STAMP_OPTION)
+			return HOT_COUNT_FLUSH_HEADER;
+		segment->stamp = ntohl(tcp[6]);
+		if (is_older(segment->stamp, flow->stamp))
+			return HOT_COUNT_FLUSH_ORDER;
+	}
+	return flow->length + segment->payload > IP_LONGEST ? HOT_COUNT_FLUSH_LIMIT : HOT_COUNTERS;
+}
+
+/* The same with checksums. Until they are merged nothing of the first is changed, not even what is said of
+ * its checksum. */
+static __always_inline enum hot_counter flow_refuses(struct flow *flow, struct segment *segment,
+						     const struct sk_buff *skb, const u8 *frame,
+						     u32 length, u32 cpu)
+{
+	const bool unread = flow->unread;
+	enum hot_counter why;
+
+	if (unlikely(unread) && !flow_read(flow, cpu))
 		return HOT_COUNT_FLUSH_HEADER;
-	if (flow->length + segment->payload > IP_LONGEST)
-		return HOT_COUNT_FLUSH_LIMIT;
+	why = flow_conflict(flow, segment, skb, frame, length);
+	if (unlikely(why != HOT_COUNTERS))
+		return why;
+	if (!checksum_is_right(skb, frame, flow->headers + segment->payload - 20))
+		return HOT_COUNT_FLUSH_HEADER;
+	if (likely(!unread))
+		return HOT_COUNTERS;
+	if (!checksum_is_right(flow->first, flow->frame, flow->length - 20))
+		return HOT_COUNT_FLUSH_HEADER;
+	flow->first->ip_summed = CHECKSUM_UNNECESSARY;
 	return HOT_COUNTERS;
 }
 
-/* Flushes what a packet that is not merged may belong to. */
-static __always_inline void flush_before(u32 cpu, const struct flow_key *key, enum verdict verdict)
+/* Takes the next segment of an open flow, which refuses it not. */
+static __always_inline bool flow_take(u32 cpu, u32 number, const struct segment *segment,
+				      struct sk_buff *skb, u32 index, u8 *frame)
 {
-	u32 number, open = hot_flows_open[cpu];
-
-	for (; open; open &= open - 1) {
-		const struct flow_key *other;
-
-		number = __builtin_ctz(open);
-		other = &aggregators[cpu].flow[number].key;
-		if (other->addresses == key->addresses &&
-		    (verdict == UNREADABLE || other->ports == key->ports))
-			flow_flush(cpu, number, HOT_COUNT_FLUSH_HEADER);
-	}
-}
-
-static __always_inline bool merge(u32 cpu, const struct segment *segment, struct sk_buff *skb, u32 index,
-		  u8 *frame)
-{
-	u32 number = flow_number(&segment->key), open = hot_flows_open[cpu] >> number & 1;
 	struct flow *flow = flow_at(cpu, number);
 
-	if (open) {
-		enum hot_counter why = flow_conflict(flow, segment);
-
-		if (unlikely(why != HOT_COUNTERS)) {
-			flow_flush(cpu, number, why);
-			open = 0;
-		}
-	}
-	if (!open && segment->push)
-		return false;	/* nothing follows it */
 	if (unlikely(!hot_pool_change(&hot_pools[HOT_POOL_SKB], index, HOT_OBJECT_BUSY,
 				      HOT_OBJECT_HELD)))
-		return false;	/* given twice, perhaps: the caller counts it */
-	if (!open) {
-		flow_open(flow, segment, skb, frame, hot_cpus[cpu].aggregate);
-		hot_flows_open[cpu] |= 1u << number;
-	}
+		return false;
 	flow_append(flow, segment, skb, frame);
 	if (segment->push || segment->payload < flow->chain.size)
 		flow_flush(cpu, number, HOT_COUNT_FLUSH_BOUNDARY);
 	else if (flow->chain.segments >= flow->most)
 		flow_flush(cpu, number, HOT_COUNT_FLUSH_LIMIT);
 	return true;
+}
+
+/* Flushes each flow that a packet without ports may belong to. */
+static void flush_between(u32 cpu, u64 addresses)
+{
+	u32 number, open = hot_flows_open[cpu];
+
+	for (; open; open &= open - 1) {
+		number = __builtin_ctz(open);
+		if (aggregators[cpu].flow[number].key.addresses == addresses)
+			flow_flush(cpu, number, HOT_COUNT_FLUSH_HEADER);
+	}
 }
 
 /* ---- Interface ----------------------------------------------------------- */
@@ -411,15 +487,34 @@ __attribute__((no_stack_protector))
 bool hot_aggregate(struct sk_buff *skb, u32 index, u32 cpu)
 {
 	u8 *frame = skb_mac_header(skb);
+	u32 number, length = skb_tail_pointer(skb) - frame;
+	enum hot_counter why = HOT_COUNTERS;
 	struct segment segment;
-	enum verdict verdict;
+	struct flow_key key;
+	struct flow *flow;
 
-	verdict = segment_read(&segment, skb, frame, skb_tail_pointer(skb) - frame);
-	if (likely(verdict == MERGEABLE))
-		return merge(cpu, &segment, skb, index, frame);
-	if (verdict != OTHER && hot_flows_open[cpu])
-		flush_before(cpu, &segment.key, verdict);
-	return false;
+	if (!is_tcp(skb, frame, length))
+		return false;
+	key_read(&key, frame);
+	if (unlikely(!has_ports(frame))) {
+		flush_between(cpu, key.addresses);
+		return false;
+	}
+	number = flow_number(&key);
+	if (hot_flows_open[cpu] >> number & 1) {
+		flow = flow_at(cpu, number);
+		if (likely(key_equal(&flow->key, &key) && ethernet_equal(flow, frame))) {
+			why = flow_refuses(flow, &segment, skb, frame, length, cpu);
+			if (likely(why == HOT_COUNTERS))
+				return flow_take(cpu, number, &segment, skb, index, frame);
+		} else if (key_equal(&flow->key, &key) || may_be_first(frame)) {
+			/* The flow comes with another Ethernet header; or it is another's place. */
+			why = HOT_COUNT_FLUSH_COLLISION;
+		}
+		if (why != HOT_COUNTERS)
+			flow_flush(cpu, number, why);
+	}
+	return may_be_first(frame) && hold(cpu, number, &key, skb, index, frame);
 }
 
 void hot_aggregate_flush(u32 cpu)

@@ -181,20 +181,92 @@ void test_aggregate_tagged(void)
 	end();
 }
 
-/* Of a card that computes no checksums; one that found a wrong one says the same. */
+/* Four segments of a card that computes no checksums, that number with a changed byte. */
+static void one_of_four(u32 wrong, u32 payload)
+{
+	u32 i;
+
+	segments_begin(20);
+	make_run(1, 0, 4, payload);
+	for (i = 0; i < 4; i++)
+		make_summed(&made[i]);
+	BYTE(&made[wrong], made[wrong].headers + payload - 1) ^= 0x40;
+	poll_segments();
+}
+
+/* One that found a wrong one says the same. The wrong one is by itself, and comes out in order and as
+ * it was; so does one that is right and stays alone. */
 void test_aggregate_sums(void)
 {
-	u32 i, payload;
+	u32 payload;
 
 	for (payload = 1; payload < 1449; payload += payload < 70 ? 1 : 47) {
-		segments_begin(20);
-		make_run(1, 0, 4, payload);
-		for (i = 0; i < 4; i++)
-			make_summed(&made[i]);
-		BYTE(&made[2], made[2].headers + payload - 1) ^= 0x40;
-		made[2].summed = false;
-		poll_segments();
+		one_of_four(0, payload);
+		CHECK(seen_count == 2 && seen[1].segments == 3 && seen[1].first == 1);
+		end();
+		one_of_four(1, payload);
+		CHECK(seen_count == 3 && seen[2].segments == 2 && seen[2].first == 2);
+		end();
+		one_of_four(2, payload);
 		CHECK(seen_count == 3 && seen[0].segments == 2);
+		end();
+		one_of_four(3, payload);
+		CHECK(seen_count == 2 && seen[0].segments == 3);
+		end();
+	}
+}
+
+/* Segments that stay alone: held or not, they are what they were, their checksums not looked at. */
+void test_aggregate_alone(void)
+{
+	u64 ended = counted(HOT_COUNT_FLUSH_END), merged = counted(HOT_COUNT_MERGED);
+	u32 push, sum, payload;
+
+	for (push = 0; push < 2; push++)
+		for (sum = 0; sum < 3; sum++)
+			for (payload = 0; payload < 1449; payload += 181) {
+				struct fields fields = segment_fields(1, 0, payload);
+				struct made *m;
+
+				segments_begin(20);
+				fields.flags |= push ? 8 : 0;
+				m = make_segment(&fields);
+				if (sum)
+					make_summed(m);
+				if (sum == 2)
+					BYTE(m, 60) ^= 1;
+				poll_segments();
+				CHECK(seen_count == 1 && seen[0].segments == 1);
+				/* Only one that may be followed waits for the poll's end. */
+				ended += !push && payload;
+				CHECK(counted(HOT_COUNT_FLUSH_END) == ended);
+				end();
+			}
+	CHECK(counted(HOT_COUNT_MERGED) == merged);
+}
+
+/* The first of a flow cannot be merged, which is seen when the second has come. */
+void test_aggregate_first_refused(void)
+{
+	u32 way;
+
+	for (way = 0; way < 4; way++) {
+		struct fields fields = segment_fields(1, 0, 1000);
+		struct made *m;
+
+		segments_begin(20);
+		m = make_segment(&fields);
+		if (way == 0)
+			BYTE(m, 24) ^= 1;	/* IP's checksum */
+		if (way == 1)
+			BYTE(m, 56) = 5;	/* an option */
+		if (way == 2)
+			m->length = 800;	/* shorter than IP says */
+		if (way == 3)
+			m->unchecked = true;
+		make_run(1, 1, 3, 1000);
+		poll_segments();
+		CHECK(seen_count == 2 && seen[0].segments == 1 && seen[1].segments == 3);
 		end();
 	}
 }
@@ -318,6 +390,7 @@ void test_aggregate_recovered(void)
 	segments_begin(20);
 	make_run(1, 0, 30, 1448);
 	make_run(2, 0, 7, 1448);
+	make_run(3, 0, 1, 1448);
 	hot_cpus[0].polling = 1;
 	hot_cpus[0].aggregate = 20;
 	driver->poll_receives();
@@ -326,7 +399,7 @@ void test_aggregate_recovered(void)
 	CHECK(!hot_flows_open[0] && !hot_cpus[0].aggregate);
 	clear_bit(__LINK_STATE_START, &driver->dev.state);
 	/* An sk_buff and a buffer each; the host keeps what it has. */
-	CHECK(hot_recover(&driver->dev, 0) == 2 * 17);
+	CHECK(hot_recover(&driver->dev, 0) == 2 * 18);
 	set_bit(__LINK_STATE_START, &driver->dev.state);
 	end();
 }
@@ -420,6 +493,10 @@ static void random_segment(struct fields *next)
 			make_right(m);
 	} else if (odd == 15) {
 		m->unchecked = true;
+	} else if (odd >= 11 && fields.flow % 3 == 0) {
+		/* Its card computes none; a few are wrong. */
+		make_summed(m);
+		BYTE(m, m->headers) ^= odd == 16;
 	}
 	next->seq = fields.seq + fields.payload;
 	next->id++;

@@ -50,7 +50,8 @@ void frame(u8 *f, u8 first, u16 type);
 	X(napi_weight_zero_ends) X(bottom_halves) X(napi_on_two_cpus) \
 	X(locks_exclude) X(virtual_interrupt_flag) X(recover) \
 	X(recover_napi) X(recover_given) X(dql) X(dql_bad_completion) X(dma) X(dma_p2m) X(string) \
-	X(csum_ipv6) X(aggregate) X(aggregate_off) X(aggregate_tagged) X(aggregate_sums) X(aggregate_refused) \
+	X(csum_ipv6) X(aggregate) X(aggregate_off) X(aggregate_tagged) X(aggregate_sums) X(aggregate_alone) \
+	X(aggregate_first_refused) X(aggregate_refused) \
 	X(aggregate_ends) X(aggregate_order) X(aggregate_unwanted) X(aggregate_recovered) \
 	X(aggregate_given) X(aggregate_broken_chain) X(aggregate_long) X(aggregate_model) \
 	X(offload_same_frames) X(offload_off) X(offload_waits) X(offload_exhausted) X(offload_forgotten) \

@@ -46,19 +46,26 @@ void make_right(struct made *frame)
 	ip->check = ip_fast_csum(ip, ip->ihl);
 }
 
-void make_summed(struct made *frame)
+/* The sum of TCP's so many bytes with the pseudo header's (RFC 9293, 3.1). */
+static u16 tcp_sum(const struct made *frame, u32 length)
 {
-	struct tcphdr *tcp = tcp_of(frame->frame);
-	const u8 *bytes = (const u8 *)tcp;
-	u32 length = frame->headers - ETH_HLEN - 20 + frame->payload, sum = IPPROTO_TCP + length, i;
+	const u8 *bytes = frame->frame + ETH_HLEN + 20;
+	u32 sum = IPPROTO_TCP + length, i;
 
-	tcp->check = 0;
 	/* Both addresses are before it. */
 	for (i = 0; i < length + 8; i++)
 		sum += i % 2 ? bytes[(int)i - 8] : bytes[(int)i - 8] << 8;
 	sum = (sum & 0xffff) + (sum >> 16);
-	tcp->check = htons(~(sum + (sum >> 16)));
-	frame->unchecked = frame->summed = true;
+	return sum + (sum >> 16);
+}
+
+void make_summed(struct made *frame)
+{
+	struct tcphdr *tcp = tcp_of(frame->frame);
+
+	tcp->check = 0;
+	tcp->check = htons(~tcp_sum(frame, frame->headers - ETH_HLEN - 20 + frame->payload));
+	frame->unchecked = true;
 }
 
 struct made *make_segment(const struct fields *fields)
@@ -135,7 +142,7 @@ static void saw_frame(const u8 *data, u32 length, u32 flags, u32 vlan)
 		if (!m || m->length != length || m->vlan != vlan || memcmp(m->frame, data, length))
 			continue;
 		CHECK(m - made < fed);
-		CHECK(flags == ((m->vlan ? HOT_RX_VLAN : 0) | (m->unchecked && !m->summed ? 0 : HOT_RX_CHECKSUM_OK)));
+		CHECK(flags == ((m->vlan ? HOT_RX_VLAN : 0) | (m->unchecked ? 0 : HOT_RX_CHECKSUM_OK)));
 		m->seen = true;
 		saw(m, 1);
 		return;
@@ -226,7 +233,7 @@ static bool may_be_merged(struct made *m)
 	u32 total = ntohs(ip->tot_len), headers = 20 + tcp->doff * 4;
 
 	if (m->length < 54 || ((struct ethhdr *)m->frame)->h_proto != htons(ETH_P_IP) ||
-	    ip->version != 4 || ip->ihl != 5 || ip->protocol != IPPROTO_TCP || (m->unchecked && !m->summed) || m->vlan)
+	    ip->version != 4 || ip->ihl != 5 || ip->protocol != IPPROTO_TCP || m->vlan)
 		return false;
 	if (ip_fast_csum(ip, 5) || (ip->frag_off && ip->frag_off != htons(0x4000)))
 		return false;
@@ -236,6 +243,8 @@ static bool may_be_merged(struct made *m)
 	if (tcp->doff != 5 && (tcp->doff != 8 || *(__be32 *)(tcp + 1) != htonl(0x0101080a)))
 		return false;
 	if (total <= headers || total + ETH_HLEN > m->length)
+		return false;
+	if (m->unchecked && tcp_sum(m, total - 20) != 0xffff)
 		return false;
 	m->payload = total - headers;
 	return true;

@@ -28,7 +28,6 @@ struct made {
 	u32 flow, length, headers, payload;
 	u16 vlan;
 	bool unchecked;		/* the card did not find its checksum right */
-	bool summed;		/* and it is */
 	bool odd;		/* must not be merged with others: found when it comes in */
 	bool seen;		/* came out */
 	u8 frame[MADE_BYTES];

@@ -17,8 +17,8 @@ const LONG: u64 = 20_000_000;
 const PATIENCE: u32 = 64;
 
 /// A sender that waits for no acknowledgement: frames come at their times.
-fn stream(guest: u32) -> Peer {
-    Peer::new(incoming(guest), u32::MAX, MSS)
+fn stream(guest: u32, payload: usize) -> Peer {
+    Peer::new(incoming(guest), u32::MAX, payload)
 }
 
 /// The parts of a machine that receives.
@@ -64,8 +64,15 @@ impl<'s> Rig<'s> {
 
     /// TCP segments of full size from now on, of streams that begin anew, or datagrams again.
     pub fn stream(&mut self, streaming: bool) {
+        self.stream_of(MSS);
         self.streaming = streaming;
-        self.streams = (0..self.sources.len() as u32).map(stream).collect();
+    }
+
+    /// The same of segments with so many bytes; each of less than full size is a write of its own, with PSH.
+    pub fn stream_of(&mut self, payload: usize) {
+        let guests = 0..self.sources.len() as u32;
+        self.streams = guests.map(|guest| stream(guest, payload)).collect();
+        self.streaming = true;
     }
 
     /// A guest's next frame arrives; whether the card had room for it.

@@ -121,6 +121,8 @@ pub struct Merging {
     pub by_limit: Vec<ByLimit>,
     /// Instructions of a segment that comes by itself, without it and with it.
     pub lone: [u64; 2],
+    /// The same of a request or an answer: one byte, with PSH.
+    pub asked: [u64; 2],
 }
 
 /// All that was measured.
@@ -440,22 +442,30 @@ impl Bench<'_, '_> {
             });
         }
         self.rig.engine.set_segments(aggregate::LIMIT);
-        let mut lone = [0; 2];
-        for (lone, stages) in lone.iter_mut().zip([off, on]) {
+        let (mut lone, mut asked) = ([0; 2], [0; 2]);
+        for (index, stages) in [off, on].into_iter().enumerate() {
             self.rig.engine.set_stages(stages);
-            *lone = self.counted(1)?;
+            lone[index] = self.counted(1)?;
+            self.rig.stream_of(1);
+            asked[index] = self.sampled(1)?;
         }
         Ok(Merging {
             prices,
             by_limit,
             lone,
+            asked,
         })
     }
 
     /// Instructions of so many segments for one guest, from a stream's begin.
     fn counted(&mut self, segments: u32) -> Result<u64, SystemError> {
         self.rig.stream(true);
-        let sample = sample(self.rig, segments, 1)?;
+        self.sampled(segments)
+    }
+
+    /// Instructions of so many frames for one guest.
+    fn sampled(&mut self, frames: u32) -> Result<u64, SystemError> {
+        let sample = sample(self.rig, frames, 1)?;
         Ok(sample.interrupt + sample.deliver)
     }
 

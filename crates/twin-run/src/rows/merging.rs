@@ -65,15 +65,23 @@ pub fn text(merging: &Merging, rows: &[Row], crossings: &Crossings) -> String {
     if let Some(fit) = Fit::of(&merging.by_limit) {
         let _ = write!(out, "\n  from 2 on {}", fit.text());
     }
-    let [off, on] = merging.lone;
+    out.push('\n');
     let crossings = crossings.interrupt + crossings.virtual_interrupt;
+    for (what, counts) in [
+        ("a segment by itself", merging.lone),
+        ("a byte by itself", merging.asked),
+    ] {
+        let _ = writeln!(out, "  {what}: {}", added(counts, crossings));
+    }
+    out
+}
+
+/// What the stage adds to a segment that nothing is merged with: instructions without it, and with it.
+fn added([off, on]: [u64; 2], crossings: u64) -> String {
     let more = (on + crossings) as f64 / (off + crossings).max(1) as f64;
-    let _ = writeln!(
-        out,
-        "\n  a segment by itself: {off} instructions without it, {on} with it; with both crossings \
-         {:.1}% more (at most 1: {})",
+    format!(
+        "{off} instructions without it, {on} with it; with both crossings {:.1}% more (at most 1: {})",
         (more - 1.0) * 100.0,
         Verdict::of(more <= 1.01).text()
-    );
-    out
+    )
 }
