@@ -31,9 +31,11 @@
 #   down       the card removed, dom0 put to sleep, and shut down, in a guest's transfers
 #   sample     attach in short: one guest, one wild pointer in mid-transfer
 #   count      instructions a packet, by dom0 and by the driver inside Xen; one processor
+#   rows       the same of TCP beside the papers' figures: large packets and frames, segments merged and not,
+#              a byte there and one back; one processor
 #   arrivals   the same of frames that come one by one
 # Without arguments all but sample: processors, stuck, pvh, frontend, two, reset and down with two processors,
-# campaign, save, count and arrivals with one, the others with one and with two.
+# campaign, save, count, rows and arrivals with one, the others with one and with two.
 #
 # Needs target/stock, target/xen (scripts/xen-packages.sh, xen-modules.sh, xen-payload.sh, and
 # xen-install.sh for `command` and `spoof`) and, without privileges, QEMU and busybox (scripts/setup.sh). For
@@ -52,11 +54,11 @@
 #                   large once, and 64
 #   TWIN_XEN_FAULTS faults of `campaign` (default 500)
 #   TWIN_XEN_LIMIT  seconds that a scenario may take (default 1800)
-#   TWIN_XEN_FRAMES frames that `count` sends and receives of each size, and `arrivals` receives (default 2000)
+#   TWIN_XEN_FRAMES frames that `count` sends and receives of each size, and `arrivals` receives; segments of `rows` (default 2000)
 #   TWIN_XEN_GUESTS guests that are connected while `count` counts one's frames (default 1, at most 8)
 #   TWIN_XEN_STAGES parameters of twin_dom0.ko, separated by commas, and last `offload`, with which the card
 #                   neither segments nor gathers nor computes checksums: bridge=1,notify=16,offload
-#                   (not in count, arrivals, spoof and command)
+#                   (not in count, rows, arrivals, spoof and command)
 #   TWIN_XEN_PATIENCE  how many times longer every wait inside may take (default 1)
 set -eu
 
@@ -205,11 +207,14 @@ own_card() {
     echo "-netdev user,id=own,net=10.0.4.0/24$1 -device e1000,netdev=own,addr=8"
 }
 
-# data_mib SCENARIO: what the host has to send. `count` counts segments of 1,460 bytes, and one
+# data_mib SCENARIO: what the host has to send. `count` and `rows` count segments of 1,460 bytes, and one
 # byte before the first.
 data_mib() {
     wanted=$((frames * 1460 / 1048576 + 1))
-    [ "$1" = count ] && [ $wanted -gt "$mib" ] || wanted=$mib
+    case $1 in
+    count | rows) [ $wanted -gt "$mib" ] || wanted=$mib ;;
+    *) wanted=$mib ;;
+    esac
     echo $wanted
 }
 
@@ -221,7 +226,7 @@ prepare() {
     cp "$parts/peer.sh" "$2/"
     guest_system "$2/guest"
     case $1 in
-    count) add_counting "$2" ;;
+    count | rows) add_counting "$2" ;;
     arrivals) add_arrivals "$2" ;;
     spoof) add_wire "$2" ;;
     two) cards >"$2/options" ;;
@@ -242,7 +247,7 @@ prepare() {
         add_modules "$2/dom0" xen_held.ko
         add_payload "$2" platform
         ;;
-    attach | again | busy | changes | offload | large | save | sample | count | arrivals | upcalls | processors | stuck | pvh | down | two | frontend | reset)
+    attach | again | busy | changes | offload | large | save | sample | count | rows | arrivals | upcalls | processors | stuck | pvh | down | two | frontend | reset)
         add_modules "$2/dom0"
         add_payload "$2" platform
         ;;
@@ -276,7 +281,7 @@ boot() (
         -m $((guests > 3 ? 3072 : 2048)) -nodefaults -no-reboot -display none \
         -chardev pipe,id=monitor,path=monitor -mon chardev=monitor,mode=readline \
         -serial file:console.log -serial file:results.log \
-        -netdev "user,id=network,guestfwd=tcp:10.0.2.100:7001-cmd:sh peer.sh down,guestfwd=tcp:10.0.2.100:7002-cmd:sh peer.sh up,guestfwd=tcp:10.0.2.100:7003-cmd:sh peer.sh payload,guestfwd=tcp:10.0.2.100:7004-cmd:sh peer.sh frames,guestfwd=tcp:10.0.2.100:7006-cmd:sh peer.sh link,guestfwd=tcp:10.0.2.100:7007-cmd:sh peer.sh arrivals" \
+        -netdev "user,id=network,guestfwd=tcp:10.0.2.100:7001-cmd:sh peer.sh down,guestfwd=tcp:10.0.2.100:7002-cmd:sh peer.sh up,guestfwd=tcp:10.0.2.100:7003-cmd:sh peer.sh payload,guestfwd=tcp:10.0.2.100:7004-cmd:sh peer.sh frames,guestfwd=tcp:10.0.2.100:7006-cmd:sh peer.sh link,guestfwd=tcp:10.0.2.100:7007-cmd:sh peer.sh arrivals,guestfwd=tcp:10.0.2.100:7008-cmd:sh peer.sh answer" \
         -device e1000,netdev=network,id=card,addr=2 \
         $(cat options 2>/dev/null) \
         -kernel "$xen/xen" \
@@ -350,6 +355,7 @@ scenario() {
     boot "$run" "$processors" || status=$?
     case $name in
     count) report_counts "$run" >>"$run/results.log" ;;
+    rows) report_rows "$run" >>"$run/results.log" ;;
     arrivals) report_arrivals "$run" >>"$run/results.log" ;;
     spoof) report_wire "$run" >>"$run/results.log" ;;
     esac
@@ -358,7 +364,7 @@ scenario() {
 }
 
 scenarios_of() {
-    echo baseline modules attach again command faults retype busy spoof dma changes offload upcalls processors stuck pvh frontend two reset down campaign large save sample count arrivals
+    echo baseline modules attach again command faults retype busy spoof dma changes offload upcalls processors stuck pvh frontend two reset down campaign large save sample count rows arrivals
 }
 
 main() {
@@ -379,7 +385,7 @@ main() {
         for name in baseline modules attach again command faults retype busy spoof dma changes offload upcalls; do
             set -- "$@" "$name:1" "$name:2"
         done
-        set -- "$@" processors:2 stuck:2 pvh:2 frontend:2 two:2 reset:2 down:2 campaign:1 large:1 large:2 save:1 count:1 arrivals:1
+        set -- "$@" processors:2 stuck:2 pvh:2 frontend:2 two:2 reset:2 down:2 campaign:1 large:1 large:2 save:1 count:1 rows:1 arrivals:1
     fi
     for one; do
         scenario "$one"

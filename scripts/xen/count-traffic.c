@@ -4,14 +4,15 @@
  * program, of a type that no protocol answers (0x88b5, IEEE 802 local experiments).
  *
  *   traffic mark N
- *   traffic plain INTERFACE                  the kernel gives it no large packets any more
+ *   traffic features INTERFACE 0|1           the kernel gives it no large packets and no pieces, or again
  *   traffic send INTERFACE SIZE COUNT N      marks N before the first, N + 1 after the last
  *   traffic receive INTERFACE COUNT N        the same, of frames that come: N when the first
  *                                            is there
  *   traffic fetch ADDRESS PORT BYTES N       the same, of bytes that come by TCP
  *   traffic store ADDRESS PORT BYTES N       marks N before the first, N + 1 when all are acknowledged
+ *   traffic ask ADDRESS PORT COUNT N         a byte there and one back by TCP, so often, after a first time
  *
- * Prints how many frames or bytes were sent, or came after the first.
+ * Prints how many frames or bytes were sent, or came after the first, or how often it asked.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -24,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -89,24 +91,27 @@ static void put_source(uint8_t *to, int socket, const char *interface)
 	memcpy(to, request.ifr_hwaddr.sa_data, 6);
 }
 
-static void set_feature(int socket, const char *interface, uint32_t command)
+static void set_feature(int socket, const char *interface, uint32_t command, uint32_t on)
 {
-	struct ethtool_value off = { .cmd = command };
-	struct ifreq request = { .ifr_data = (char *)&off };
+	struct ethtool_value value = { .cmd = command, .data = on };
+	struct ifreq request = { .ifr_data = (char *)&value };
 
 	strncpy(request.ifr_name, interface, sizeof(request.ifr_name) - 1);
 	if (ioctl(socket, SIOCETHTOOL, &request))
 		die("SIOCETHTOOL");
 }
 
-/* The kernel cuts what TCP sends itself, and each segment is in one piece. */
-static int make_plain(const char *interface)
+/* Off: the kernel cuts what TCP sends itself, and each segment is in one piece. Checksums of IPv4 cannot be
+ * switched off, xen-netfront always leaves them to the other end. */
+static int set_features(const char *interface, uint32_t on)
 {
+	/* Segmentation needs pieces, and is gone with them. */
+	static const uint32_t features[] = { ETHTOOL_SSG, ETHTOOL_STSO, ETHTOOL_SGSO };
 	const int any = socket(AF_INET, SOCK_DGRAM, 0);
+	size_t i;
 
-	set_feature(any, interface, ETHTOOL_STSO);
-	set_feature(any, interface, ETHTOOL_SGSO);
-	set_feature(any, interface, ETHTOOL_SSG);
+	for (i = 0; i < sizeof(features) / sizeof(features[0]); i++)
+		set_feature(any, interface, features[i], on);
 	return 0;
 }
 
@@ -210,14 +215,41 @@ static int fetch(const char *address, int port, long count, int number)
 	return 0;
 }
 
+/* A byte, and the answer. */
+static void ask_once(int stream)
+{
+	char byte = 1;
+
+	if (send(stream, &byte, 1, 0) != 1)
+		die("send");
+	if (recv(stream, &byte, 1, 0) != 1)
+		die("recv");
+}
+
+static int ask(const char *address, int port, long count, int number)
+{
+	const int stream = connect_to(address, port), at_once = 1;
+	long asked;
+
+	if (setsockopt(stream, IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof(at_once)))
+		die("TCP_NODELAY");
+	ask_once(stream);
+	mark(number);
+	for (asked = 0; asked < count; asked++)
+		ask_once(stream);
+	mark(number + 1);
+	printf("%ld\n", asked);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 3 && !strcmp(argv[1], "mark")) {
 		mark(atoi(argv[2]));
 		return 0;
 	}
-	if (argc == 3 && !strcmp(argv[1], "plain"))
-		return make_plain(argv[2]);
+	if (argc == 4 && !strcmp(argv[1], "features"))
+		return set_features(argv[2], (uint32_t)atoi(argv[3]));
 	if (argc == 6 && !strcmp(argv[1], "send") && atol(argv[3]) >= HEADER &&
 	    atol(argv[3]) <= LARGEST)
 		return send_frames(argv[2], (size_t)atol(argv[3]), atol(argv[4]), atoi(argv[5]));
@@ -227,6 +259,8 @@ int main(int argc, char **argv)
 		return fetch(argv[2], atoi(argv[3]), atol(argv[4]), atoi(argv[5]));
 	if (argc == 6 && !strcmp(argv[1], "store"))
 		return store(argv[2], atoi(argv[3]), atol(argv[4]), atoi(argv[5]));
-	fprintf(stderr, "usage: traffic mark N | plain INTERFACE | send INTERFACE SIZE COUNT N | receive INTERFACE COUNT N | fetch|store ADDRESS PORT BYTES N\n");
+	if (argc == 6 && !strcmp(argv[1], "ask"))
+		return ask(argv[2], atoi(argv[3]), atol(argv[4]), atoi(argv[5]));
+	fprintf(stderr, "usage: traffic mark N | features INTERFACE 0|1 | send INTERFACE SIZE COUNT N | receive INTERFACE COUNT N | fetch|store ADDRESS PORT BYTES N | ask ADDRESS PORT COUNT N\n");
 	return 2;
 }

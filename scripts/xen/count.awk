@@ -136,9 +136,5 @@ END {
         compare_all(k)
         for (i = 1; i <= rounds; i++)
             by_function(round[i], k, (i - 1) * kinds + k)
-        if (kind[k + 1] ~ /stored/) {
-            compare(k, "cut", rounds * kinds)
-            compare(k, "plain", rounds * kinds + 1)
-        }
     }
 }

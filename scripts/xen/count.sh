@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# The host's part of the scenarios `count` and `arrivals`: QEMU's options, and what was counted, as lines and
+# The host's part of the scenarios `count`, `rows` and `arrivals`: QEMU's options, and what was counted, as lines and
 # as a table (count.awk). Sourced by xen.sh.
 
 # The address of a symbol of the hypervisor's, without 0x.
@@ -50,6 +50,15 @@ report_windows() {
 report_counts() {
     report_windows "$1" 'sent 1514,received 1514,sent 60,received 60,stored 1460,fetched 1460' \
         dom0,twin,off,aggregate,bridge,notify,pace,all,unchecked
+}
+
+# report_rows RUN: those of `rows`, and each beside its paper's figure (rows.awk).
+report_rows() {
+    report_windows "$1" \
+        'large full,frames full,large bare,frames bare,fetched apart,fetched merged,asked apart,asked merged' \
+        dom0,twin,again >"$1/counted"
+    cat "$1/counted"
+    tr -d '\r' <"$1/results.log" | awk -v "frames=$frames" -f "$parts/rows.awk" "$1/counted" -
 }
 
 # add_arrivals RUN: what frames need that come one by one. The card does not put its interrupts off: each frame

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# What the scenarios share that count instructions (dom0-count.sh, dom0-arrivals.sh); sourced after twin.sh.
+# What the scenarios share that count instructions (dom0-count.sh, dom0-rows.sh, dom0-arrivals.sh); sourced after twin.sh.
 
 # Without it Xen executes a guest's rdtsc in software, several times a packet: the emulator's
 # processor does not promise that its clock never stops, as today's do (invariant TSC).
@@ -41,8 +41,26 @@ frames=$(option frames)
 # complete N WINDOWS: guest N has ended, and so many were counted.
 complete() {
     end_guest "$1" 10
-    [ "$(grep -c '^@ok \(send\|receive\|store\|fetch\)-' "$(console_of "$1")")" = "$2" ]
+    [ "$(grep -c '^@ok \(send\|receive\|store\|fetch\|ask\)-' "$(console_of "$1")")" = "$2" ]
     step "guest$1/complete" $? "$2 windows"
+}
+
+# order N COMMAND LINE: guest N, of the role commands, does what it reads from its console; it is done
+# when it writes that line.
+order() {
+    echo "$2" >"$(xenstore-read "/local/domain/$(xl domid "guest$1")/console/tty")"
+    await_line "$3"
+}
+
+# begins N: a guest that does what it is ordered.
+begins() {
+    start_guest "$1" commands && connected "$1" && pinged "$1" && listen "$1"
+}
+
+# ends N WINDOWS: it does no more.
+ends() {
+    order "$1" exit @done
+    complete "$@"
 }
 
 # ---- By dom0 ------------------------------------------------------------------------
@@ -66,12 +84,7 @@ end_netback() {
 
 # ---- By the driver inside Xen ---------------------------------------------------------
 
-# The guest does what it reads from its console, to which who writes here writes.
-terminal() {
-    xenstore-read "/local/domain/$(xl domid guest2)/console/tty"
-}
-
-# round NAME COMMAND STAGE...: the stages from the next attachment on, and what the guest does then.
+# round NAME COMMAND STAGE...: the stages from the next attachment on, and what guest 2 does then.
 round() {
     label=$1 command=$2
     shift 2
@@ -81,8 +94,7 @@ round() {
     tell 60 "$label/restart" restart 1
     await 60 "$label/carrier" grep -q 1 /sys/class/net/eth0/carrier
     step "$label/stages" 0 "$(status_of stages), offload $(status_of offload)"
-    echo "$command" >"$(terminal)"
-    await_line '@ok done'
+    order 2 "$command" '@ok done'
     is state 1 && is aborts 0
     step "$label/alive" $? "state $(status_of state), $(status_of aborts) aborts"
 }

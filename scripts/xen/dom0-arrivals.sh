@@ -12,15 +12,10 @@ end_netback
 
 load_modules
 attach_eth0
-if start_guest 2 commands; then
-    connected 2
-    pinged 2
-    listen 2
+if begins 2; then
     round twin "count_arrivals 4 $frames" notify=0
     round notify "count_arrivals 8 $frames" notify=16
     cat $twin/status
-    echo exit >"$(terminal)"
-    await_line @done
-    complete 2 4
+    ends 2 4
 fi
 detach_eth0

@@ -4,6 +4,7 @@
 #
 #   peer.sh down      sends the file `data`
 #   peer.sh up        receives up to the end, answers with the SHA-256 digest
+#   peer.sh answer    each byte back at once
 #   peer.sh link      has QEMU take the card's carrier away for five seconds
 #   peer.sh payload   receives dom0's symbols (a tar archive), answers with the livepatch
 #   peer.sh frames    receives "SIZE COUNT MAC", puts so many frames and a quarter more on the
@@ -58,6 +59,7 @@ frames) frames ;;
 arrivals) arrivals ;;
 down) exec cat data ;;
 up) exec sha256sum ;;
+answer) exec cat ;;
 link) # The connection ends at once; this goes on.
     setsid sh -c 'echo "set_link card off" >monitor.in; sleep 5; echo "set_link card on" >monitor.in' \
         </dev/null >/dev/null 2>&1 & ;;

@@ -77,7 +77,7 @@ count_frames() {
         mark=$((mark + 4))
     done
     count_stored "$mark" "$2"
-    try 600 fetch-1460 /traffic fetch $peer 7001 $(($2 * 1460)) "$((mark + 2))"
+    count_fetched "$((mark + 2))" "$2"
 }
 
 # count_arrivals MARK FRAMES: frames received that come one by one (peer.sh arrivals), once the program
@@ -95,7 +95,41 @@ count_arrivals() {
     done
 }
 
+# packets WHICH: those that the interface has received (rx) or sent (tx).
+packets() {
+    cat "/sys/class/net/eth0/statistics/$1_packets"
+}
+
+# try_counted WINDOW SECONDS NAME COMMAND...: a step, and how many packets came and went meanwhile, those by
+# which a connection begins and ends among them.
+try_counted() {
+    window=$1 received=$(packets rx) sent=$(packets tx)
+    shift
+    try "$@"
+    echo "@value packets-$window $(($(packets rx) - received))"
+    echo "@value packets-sent-$window $(($(packets tx) - sent))"
+}
+
 # count_stored MARK SEGMENTS: bytes to the host by TCP, of so many segments of 1,460 bytes.
 count_stored() {
-    try 600 store-1460 /traffic store $peer 7002 $(($2 * 1460)) "$1"
+    try_counted "$1" 600 store-1460 /traffic store $peer 7002 $(($2 * 1460)) "$1"
+}
+
+# count_fetched MARK SEGMENTS: the same from the host.
+count_fetched() {
+    try_counted "$1" 600 fetch-1460 /traffic fetch $peer 7001 $(($2 * 1460)) "$1"
+}
+
+# count_large MARK SEGMENTS: stored by large packets, then by frames.
+count_large() {
+    try 60 large /traffic features eth0 1
+    count_stored "$1" "$2"
+    try 60 frames /traffic features eth0 0
+    count_stored "$(($1 + 2))" "$2"
+    try 60 large-again /traffic features eth0 1
+}
+
+# count_asked MARK COUNT: a byte there and one back.
+count_asked() {
+    try 600 ask-1 /traffic ask $peer 7008 "$2" "$1"
 }
