@@ -26,8 +26,8 @@
  *
  * Any frame may come in. A first segment's header is read into struct flow, and what has to be the same
  * of all is compared as it is in memory. What was looked at before that only says which place a
- * segment waits in. Accesses by another pointer are translated anew, so much is inlined, and the
- * fields of one structure are used together.
+ * segment waits in. Accesses by another pointer are translated anew, those to the stack are not: so much is
+ * inlined, and headers and what they are compared with are copied there, once.
  */
 #include "internal.h"
 #include <linux/etherdevice.h>
@@ -52,14 +52,8 @@ struct flow_key {
 	u32 ports;		/* source, destination */
 };
 
-/* A flow whose segments are merged. Of one that is unread only what comes before kind is said, and
- * chain.segments, which is 1. */
-struct flow {
-	struct flow_key key;
-	u64 ethernet[2];	/* the Ethernet header but its type: two guests' differ */
-	u8 *frame;		/* of the first segment */
-	struct sk_buff *first;	/* all are HELD, linked by skb->next */
-	bool unread;
+/* What the next segment of a flow has to be like. */
+struct state {
 	/* Words of the first segment, in memory's order; by masks what is the same of all. */
 	__be32 start;		/* IP: version, length of the header, TOS, total length */
 	__be32 fragment;	/* id, flags, offset */
@@ -67,15 +61,32 @@ struct flow {
 	__be32 control;		/* TCP's data offset, reserved bits, flags, window */
 	/* Numbers are the host's. */
 	u32 headers;		/* bytes of IP's and TCP's */
+	u32 size;		/* bytes of the first one's payload */
 	u32 seq;		/* the next segment's */
 	u32 ack, stamp;		/* the last segment's; TSval, if there is a time stamp */
 	u32 length;		/* of the IP packet that it would be now */
 	u16 id;			/* IP's of the next segment, without DF */
 	bool push;		/* the last segment's */
 	u32 most;		/* segments of a packet of this poll */
+};
+
+/* A flow whose segments are merged. Of one that is unread only what comes before state is said, and
+ * chain.segments, which is 1. */
+struct flow {
+	struct flow_key key;
+	u64 ethernet[2];	/* the Ethernet header but its type: two guests' differ */
+	u8 *frame;		/* of the first segment */
+	struct sk_buff *first;	/* all are HELD, linked by skb->next */
+	bool unread;
+	struct state state;
 	const u8 *latest;	/* the last segment's frame */
 	struct sk_buff *last;
 	struct hot_rx_chain chain;
+};
+
+/* A segment's headers, copied: IP's, and TCP's with a time stamp. Without one the rest is not used. */
+struct headers {
+	__be32 ip[5], tcp[8];
 };
 
 /* What is new of a flow's next segment. */
@@ -181,6 +192,12 @@ static __always_inline __be32 control_of(const u8 *frame)
 #define CONTROL_FLAGS	htonl(0x0fff0000)	/* and the reserved bits */
 #define CONTROL_SAME	htonl(0xfff70000)	/* not PSH */
 
+/* Any buffer is longer, though its frame may not be. */
+static __always_inline void headers_read(struct headers *headers, const u8 *frame)
+{
+	__builtin_memcpy(headers, frame + ETH_HLEN, sizeof(*headers));
+}
+
 /* IP's total length. */
 static __always_inline u32 total_of(const u8 *frame)
 {
@@ -226,16 +243,16 @@ static void flow_finish(struct flow *flow)
 {
 	__be32 *ip = (__be32 *)(flow->frame + ETH_HLEN), *tcp = ip + 5;
 	const __be32 *last = (const __be32 *)(flow->latest + ETH_HLEN) + 5;
-	u32 length = flow->length;
+	u32 length = flow->state.length;
 
 	((__be16 *)ip)[1] = htons(length);
 	((__be16 *)ip)[5] = 0;
 	((__be16 *)ip)[5] = (__force __be16)~header_sum(ip);
 	tcp[2] = last[2];
 	((__be16 *)tcp)[7] = ((const __be16 *)last)[7];
-	if (flow->push)
+	if (flow->state.push)
 		((u8 *)tcp)[13] |= 0x08;
-	if (flow->headers > 40) {
+	if (flow->state.headers > 40) {
 		tcp[6] = last[6];
 		tcp[7] = last[7];
 	}
@@ -329,40 +346,42 @@ static __always_inline bool hold(u32 cpu, u32 number, const struct flow_key *key
 }
 
 /* The segment that waits is read, and so the first of an aggregate; false if it may not be merged with any. */
+__attribute__((no_stack_protector))
 static noinline bool flow_read(struct flow *flow, u32 cpu)
 {
 	const u8 *frame = flow->frame;
-	const __be32 *ip = (const __be32 *)(frame + ETH_HLEN), *tcp = ip + 5;
 	struct sk_buff *skb = flow->first;
+	struct headers is __attribute__((uninitialized));	/* headers_read() fills it */
 	u32 total;
 
-	flow->start = ip[0];
-	flow->fragment = ip[1];
-	flow->life = ip[2];
-	flow->control = control_of(frame);
-	flow->headers = headers_of(flow->control);
-	total = ntohl(flow->start) & 0xffff;
+	headers_read(&is, frame);
+	flow->state.start = is.ip[0];
+	flow->state.fragment = is.ip[1];
+	flow->state.life = is.ip[2];
+	flow->state.control = is.tcp[3];
+	flow->state.headers = headers_of(flow->state.control);
+	total = ntohl(flow->state.start) & 0xffff;
 	/* IP without options, not a fragment, no reserved flag; of TCP's flags only ACK. */
-	if ((flow->start & htonl(0xff000000)) != htonl(0x45000000) ||
-	    flow->fragment & htonl(IP_RESERVED | IP_FRAGMENT) ||
-	    (flow->control & CONTROL_FLAGS) != CONTROL_ACK)
+	if ((flow->state.start & htonl(0xff000000)) != htonl(0x45000000) ||
+	    flow->state.fragment & htonl(IP_RESERVED | IP_FRAGMENT) ||
+	    (flow->state.control & CONTROL_FLAGS) != CONTROL_ACK)
 		return false;
-	if (flow->headers != 40 && (flow->headers != 40 + STAMP_BYTES || tcp[5] != STAMP_OPTION))
+	if (flow->state.headers != 40 && (flow->state.headers != 40 + STAMP_BYTES || is.tcp[5] != STAMP_OPTION))
 		return false;
-	if (total > (u32)(skb_tail_pointer(skb) - frame) - ETH_HLEN || total <= flow->headers ||
-	    skb->data_len || header_sum(ip) != 0xffff)
+	if (total > (u32)(skb_tail_pointer(skb) - frame) - ETH_HLEN || total <= flow->state.headers ||
+	    skb->data_len || header_sum(is.ip) != 0xffff)
 		return false;
 	flow->unread = false;
-	flow->seq = ntohl(tcp[1]) + total - flow->headers;
-	flow->ack = ntohl(tcp[2]);
-	flow->stamp = flow->headers > 40 ? ntohl(tcp[6]) : 0;
-	flow->length = total;
-	flow->id = (ntohl(flow->fragment) >> 16) + 1;
-	flow->push = false;
-	flow->most = hot_cpus[cpu].aggregate;
+	flow->state.seq = ntohl(is.tcp[1]) + total - flow->state.headers;
+	flow->state.ack = ntohl(is.tcp[2]);
+	flow->state.stamp = flow->state.headers > 40 ? ntohl(is.tcp[6]) : 0;
+	flow->state.length = total;
+	flow->state.id = (ntohl(flow->state.fragment) >> 16) + 1;
+	flow->state.push = false;
+	flow->state.most = hot_cpus[cpu].aggregate;
 	flow->latest = frame;
 	flow->last = skb;
-	flow->chain.size = total - flow->headers;
+	flow->state.size = flow->chain.size = total - flow->state.headers;
 	flow->chain.piece[0].data = (u64)frame;
 	flow->chain.piece[0].length = ETH_HLEN + total;
 	return true;
@@ -375,16 +394,16 @@ static __always_inline void flow_append(struct flow *flow, const struct segment 
 	struct hot_rx_piece *piece = &flow->chain.piece[flow->chain.segments++];
 
 	flow->last->next = skb;
-	piece->data = (u64)frame + ETH_HLEN + flow->headers;
+	piece->data = (u64)frame + ETH_HLEN + flow->state.headers;
 	piece->length = segment->payload;
 	flow->last = skb;
 	flow->latest = frame;
-	flow->seq += segment->payload;
-	flow->length += segment->payload;
-	flow->ack = segment->ack;
-	flow->stamp = segment->stamp;
-	flow->id++;
-	flow->push = segment->push;
+	flow->state.seq += segment->payload;
+	flow->state.length += segment->payload;
+	flow->state.ack = segment->ack;
+	flow->state.stamp = segment->stamp;
+	flow->state.id++;
+	flow->state.push = segment->push;
 }
 
 static bool is_older(u32 a, u32 b)
@@ -398,33 +417,36 @@ static __always_inline enum hot_counter flow_conflict(const struct flow *flow, s
 						      const struct sk_buff *skb, const u8 *frame,
 						      u32 length)
 {
-	const __be32 *ip = (const __be32 *)(frame + ETH_HLEN), *tcp = ip + 5;
-	const __be32 control = control_of(frame), fragment = ip[1];
-	const u32 start = ntohl(ip[0]), total = start & 0xffff;
+	struct headers is __attribute__((uninitialized));	/* headers_read() fills it */
+	struct state was __attribute__((uninitialized));
+	u32 total;
 
-	if (((htonl(start) ^ flow->start) & START_SAME) | ((fragment ^ flow->fragment) & FRAGMENT_SAME) |
-	    ((ip[2] ^ flow->life) & LIFE_SAME) | ((control ^ flow->control) & CONTROL_SAME))
+	headers_read(&is, frame);
+	__builtin_memcpy(&was, &flow->state, sizeof(was));
+	if (((is.ip[0] ^ was.start) & START_SAME) | ((is.ip[1] ^ was.fragment) & FRAGMENT_SAME) |
+	    ((is.ip[2] ^ was.life) & LIFE_SAME) | ((is.tcp[3] ^ was.control) & CONTROL_SAME))
 		return HOT_COUNT_FLUSH_HEADER;
-	if (unlikely(!(fragment & htonl(IP_DF)) && ntohl(fragment) >> 16 != flow->id))
+	if (unlikely(!(is.ip[1] & htonl(IP_DF)) && ntohl(is.ip[1]) >> 16 != was.id))
 		return HOT_COUNT_FLUSH_HEADER;
-	segment->payload = total - flow->headers;
+	total = ntohl(is.ip[0]) & 0xffff;
+	segment->payload = total - was.headers;
 	/* Some, and no more than the first one's. */
-	if (segment->payload - 1 >= flow->chain.size || total > length - ETH_HLEN ||
-	    skb->data_len || header_sum(ip) != 0xffff)
+	if (segment->payload - 1 >= was.size || total > length - ETH_HLEN ||
+	    skb->data_len || header_sum(is.ip) != 0xffff)
 		return HOT_COUNT_FLUSH_HEADER;
-	segment->ack = ntohl(tcp[2]);
+	segment->ack = ntohl(is.tcp[2]);
 	segment->stamp = 0;
-	segment->push = control & CONTROL_PUSH;
-	if (ntohl(tcp[1]) != flow->seq || is_older(segment->ack, flow->ack))
+	segment->push = is.tcp[3] & CONTROL_PUSH;
+	if (ntohl(is.tcp[1]) != was.seq || is_older(segment->ack, was.ack))
 		return HOT_COUNT_FLUSH_ORDER;
-	if (flow->headers > 40) {
-		if (tcp[5] != STAMP_OPTION)
+	if (was.headers > 40) {
+		if (is.tcp[5] != STAMP_OPTION)
 			return HOT_COUNT_FLUSH_HEADER;
-		segment->stamp = ntohl(tcp[6]);
-		if (is_older(segment->stamp, flow->stamp))
+		segment->stamp = ntohl(is.tcp[6]);
+		if (is_older(segment->stamp, was.stamp))
 			return HOT_COUNT_FLUSH_ORDER;
 	}
-	return flow->length + segment->payload > IP_LONGEST ? HOT_COUNT_FLUSH_LIMIT : HOT_COUNTERS;
+	return was.length + segment->payload > IP_LONGEST ? HOT_COUNT_FLUSH_LIMIT : HOT_COUNTERS;
 }
 
 /* The same with checksums. Until they are merged nothing of the first is changed, not even what is said of
@@ -441,11 +463,11 @@ static __always_inline enum hot_counter flow_refuses(struct flow *flow, struct s
 	why = flow_conflict(flow, segment, skb, frame, length);
 	if (unlikely(why != HOT_COUNTERS))
 		return why;
-	if (!checksum_is_right(skb, frame, flow->headers + segment->payload - 20))
+	if (!checksum_is_right(skb, frame, flow->state.headers + segment->payload - 20))
 		return HOT_COUNT_FLUSH_HEADER;
 	if (likely(!unread))
 		return HOT_COUNTERS;
-	if (!checksum_is_right(flow->first, flow->frame, flow->length - 20))
+	if (!checksum_is_right(flow->first, flow->frame, flow->state.length - 20))
 		return HOT_COUNT_FLUSH_HEADER;
 	flow->first->ip_summed = CHECKSUM_UNNECESSARY;
 	return HOT_COUNTERS;
@@ -461,9 +483,9 @@ static __always_inline bool flow_take(u32 cpu, u32 number, const struct segment 
 				      HOT_OBJECT_HELD)))
 		return false;
 	flow_append(flow, segment, skb, frame);
-	if (segment->push || segment->payload < flow->chain.size)
+	if (segment->push || segment->payload < flow->state.size)
 		flow_flush(cpu, number, HOT_COUNT_FLUSH_BOUNDARY);
-	else if (flow->chain.segments >= flow->most)
+	else if (flow->chain.segments >= flow->state.most)
 		flow_flush(cpu, number, HOT_COUNT_FLUSH_LIMIT);
 	return true;
 }
@@ -494,6 +516,9 @@ bool hot_aggregate(struct sk_buff *skb, u32 index, u32 cpu)
 	struct flow *flow;
 
 	if (!is_tcp(skb, frame, length))
+		return false;
+	/* A request or an answer, and nothing came before it. */
+	if (!hot_flows_open[cpu] && !may_be_first(frame))
 		return false;
 	key_read(&key, frame);
 	if (unlikely(!has_ports(frame))) {

@@ -87,7 +87,7 @@ bool napi_complete_done(struct napi_struct *n, int work_done)
 	if (unlikely(old & (NAPIF_STATE_NPSVC | NAPIF_STATE_IN_BUSY_POLL)))
 		return false;
 	/* Before another CPU may poll: what it receives is later. */
-	if (unlikely(hot_cpus[hot_cpu_id()].aggregate))
+	if (unlikely(hot_flows_open[hot_cpu_id()]))
 		hot_aggregate_flush(hot_cpu_id());
 	if (unlikely(n->poll_list.next != &n->poll_list))
 		hot_list_remove(&n->poll_list);
@@ -130,7 +130,7 @@ static u32 hot_poll_one(struct napi_struct *n, struct list_head *list, u32 *rece
 		*received += work;
 	}
 	if (work >= weight) {
-		if (unlikely(hot_cpus[hot_cpu_id()].aggregate))
+		if (unlikely(hot_flows_open[hot_cpu_id()]))
 			hot_aggregate_flush(hot_cpu_id());
 		/* Not done, so the node is still ours. */
 		if (unlikely(READ_ONCE(n->state) & NAPIF_STATE_DISABLE))
@@ -160,7 +160,8 @@ u32 hot_poll(u32 budget)
 	}
 	__preempt_count_sub(SOFTIRQ_OFFSET);
 	if (unlikely(cpu->aggregate)) {
-		hot_aggregate_flush(hot_cpu_id());
+		if (hot_flows_open[hot_cpu_id()])
+			hot_aggregate_flush(hot_cpu_id());
 		cpu->aggregate = 0;
 	}
 	cpu->polling = 0;
