@@ -3,12 +3,14 @@
 
 use iced_x86::{
     Code, FlowControl, Instruction, InstructionInfo, InstructionInfoFactory, Mnemonic, OpAccess,
+    Register,
 };
 use liveness::x86::EffectFinder;
 use liveness::{Effect, LocSet, Reg};
 
 use crate::analyse::routines;
-use crate::registers::gpr;
+use crate::asm::Operand;
+use crate::registers::{gpr, has_memory, names, register_operands};
 
 /// Facts about one instruction that do not depend on its context.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +23,11 @@ pub struct Survey {
     pub written: LocSet,
     /// What it does to memory, by an operand or without naming it.
     pub memory: MemoryEffect,
+    /// Whether it names `rsp`, whole, also as a base, or moves it.
+    pub uses_stack: bool,
+    /// Whether it names `rsp` or a part, or has an operand `disp(%reg)`, which may be in the
+    /// frame.
+    pub may_reach_frame: bool,
 }
 
 /// What an instruction does to memory.
@@ -62,6 +69,8 @@ impl Surveyor {
             named: LocSet::empty(),
             written: LocSet::empty(),
             memory: memory(info),
+            uses_stack: iced.is_stack_instruction() || names_rsp(iced),
+            may_reach_frame: may_reach_frame(iced),
         };
         for used in info.used_registers() {
             let Some(register) = gpr(used.register()).map(LocSet::reg) else {
@@ -74,6 +83,18 @@ impl Surveyor {
         }
         survey
     }
+}
+
+/// Whether an instruction names `rsp`, whole, or has an operand whose address counts from it.
+fn names_rsp(iced: &Instruction) -> bool {
+    iced.memory_base() == Register::RSP || names(iced, Register::RSP)
+}
+
+fn may_reach_frame(iced: &Instruction) -> bool {
+    let base = iced.memory_base();
+    let through_base = || base == Register::RSP || Operand::of(iced).simple().is_some();
+    base != Register::None && has_memory(iced) && through_base()
+        || register_operands(iced).any(|r| gpr(r) == Some(Reg::RSP))
 }
 
 fn memory(info: &InstructionInfo) -> MemoryEffect {

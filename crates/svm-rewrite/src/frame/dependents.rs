@@ -1,12 +1,12 @@
 //! The instructions whose treatment depends on stack facts.
 
-use iced_x86::Register;
+use iced_x86::{Instruction, Register};
 use liveness::Reg;
 
 use super::facts::{Asked, Input};
 use crate::analyse::class::{Class, Space};
 use crate::lift::{Inst, InstIdx};
-use crate::registers::{gpr, has_memory, register_operands};
+use crate::registers::{gpr, register_operands};
 
 /// These instructions, in order.
 pub(super) fn find(input: Input<'_>, asked: Asked) -> Vec<InstIdx> {
@@ -23,7 +23,7 @@ pub(super) fn find(input: Input<'_>, asked: Asked) -> Vec<InstIdx> {
         {
             through_frame_pointer(input.lifted.inst(*i))
         }
-        _ => all_words && uses_frame(input.lifted.inst(*i)),
+        _ => all_words && may_reach_frame(input, *i),
     };
     // How deep the stack is decides whether a sequence may push more.
     let has_deep = input.flow.has_deep();
@@ -32,13 +32,16 @@ pub(super) fn find(input: Input<'_>, asked: Asked) -> Vec<InstIdx> {
     all.filter(|i| asks(i) || deep(i)).collect()
 }
 
-/// Whether an instruction names `rsp`, also as a base, or has an operand `disp(%reg)`.
-fn uses_frame(inst: &Inst) -> bool {
-    let iced = &inst.iced;
-    let base = iced.memory_base();
-    let through_base = || base == Register::RSP || inst.operand().simple().is_some();
-    base != Register::None && has_memory(iced) && through_base()
-        || register_operands(iced).any(|r| gpr(r) == Some(Reg::RSP))
+/// Whether an instruction names `rsp` or a part, also as a base, or has an operand `disp(%reg)`
+/// that no symbol is added to.
+fn may_reach_frame(input: Input<'_>, i: InstIdx) -> bool {
+    let inst = input.lifted.inst(i);
+    input.surveys[i.0 as usize].may_reach_frame
+        && (inst.displacement.is_none() || names_rsp(&inst.iced))
+}
+
+fn names_rsp(iced: &Instruction) -> bool {
+    iced.memory_base() == Register::RSP || register_operands(iced).any(|r| gpr(r) == Some(Reg::RSP))
 }
 
 /// Whether an operand is `disp(%rbp)` or `disp(%r10)`, which unwinding counts from.

@@ -30,6 +30,7 @@ use crate::analyse::Analysis;
 use crate::analyse::class::{Class, Space};
 use crate::analyse::classify::WORD;
 use crate::analyse::routines;
+use crate::analyse::survey::Survey;
 use crate::asm::LONGEST;
 use crate::lift::{FuncIdx, InstIdx, Lifted};
 use crate::refusal::{self, Refusal, RefusalCode};
@@ -67,12 +68,13 @@ pub fn find(
     let mut refusals = Vec::new();
     let mut words = StackWords::default();
     let written = Written::find(analysis, lost);
-    for (i, class) in (0..).map(InstIdx).zip(classes) {
-        if let Err((code, reason)) = fits(lifted, i, *class) {
+    let surveyed = analysis.surveys.iter().zip(classes);
+    for (i, (survey, class)) in (0..).map(InstIdx).zip(surveyed) {
+        if let Err((code, reason)) = fits(lifted, i, survey, *class) {
             refusal::add(&mut refusals, lifted.refusal(code, i, reason));
         }
     }
-    for i in without_facts(lifted, classes, facts, variants) {
+    for i in without_facts(analysis, classes, facts, variants) {
         let (code, reason) = NOT_KNOWN;
         refusal::add(&mut refusals, lifted.refusal(code, i, reason));
     }
@@ -158,34 +160,22 @@ const CALLERS_FRAME: Refused = (
 /// The instructions that use the stack and that nothing was found to lead to: what is on it is
 /// not known.
 fn without_facts(
-    lifted: &Lifted<'_>,
+    analysis: &Analysis<'_>,
     classes: &[Class],
     facts: &FactsBefore,
     variants: &Variants,
-) -> impl Iterator<Item = InstIdx> {
-    let functions = (0..lifted.functions.len() as u32).map(FuncIdx);
-    let of = move |f| {
-        lifted
-            .function(f)
-            .insts
-            .clone()
-            .map(move |i| (InstIdx(i), f))
-    };
-    let all = functions.flat_map(of);
-    let unknown = all.filter(move |(i, f)| {
+) -> Vec<InstIdx> {
+    let asks = |i: &InstIdx| {
         let is_gone = matches!(classes[i.0 as usize], Class::Drop | Class::Unreached(_));
-        !is_gone
-            && uses_stack(&lifted.inst(*i).iced)
-            && variants
-                .of(*f)
-                .any(|variant| facts.get(*i, variant).is_none())
-    });
-    unknown.map(|(i, _)| i)
-}
-
-/// Whether an instruction names `rsp`, also as a base, or moves it.
-fn uses_stack(iced: &Instruction) -> bool {
-    iced.is_stack_instruction() || iced.memory_base() == Register::RSP || names_rsp(iced)
+        analysis.surveys[i.0 as usize].uses_stack && !is_gone
+    };
+    let mut unknown = Vec::new();
+    for (f, function) in (0..).map(FuncIdx).zip(&analysis.lifted.functions) {
+        let asking = function.insts.clone().map(InstIdx).filter(asks);
+        let is_unknown = |i: &InstIdx| variants.of(f).any(|v| facts.get(*i, v).is_none());
+        unknown.extend(asking.filter(is_unknown));
+    }
+    unknown
 }
 
 /// Whether it loads the function's own return address, which code records, or pushes it again,
@@ -207,7 +197,7 @@ fn leads_to_frame(iced: &Instruction, facts: &Facts) -> bool {
 }
 
 /// Refuses instructions that two stacks or a window cannot serve, wherever `rsp` points.
-fn fits(lifted: &Lifted<'_>, i: InstIdx, class: Class) -> Result<(), Refused> {
+fn fits(lifted: &Lifted<'_>, i: InstIdx, survey: &Survey, class: Class) -> Result<(), Refused> {
     /// The prefixes 65 and 67, and a SIB byte where the operand was relative to `rip`.
     const GROWTH: usize = 3;
     let iced = &lifted.inst(i).iced;
@@ -227,7 +217,7 @@ fn fits(lifted: &Lifted<'_>, i: InstIdx, class: Class) -> Result<(), Refused> {
             "the instruction leaves no room for the prefixes of the window",
         ));
     }
-    match names_rsp(iced) && !is_known_use(iced, class) {
+    match survey.uses_stack && names_rsp(iced) && !is_known_use(iced, class) {
         true => Err((
             RefusalCode::StackPointer,
             "it uses the stack pointer as a number, and there are two stacks under this scheme",
@@ -402,11 +392,14 @@ fn reaches_by_another_way(iced: &Instruction, facts: &Facts) -> bool {
     {
         return !facts.is_loaded(iced.memory_base());
     }
-    (0..iced.op_count()).any(|n| match iced.op_kind(n) {
-        OpKind::MemorySegRSI => leads_to_return_address(facts, Register::RSI),
-        OpKind::MemoryESRDI => leads_to_return_address(facts, Register::RDI),
-        _ => false,
-    })
+    // No instruction has such an operand behind the second.
+    [iced.op0_kind(), iced.op1_kind()]
+        .into_iter()
+        .any(|kind| match kind {
+            OpKind::MemorySegRSI => leads_to_return_address(facts, Register::RSI),
+            OpKind::MemoryESRDI => leads_to_return_address(facts, Register::RDI),
+            _ => false,
+        })
 }
 
 /// The place to which an operand adds an index, if that is in the frame.
