@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use foldhash::HashSet;
+use foldhash::{HashMap, HashSet};
 use iced_x86::{Code, Register};
 use liveness::{BlockId, LocSet, Sweeps};
 
@@ -316,19 +316,25 @@ impl<'u> Uses<'u> {
     pub fn on_data(&self) -> impl Iterator<Item = InstIdx> {
         let mut search = Search::new(self);
         let made = self.popped_unpushed(&mut search);
+        let is_data =
+            |key: &Key, word: &Word| word.is_data || !word.is_pushed() || made.contains(key);
+        let others = self.words.iter().filter(|(key, word)| !is_data(key, word));
+        let asked = others.flat_map(|((_, at), word)| word.pushes.iter().map(|i| (*i, *at)));
+        let next = search.next(asked.collect());
         let mut moves = Vec::new();
         for (key, word) in &self.words {
             // Taken by a `pop`, and dropped on no path. Compilers drop a few arguments by `pop`.
-            let is_register = word.saves_register(self.analysis.lifted)
-                && !self.is_saved_above(*key, word)
-                && !self.is_written_before(word);
-            let mut is_saved = |push: &InstIdx| {
-                let next = search.next(*push, key.1);
-                next.popped && !next.dropped && (is_register || !next.called)
+            let is_saved = || {
+                let is_register = word.saves_register(self.analysis.lifted)
+                    && !self.is_saved_above(*key, word)
+                    && !self.is_written_before(word);
+                word.pushes.iter().all(|push| {
+                    let next = next[push];
+                    next.popped && !next.dropped && (is_register || !next.called)
+                })
             };
             let used = word.is_pushed() || !word.pops.is_empty();
-            let is_data = word.is_data || !word.is_pushed() || made.contains(key);
-            if used && (is_data || !word.pushes.iter().all(&mut is_saved)) {
+            if used && (is_data(key, word) || !is_saved()) {
                 moves.extend(word.pushes.iter().chain(&word.pops));
             }
         }
@@ -378,7 +384,7 @@ impl<'u> Uses<'u> {
             let inside = self.words[first..].iter().take_while(|(key, _)| *key < end);
             for (key, word) in inside {
                 let popped = !word.pops.is_empty() && !word.pushes.is_empty();
-                if popped && search.next(*inst, key.1).popped {
+                if popped && search.next(vec![(*inst, key.1)])[inst].popped {
                     found.insert(*key);
                 }
             }
@@ -393,76 +399,134 @@ impl<'u> Uses<'u> {
     }
 }
 
-/// Searches along paths, one after the other.
+/// A word by its place, and the instruction after which it is searched for.
+type Asked = (InstIdx, i64);
+
+/// Some of the words that are searched for together: a bit for each.
+type Words = u64;
+
+/// Searches along paths, one after the other. A function pushes several words at once, which are
+/// searched for together.
 struct Search<'u> {
     uses: &'u Uses<'u>,
-    /// The last search that came to a block's beginning.
-    seen: Vec<u32>,
+    /// The last search that came to a block's beginning, and for which words.
+    seen: Vec<(u32, Words)>,
     searches: u32,
-    work: Vec<BlockId>,
+    work: Vec<(BlockId, Words)>,
 }
 
 impl<'u> Search<'u> {
     fn new(uses: &'u Uses<'u>) -> Search<'u> {
         Search {
             uses,
-            seen: vec![0; uses.analysis.flow.blocks().len()],
+            seen: vec![(0, 0); uses.analysis.flow.blocks().len()],
             searches: 0,
             work: Vec::new(),
         }
     }
 
-    /// What happens to the word at a place first, on the paths after an instruction.
-    fn next(&mut self, after: InstIdx, at: i64) -> Next {
-        self.searches += 1;
-        let mut next = Next::default();
-        let first = self.uses.analysis.flow.block_of(after);
-        let moves = self.uses.moves_of(first);
-        let rest = &moves[moves.partition_point(|m| m.inst <= after)..];
-        self.follow(first, rest, at, &mut next);
-        while let Some(block) = self.work.pop() {
-            self.follow(block, self.uses.moves_of(block), at, &mut next);
+    /// What happens first to each word, on the paths after its instruction.
+    fn next(&mut self, mut asked: Vec<Asked>) -> HashMap<InstIdx, Next> {
+        asked.sort_unstable();
+        let flow = &self.uses.analysis.flow;
+        let by_block = asked.chunk_by(|a, b| flow.block_of(a.0) == flow.block_of(b.0));
+        let together = by_block.flat_map(|all| all.chunks(Words::BITS as usize));
+        let mut found = HashMap::default();
+        for asked in together {
+            let outcome = self.follow(asked);
+            let each = asked.iter().enumerate();
+            found.extend(each.map(|(n, (inst, _))| (*inst, outcome.of(n))));
         }
-        next
+        found
     }
 
-    /// The same on the paths through the rest of a block, which does so much to `rsp`.
-    fn follow(&mut self, block: BlockId, moves: &[Move], at: i64, next: &mut Next) {
-        let first = moves.iter().find(|m| match &m.used {
-            Use::Push(place) | Use::Pop(place) => *place == at,
-            Use::Drop(bytes) | Use::Make(bytes) => bytes.contains(&at),
-            Use::Call => {
-                next.called = true;
-                false
+    /// The same for words of one block, no more than there are bits.
+    fn follow(&mut self, asked: &[Asked]) -> Outcome {
+        self.searches += 1;
+        let mut outcome = Outcome::default();
+        let first = self.uses.analysis.flow.block_of(asked[0].0);
+        let (mut open, mut begun) = (0, 0);
+        for Move { inst, used, .. } in self.uses.moves_of(first) {
+            while asked.get(begun).is_some_and(|(after, _)| after < inst) {
+                open |= 1 << begun;
+                begun += 1;
             }
-            Use::Reach(_) | Use::Address(_) | Use::Kept(..) | Use::Follow(_) => false,
-        });
-        match first.map(|m| &m.used) {
-            Some(Use::Pop(_)) => next.popped = true,
-            Some(Use::Drop(_)) => next.dropped = true,
-            Some(
-                Use::Push(_)
-                | Use::Make(_)
-                | Use::Reach(_)
-                | Use::Address(_)
-                | Use::Kept(..)
-                | Use::Follow(_)
-                | Use::Call,
-            ) => {}
-            None => {
-                for &next in self.uses.analysis.flow.continuations(block) {
-                    let seen = &mut self.seen[next.0 as usize];
-                    if std::mem::replace(seen, self.searches) != self.searches {
-                        self.work.push(next);
-                    }
-                }
+            open = outcome.pass(used, asked, open);
+        }
+        let rest = (begun..asked.len()).fold(0, |rest, n| rest | 1 << n);
+        self.leave(first, open | rest);
+        while let Some((block, mut open)) = self.work.pop() {
+            for Move { used, .. } in self.uses.moves_of(block) {
+                open = outcome.pass(used, asked, open);
+            }
+            self.leave(block, open);
+        }
+        outcome
+    }
+
+    /// Goes on with these words where a block leads.
+    fn leave(&mut self, block: BlockId, open: Words) {
+        for &next in self.uses.analysis.flow.continuations(block) {
+            let (search, seen) = &mut self.seen[next.0 as usize];
+            if *search != self.searches {
+                (*search, *seen) = (self.searches, 0);
+            }
+            let new = open & !*seen;
+            if new != 0 {
+                *seen |= new;
+                self.work.push((next, new));
             }
         }
     }
 }
 
+/// What happens to words first, on any path.
+#[derive(Default)]
+struct Outcome {
+    popped: Words,
+    dropped: Words,
+    called: Words,
+}
+
+impl Outcome {
+    /// Takes in what happens to words that are still searched for; gives those that are after it.
+    fn pass(&mut self, used: &Use, asked: &[Asked], open: Words) -> Words {
+        let among = |is: &dyn Fn(i64) -> bool| {
+            let each = asked.iter().enumerate();
+            each.fold(0, |all, (n, (_, at))| all | Words::from(is(*at)) << n) & open
+        };
+        let found = match used {
+            Use::Push(place) | Use::Pop(place) => among(&|at| at == *place),
+            Use::Drop(bytes) | Use::Make(bytes) => among(&|at| bytes.contains(&at)),
+            Use::Call | Use::Reach(_) | Use::Address(_) | Use::Kept(..) | Use::Follow(_) => 0,
+        };
+        match used {
+            Use::Pop(_) => self.popped |= found,
+            Use::Drop(_) => self.dropped |= found,
+            Use::Call => self.called |= open,
+            Use::Push(_)
+            | Use::Make(_)
+            | Use::Reach(_)
+            | Use::Address(_)
+            | Use::Kept(..)
+            | Use::Follow(_) => {}
+        }
+        open & !found
+    }
+
+    /// That of one word.
+    fn of(&self, n: usize) -> Next {
+        let has = |words: Words| words >> n & 1 != 0;
+        Next {
+            popped: has(self.popped),
+            dropped: has(self.dropped),
+            called: has(self.called),
+        }
+    }
+}
+
 /// What happens to a word first, on any path.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Next {
     popped: bool,
     dropped: bool,
