@@ -166,14 +166,14 @@ impl Assembler {
             bytes: Vec::with_capacity(5 * original),
             items: Vec::with_capacity(original / 4),
             references: Vec::with_capacity(original / 4),
-            encoder: Encoder::new(),
+            encoder: Encoder::new(original),
         }
     }
 
     /// Frees the encoder's cache; nothing more will be assembled. (The cache is larger
     /// than many a section, and there may be thousands of sections.)
     pub fn forget_encodings(&mut self) {
-        self.encoder = Encoder::new();
+        self.encoder = Encoder::new(0);
     }
 
     /// The place after everything assembled so far.

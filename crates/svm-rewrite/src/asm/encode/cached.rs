@@ -13,8 +13,10 @@ pub struct Encoder {
     iced: iced_x86::Encoder,
     /// Room for one instruction.
     buffer: Vec<u8>,
-    /// The cache, by [`place`].
+    /// The cache, by [`place`]; made when it is needed.
     known: Vec<Option<Entry>>,
+    /// Its slots, a power of two.
+    places: usize,
 }
 
 /// An instruction and its encoding.
@@ -29,16 +31,20 @@ struct Entry {
 /// No instruction is longer (SDM volume 2, 2.3.11).
 pub const LONGEST: usize = 15;
 
-/// Slots of the cache.
-const PLACES: usize = 1 << 9;
+/// Fewest and most slots of the cache.
+const PLACES: (usize, usize) = (1 << 9, 1 << 12);
+/// Bytes of the original's code for each slot: most accesses have a displacement of their own.
+const BYTES_PER_PLACE: usize = 32;
 
 impl Encoder {
-    /// An encoder with an empty cache.
-    pub fn new() -> Encoder {
+    /// An encoder with an empty cache, for what so many bytes of code become.
+    pub fn new(original: usize) -> Encoder {
+        let places = (original / BYTES_PER_PLACE).clamp(PLACES.0, PLACES.1);
         Encoder {
             iced: iced_x86::Encoder::new(64),
             buffer: Vec::new(),
             known: Vec::new(),
+            places: places.next_power_of_two(),
         }
     }
 
@@ -52,9 +58,9 @@ impl Encoder {
         out: &mut Vec<u8>,
     ) -> Result<ConstantOffsets, IcedError> {
         if self.known.is_empty() {
-            self.known.resize(PLACES, None);
+            self.known.resize(self.places, None);
         }
-        let place = place(instruction);
+        let place = place(instruction, self.places);
         let known = match &self.known[place] {
             // All of it is compared except its place in the original, which the
             // encoding does not depend on.
@@ -88,8 +94,8 @@ impl Encoder {
     }
 }
 
-/// The slot of an instruction.
-fn place(instruction: &Instruction) -> usize {
+/// The slot of an instruction, out of `places`.
+fn place(instruction: &Instruction, places: usize) -> usize {
     let parts = [
         instruction.op0_register() as u64,
         instruction.op1_register() as u64,
@@ -100,7 +106,7 @@ fn place(instruction: &Instruction) -> usize {
     let mixed = parts
         .into_iter()
         .fold(start, |mixed, part| mixed.rotate_left(9) ^ part);
-    hash::place(mixed, PLACES)
+    hash::place(mixed, places)
 }
 
 #[cfg(test)]
@@ -112,7 +118,7 @@ mod tests {
     /// Each instruction is encoded as by iced alone, whatever the cache holds.
     #[test]
     fn an_answer_is_that_of_its_question() {
-        let mut encoder = Encoder::new();
+        let mut encoder = Encoder::new(0);
         for head in [
             &[][..],
             &[0x48],
