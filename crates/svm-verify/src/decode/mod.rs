@@ -195,15 +195,19 @@ impl<'o> SectionDecoder<'_, 'o> {
                     .at(self.id, at as u64, ViolationCode::Size, reason);
                 break;
             }
-            if !self.again(at as u32, rest) {
-                if !decode_at(&mut decoder, at, &mut instruction) {
-                    self.violation(at as u32, ViolationCode::Undecodable, "no instruction");
-                    break;
+            let length = match self.again(at as u32, rest) {
+                Some(length) => length,
+                None => {
+                    if !decode_at(&mut decoder, at, &mut instruction) {
+                        self.violation(at as u32, ViolationCode::Undecodable, "no instruction");
+                        break;
+                    }
+                    self.anew(&decoder, &instruction, at as u32, rest);
+                    instruction.len()
                 }
-                self.anew(&decoder, &instruction, at as u32, rest);
-            }
+            };
             starts.add(at, first);
-            at += usize::from(self.disassembly.insns[first as usize].len);
+            at += length;
         }
         self.disassembly.add_section(starts);
         let complete = at == bytes.len();
@@ -223,28 +227,27 @@ impl<'o> SectionDecoder<'_, 'o> {
         self.findings.at(self.id, u64::from(at), code, reason);
     }
 
-    /// Takes the instruction at the start of `rest` from the memo. Returns false and
-    /// changes nothing if it is not there, or if its relocation differs in any way that
+    /// Takes the instruction at the start of `rest` from the memo, and gives its length.
+    /// Changes nothing if it is not there, or if its relocation differs in any way that
     /// matters.
-    fn again(&mut self, at: u32, rest: &[u8]) -> bool {
+    fn again(&mut self, at: u32, rest: &[u8]) -> Option<usize> {
         let next = self.section.relocations.get(self.next_relocation);
         let distance = next.map_or(u64::MAX, |r| r.offset.saturating_sub(u64::from(at)));
-        let Some((known, far)) = self.memo.find(rest, distance) else {
-            return false;
-        };
+        let (known, far) = self.memo.find(rest, distance)?;
+        let length = usize::from(known.insn.len);
         let end = at + u32::from(known.insn.len);
         let relocated = match known.field {
             OperandField::None => Relocated::NONE,
             _ => match self.relocations(at, end, known.operands) {
                 (1, Ok(relocated)) if relocated.field == known.field => relocated,
-                _ => return false,
+                _ => return None,
             },
         };
         let target = u64::from(end).wrapping_add(far);
         let (insn, to) = (known.insn, self.destination(relocated, target));
         self.next_relocation += usize::from(relocated.field != OperandField::None);
         self.push(at, insn, to);
-        true
+        Some(length)
     }
 
     /// Judges the instruction at the start of `rest` by all rules.

@@ -102,6 +102,14 @@ impl Disassembly {
         (first as u32..).zip(own)
     }
 
+    /// The instructions of a section from number `n` on, with their numbers.
+    pub fn from(&self, n: u32) -> impl Iterator<Item = (u32, &Insn)> {
+        let rest = self.insns.get(n as usize..).unwrap_or_default();
+        let section = rest.first().map(|i| i.section);
+        let own = rest.iter().take_while(move |i| Some(i.section) == section);
+        (n..).zip(own)
+    }
+
     /// Instruction number `n`.
     pub fn get(&self, n: u32) -> Option<&Insn> {
         self.insns.get(n as usize)

@@ -19,7 +19,7 @@ use self::checks::Miss;
 pub use self::interpretation::Interpretation;
 use crate::domain::{Flags, Form, Kept, Name, State};
 use crate::findings::ViolationCode;
-use crate::insn::{BranchTarget, Disassembly, Gpr, GprSet, Op, Routine};
+use crate::insn::{BranchTarget, Disassembly, Gpr, GprSet, Insn, Op, Routine};
 use crate::kernel::{Marks, Patches};
 use crate::object::Image;
 use crate::rules::{Broken, Laws, Next, Proved, Site, Step, fell_through};
@@ -259,32 +259,29 @@ impl<'a, 'o> Flow<'a, 'o> {
         self.current = first;
         let mut found = Vec::new();
         let mut state = self.states[self.slot[first as usize] as usize].clone();
-        let mut n = first;
-        loop {
+        let mut last = first;
+        for (n, insn) in disassembly.from(first) {
+            if n != first && self.slot[n as usize] != NONE {
+                self.arrive(n, &state);
+                return found;
+            }
             let marks = self.marks(n);
             if marks != Marks::NONE {
                 self.patched_ways(n, marks, &state);
             }
-            if !self.instruction(n, marks, &mut state, &mut found) {
-                break;
+            if !self.instruction((n, insn), marks, &mut state, &mut found) {
+                return found;
             }
             if marks.has(Marks::END)
                 && let Some(&back) = self.patches.ends.get(&n)
             {
                 self.arrive(back, &state);
-                break;
+                return found;
             }
-            let Some(next) = disassembly.next(n) else {
-                let reason = "the code runs past the end of its section";
-                found.push((n, (ViolationCode::FallOff, reason.into())));
-                break;
-            };
-            n = next;
-            if self.slot[n as usize] != NONE {
-                self.arrive(n, &state);
-                break;
-            }
+            last = n;
         }
+        let reason = "the code runs past the end of its section";
+        found.push((last, (ViolationCode::FallOff, reason.into())));
         found
     }
 
@@ -322,12 +319,11 @@ impl<'a, 'o> Flow<'a, 'o> {
     /// Interprets one instruction. True if the next one may follow.
     fn instruction(
         &mut self,
-        n: u32,
+        (n, insn): (u32, &Insn),
         marks: Marks,
         state: &mut State,
         found: &mut Vec<(u32, Broken)>,
     ) -> bool {
-        let insn = &self.disassembly.insns[n as usize];
         if let Op::Branch(condition, target) = insn.op
             && let Some(address) = self.image.scheme.checked(condition, state.flags)
         {
