@@ -51,7 +51,10 @@ fn main() -> ExitCode {
     command_line::interrupt::watch();
     match parallel::unless_defect(|| "this command".to_owned(), || cli.command.run()) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => ended(&failure),
+        Err(failure) => {
+            output::remove_empty_dirs();
+            ended(&failure)
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 use std::process::Command;
 
 use crate::bad_input::gzip;
-use crate::sandbox::{DRIVER, Sandbox, privileged};
+use crate::sandbox::{Answer, DRIVER, Sandbox, privileged};
 
 /// `driver.o`, and a tree of drivers.
 fn tree() -> Sandbox {
@@ -198,4 +198,42 @@ fn names_that_are_not_utf_8() {
         "{}",
         outcome.stderr
     );
+}
+
+/// A limit on the size of files lets directories be made, and then nothing be written.
+#[test]
+fn a_failure_leaves_no_directory_that_it_made() {
+    let sandbox = tree();
+    fs::create_dir_all(sandbox.path("old/empty")).expect("a directory");
+    let before = sandbox.names();
+    let twin = env!("CARGO_BIN_EXE_twin");
+    for command in [
+        "rewrite tree -d new/a/b",
+        "rewrite tree -d old/empty",
+        "man new/man1",
+        "man old/empty",
+    ] {
+        let script = format!("ulimit -f 0; exec '{twin}' {command}");
+        let mut shell = Command::new("sh");
+        let shell = shell.args(["-c", &script]).current_dir(sandbox.path(""));
+        let outcome = Answer::of(shell.output().expect("sh"));
+        assert_eq!(outcome.status, 2, "{command}: {outcome}");
+        assert!(outcome.stderr.contains("File too large"), "{outcome}");
+        assert_eq!(sandbox.names(), before, "{command}");
+        let left = fs::read_dir(sandbox.path("old/empty")).expect("it stays");
+        assert_eq!(left.count(), 0, "{command}");
+    }
+}
+
+/// What came about stays, with its directory.
+#[test]
+fn a_failure_leaves_the_results_before_it() {
+    let sandbox = tree();
+    let outcome = sandbox.run(&["rewrite", "tree/net", "missing/b.o", "-d", "new/a"]);
+    assert_eq!(outcome.status, 2, "{outcome}");
+    assert_eq!(
+        below(&sandbox, "new"),
+        ["new/a/tree/net/b.ko", "new/a/tree/net/deep/a.ko.gz"]
+    );
+    assert!(!sandbox.path("new/a/missing").exists());
 }

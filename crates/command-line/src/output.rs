@@ -212,6 +212,23 @@ pub fn create_dir(dir: &Path) -> Result<(), Failure> {
     }
 }
 
+/// Makes a directory unless it exists, and finds out whether files can be made in it: for a
+/// command that has much to do before its first output.
+///
+/// # Errors
+/// It cannot be made, or nothing can be made in it.
+pub fn prepare_dir(dir: &Path) -> Result<(), Failure> {
+    create_dir(dir)?;
+    let tried = TemporaryFile::create(dir, MODE).map(drop);
+    tried.map_err(|error| Failure::access(printable(dir), cannot_write(&error)))
+}
+
+/// Removes the directories that were made for outputs if none came about in them: for a command
+/// that failed.
+pub fn remove_empty_dirs() {
+    temporary::remove_empty_directories();
+}
+
 /// The result of writing text for people to standard output. A reader that goes away has read
 /// enough. It is no failure, and it must not end a command: the exit status is about all the
 /// work that was asked for.

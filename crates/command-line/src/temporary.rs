@@ -22,7 +22,7 @@ enum TemporaryKind {
     File,
     /// A directory of our own, with all that is in it.
     Scratch,
-    /// A directory for outputs, of use only if there are some.
+    /// A directory for outputs, of use only if there are some. It stays listed.
     ForOutputs,
 }
 
@@ -144,8 +144,8 @@ impl ScratchDirectory {
     }
 }
 
-/// Makes a directory for outputs, and those above it, unless they exist. If a signal
-/// ends the program, those that are still empty are removed.
+/// Makes a directory for outputs, and those above it, unless they exist. Those that are still
+/// empty are removed if a signal ends the program, and by [`remove_empty_directories`].
 ///
 /// # Errors
 /// One cannot be made.
@@ -156,6 +156,17 @@ pub fn create_dir_all(directory: &Path) -> io::Result<()> {
     let made = std::fs::create_dir_all(directory);
     list.extend(missing.into_iter().map(|d| (d, TemporaryKind::ForOutputs)));
     made
+}
+
+/// Removes directories for outputs in which there is none. What was there before this run stays.
+pub fn remove_empty_directories() {
+    // A directory comes after the one that it lies in.
+    for (path, kind) in list().iter().rev() {
+        if *kind == TemporaryKind::ForOutputs {
+            // One that holds something is not removed (rmdir(2)).
+            let _ = std::fs::remove_dir(path);
+        }
+    }
 }
 
 /// Removes all that is listed. Whoever wants to make more waits for ever, so the caller

@@ -20,6 +20,7 @@ mod table;
 use std::process::ExitCode;
 
 use clap::Parser;
+use command_line::output;
 use command_line::run::Opts;
 use mimalloc::MiMalloc;
 
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
     match run::run(&Cli::parse().opts) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
+            output::remove_empty_dirs();
             failure.print();
             failure.exit_code()
         }

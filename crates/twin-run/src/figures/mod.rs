@@ -34,7 +34,7 @@ pub fn make(
     again: &Again<'_>,
     directory: &Path,
 ) -> Result<(String, Runs), Failure> {
-    output::create_dir(directory)?;
+    output::prepare_dir(directory)?;
     let wanted = |figure| figures.contains(&figure) || figures.contains(&Figure::All);
     let runs = run_all(&wanted, job, again)?;
     let mut text = String::new();

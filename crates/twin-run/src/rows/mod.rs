@@ -90,7 +90,7 @@ pub struct Rows {
 /// # Errors
 /// The driver stopped, or the files cannot be written.
 pub fn make(job: &Job<'_>, directory: &Path) -> Result<(String, Rows), Failure> {
-    output::create_dir(directory)?;
+    output::prepare_dir(directory)?;
     let progress = Progress::new("rows");
     let (files, variant) = (job.files, job.setup.variant);
     let rows = Rows::measure(files, variant, &mut |done, all| progress.set(done, all));
