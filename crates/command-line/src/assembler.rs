@@ -32,14 +32,16 @@ pub fn assemble(name: &str, text: &[u8]) -> Result<Vec<u8>, Failure> {
 /// What a failed assembler says of the text, or of itself.
 fn rejected(name: &str, done: &Output) -> Failure {
     let complaint = String::from_utf8_lossy(&done.stderr);
-    let lines = complaint.lines().filter(|line| line.contains("Error"));
-    let lines = lines.map(|line| {
+    let lines = complaint.lines().filter_map(|line| {
         let place = line.split_once("text.s:").map_or(line, |(_, rest)| rest);
-        match place.starts_with(|c: char| c.is_ascii_digit()) {
+        let numbered = place.starts_with(|c: char| c.is_ascii_digit());
+        // What ends the assembler at a line is the text's (`.abort`, macros without end).
+        let of_the_text = line.contains("Error") || numbered && line.contains("Fatal error");
+        of_the_text.then(|| match numbered {
             true => format!("\n  line {place}"),
             // What is missing at the end has no line.
             false => format!("\n  {}", place.trim_start()),
-        }
+        })
     });
     let lines: String = lines.take(SHOWN).collect();
     if lines.is_empty() {
