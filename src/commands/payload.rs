@@ -135,8 +135,8 @@ impl Opts {
         for module in modules.into_iter().flatten() {
             sections(&self.sections, module, &mut dom0.sections)?;
         }
-        let (driver, runtime) = (Input::read(driver)?, Input::read(runtime)?);
-        let hot = hot.map(|hot| Input::read(hot)).transpose()?;
+        let (driver, runtime) = (Input::read_file(driver)?, Input::read_file(runtime)?);
+        let hot = hot.map(|hot| Input::read_file(hot)).transpose()?;
         let (driver, runtime) = (driver.object()?, runtime.object()?);
         let hot = hot.as_ref().map(Input::object).transpose()?;
         let hot = hot.as_ref().zip(hot_module.as_deref());

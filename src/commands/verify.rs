@@ -219,7 +219,7 @@ struct Original {
 
 impl Original {
     fn read(path: &Path) -> Result<Original, Failure> {
-        let input = Input::read(path)?;
+        let input = Input::read_file(path)?;
         let members = input.members().transpose()?.unwrap_or_default();
         Ok(Original {
             contents: mark::hash(input.contents()),

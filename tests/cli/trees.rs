@@ -237,3 +237,22 @@ fn a_failure_leaves_the_results_before_it() {
     );
     assert!(!sandbox.path("new/a/missing").exists());
 }
+
+#[test]
+fn a_directory_where_one_file_is_meant() {
+    let sandbox = tree();
+    sandbox.run(&["rewrite", "tree/net", "-d", "new"]).ok();
+    for args in [
+        &["explain", "./tree"][..],
+        &["verify", "new", "--check-original", "tree"],
+    ] {
+        let outcome = sandbox.run(args);
+        assert_eq!((outcome.status, outcome.text()), (2, ""), "{outcome}");
+        assert!(
+            outcome
+                .stderr
+                .contains("tree: it is a directory; give a file"),
+            "{outcome}"
+        );
+    }
+}

@@ -85,6 +85,18 @@ impl Input {
         })
     }
 
+    /// The same where a directory does not stand for the files below it.
+    ///
+    /// # Errors
+    /// Those of [`Input::read`]; it is a directory.
+    pub fn read_file(path: &Path) -> Result<Input, Failure> {
+        if !is_stdin(path) && path.is_dir() {
+            let why = describe(&std::io::ErrorKind::IsADirectory.into());
+            return Err(Failure::access(name(path), why));
+        }
+        Input::read(path)
+    }
+
     /// The bytes of a file, or of standard input, as they are: a list, a key, a table.
     ///
     /// # Errors

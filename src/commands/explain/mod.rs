@@ -118,7 +118,7 @@ impl Opts {
     }
 
     fn explain(&self, path: &Path) -> Result<(), Failure> {
-        let input = Input::read(path)?;
+        let input = Input::read_file(path)?;
         let original = input.object()?;
         if let Some(name) = &self.function {
             known(&input.name, &original, name)?;

@@ -81,7 +81,7 @@ impl<'s> Parts<'s> {
             system,
             driver: Module::confined(DRIVER, &driver, strict)?,
             hot: Module::confined(HOT, &hot, strict)?,
-            runtime: Input::read(&platform)?,
+            runtime: Input::read_file(&platform)?,
             table: parsed,
             names,
         })
@@ -149,7 +149,7 @@ impl Module {
             ..Options::of(Target::Hypervisor, Scheme::Window)
         };
         let contract = Contract::of(Target::Hypervisor).with(Scheme::Window);
-        let original = Input::read(file)?;
+        let original = Input::read_file(file)?;
         let made = object::make(&original, options, Some(contract))?;
         Ok(Module {
             name,
