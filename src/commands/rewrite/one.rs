@@ -60,6 +60,10 @@ impl Work<'_> {
         match (input.members(), input.text()) {
             (Some(members), _) => self.rewrite_archive(job, &input, &members?),
             (None, Some(text)) if job.output.is_text() => self.rewrite_text(job, &input, text),
+            (None, Some(_)) if self.target() == Target::Process => {
+                let why = "a program is rewritten as text, and stays text: give -o FILE.s";
+                Err(Failure::Usage(why.to_owned()))
+            }
             (None, _) => self.rewrite_object(job, &input),
         }
     }

@@ -124,7 +124,16 @@ impl Marks {
             let ends = place(run.from).zip(place(run.to));
             ends.is_some_and(|(from, to)| (from..to).contains(&offset))
         };
-        let run = self.runs.iter().find(holds)?;
+        let Some(run) = self.runs.iter().find(holds) else {
+            // No line made it, as the filling of an alignment: the one before it is named.
+            let ends = self
+                .runs
+                .iter()
+                .filter_map(|run| Some((place(run.to)?, run)));
+            let before = ends.filter(|(end, _)| *end <= offset);
+            let (_, run) = before.max_by_key(|(end, _)| *end)?;
+            return Some(StatementIdx(run.end.saturating_sub(1)));
+        };
         let from = place(run.from)?;
         let code = code.get(usize::try_from(from).ok()?..)?;
         let decoder = Decoder::with_ip(64, code, from, DecoderOptions::NONE);
