@@ -39,9 +39,9 @@ one() (
     name=$work/$1-$2-$3
     load "$1"
     rm -rf "$name"
-    cp -r "$programs/$package" "$name"
+    cp -a "$programs/$package" "$name"
     for source in $beside; do
-        cp -r "$programs/$source" "$name/$source"
+        cp -a "$programs/$source" "$name/$source"
     done
     CC=$4 FLAGS=$level
     export CC FLAGS
