@@ -40,6 +40,15 @@ pktgen() {
     rmmod pktgen
 }
 
+# goes_on PREFIX DESCRIPTORS: it is attached with rings of that size, and the guest transfers.
+goes_on() {
+    tell 30 "$1/attach" attach eth0
+    [ "$(rings)" = "$2" ]
+    step "$1/rings" $? "$(rings)"
+    await_traffic "$1/moving"
+    await_transfers "$1/transfers"
+}
+
 has_carrier() {
     grep -q "$1" /sys/class/net/eth0/carrier
 }
@@ -90,11 +99,14 @@ if start_guest 1 link; then
     ! echo eth0 >$twin/attach && dmesg | grep -q 'eth0 is used by netpoll'
     step up/refused $? "$(dmesg | grep twin: | head -n 1)"
     try 60 up/no-netconsole rmmod netconsole
-    tell 30 up/attach attach eth0
-    [ "$(rings)" = 512 ]
-    step up/rings $? "$(rings)"
-    await_traffic up/moving
-    await_transfers up/transfers
+    goes_on up 512
+
+    # More than the hot routines have buffers for: the driver fills what it gets.
+    try 60 largest/down ip link set eth0 down
+    try 60 largest/rings ethtool -G eth0 rx 4096 tx 4096
+    try 60 largest/up ip link set eth0 up
+    await 60 largest/carrier has_carrier 1
+    goes_on largest 4096
     no_failure
     never_aborted alive
     destroyed 1
