@@ -51,16 +51,20 @@ static uint32_t address_length(const uint8_t *at)
 	}
 }
 
-static uint64_t register_of(const struct xen_registers *registers, uint32_t number)
-{
-	const uint64_t values[] = {
-		registers->rax, registers->rcx, registers->rdx, registers->rbx,
-		registers->rsp, registers->rbp, registers->rsi, registers->rdi,
-		registers->r8, registers->r9, registers->r10, registers->r11,
-		registers->r12, registers->r13, registers->r14, registers->r15,
-	};
+/* Where a register of that number is kept (SDM vol. 2, table 2-2). */
+#define KEPT(name)	((uint8_t)offsetof(struct xen_registers, name))
+static const uint8_t kept[] = {
+	KEPT(rax), KEPT(rcx), KEPT(rdx), KEPT(rbx), KEPT(rsp), KEPT(rbp), KEPT(rsi), KEPT(rdi),
+	KEPT(r8), KEPT(r9), KEPT(r10), KEPT(r11), KEPT(r12), KEPT(r13), KEPT(r14), KEPT(r15),
+};
+_Static_assert(sizeof(struct xen_registers) <= 256, "an offset is a byte");
 
-	return values[number];
+static uint32_t register_of(const struct xen_registers *registers, uint32_t number)
+{
+	uint32_t value;
+
+	__builtin_memcpy(&value, (const uint8_t *)registers + kept[number], sizeof(value));
+	return value;
 }
 
 uint32_t xen_store_read(const struct xen_registers *registers, const uint8_t *code, uint64_t *value)
@@ -75,7 +79,7 @@ uint32_t xen_store_read(const struct xen_registers *registers, const uint8_t *co
 	if (!address || rex & REX_W)
 		return 0;
 	if (code[at] == MOV_REGISTER) {
-		*value = (uint32_t)register_of(registers, middle_of(code[at + 1]) | (rex & REX_R ? 8 : 0));
+		*value = register_of(registers, middle_of(code[at + 1]) | (rex & REX_R ? 8 : 0));
 		return at + 1 + address;
 	}
 	if (code[at] != MOV_CONSTANT || middle_of(code[at + 1]))
