@@ -5,6 +5,7 @@ use std::cell::Cell;
 use std::io;
 use std::os::fd::OwnedFd;
 
+use iced_x86::{Decoder, DecoderOptions, Encoder};
 use libc::{c_int, pid_t};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, retry_on_intr};
@@ -37,10 +38,21 @@ pub struct Child {
     status: Option<c_int>,
 }
 
+/// Makes the tables that iced makes when they are first used. A child that is forked while another thread makes one
+/// would wait for that thread, which it does not have.
+fn make_tables() {
+    let nop = Decoder::new(64, &[0x90], DecoderOptions::NONE).decode();
+    // It can be encoded; what matters is that it was tried.
+    let _ = Encoder::new(64).encode(&nop, 0);
+    let _ = nop.op_code();
+}
+
 /// Forks. The child runs `work` and ends with the status that it returns; it
 /// dies with the thread that made it. Use it before there are other threads:
-/// the child has copies of the locks they hold.
+/// the child has copies of the locks they hold. (Tests have them: of what children use, iced's tables are
+/// made before.)
 pub fn fork(work: impl FnOnce() -> c_int) -> io::Result<Child> {
+    make_tables();
     // SAFETY: the child goes on with copies of what this thread has, and takes
     // no lock but the C library's allocator's, which fork keeps usable.
     match unsafe { libc::fork() } {
