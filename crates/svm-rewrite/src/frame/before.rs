@@ -26,6 +26,12 @@ impl<S: Join> Before<S> {
         }
     }
 
+    /// No block was reached yet, again.
+    pub fn clear(&mut self) {
+        self.slot.fill(NONE);
+        self.known.clear();
+    }
+
     pub fn get(&self, block: BlockId) -> Option<&S> {
         self.known.get(self.slot[block.0 as usize] as usize)
     }

@@ -57,24 +57,38 @@ impl Lost {
         self.by_entry.is_empty()
     }
 
-    /// Those that a call may lose which leads to a function whose address is taken.
-    pub(super) fn by_pointer(&self) -> LocSet {
-        self.by_pointer
-    }
-
     /// Those that a call loses.
     pub fn at_call(&self, inst: &Inst) -> LocSet {
-        match inst.target {
-            Some(Destination::Inst(to)) => self.to(to),
-            Some(Destination::Import(_)) | None => self.by_pointer,
-            Some(Destination::Hypercall(..)) => LocSet::empty(),
-        }
+        Called::by(inst).map_or(LocSet::empty(), |called| self.to(called))
     }
 
-    /// Those that what is called at an entry loses.
-    pub(super) fn to(&self, entry: InstIdx) -> LocSet {
-        let found = self.by_entry.get(&entry.0);
-        found.copied().unwrap_or(LocSet::empty())
+    /// Those that what is called loses.
+    pub(super) fn to(&self, called: Called) -> LocSet {
+        let found = match called {
+            Called::Entry(entry) => self.by_entry.get(&entry.0).copied(),
+            Called::Pointed => Some(self.by_pointer),
+        };
+        found.unwrap_or(LocSet::empty())
+    }
+}
+
+/// What is called, or jumped to as if it were.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Called {
+    /// What begins with this instruction.
+    Entry(InstIdx),
+    /// Any function whose address is taken, perhaps.
+    Pointed,
+}
+
+impl Called {
+    /// By a call; `None` if it is one that loses nothing.
+    pub fn by(inst: &Inst) -> Option<Called> {
+        match inst.target {
+            Some(Destination::Inst(to)) => Some(Called::Entry(to)),
+            Some(Destination::Import(_)) | None => Some(Called::Pointed),
+            Some(Destination::Hypercall(..)) => None,
+        }
     }
 }
 

@@ -9,6 +9,7 @@ mod dependents;
 pub mod facts;
 pub mod frames;
 pub mod lost;
+mod parts;
 mod path;
 pub mod refine;
 mod sets;

@@ -3,7 +3,8 @@
 //! ([`Lost`]).
 //!
 //! Facts depend on what calls lose, and that is found on the same walk. So it is done again until
-//! both agree: nearly always the first one does, where nothing is lost.
+//! both agree, in those parts of the code whose calls lose more: nearly always the first one does,
+//! where nothing is lost.
 //!
 //! Functions that realign their stack have a walk for each variant. What a function loses does not
 //! depend on the variant.
@@ -14,7 +15,8 @@ use super::before::{Before, Join};
 use super::dependents;
 use super::facts::{Asked, Facts, FactsBefore, Input, is_left_out};
 use super::frames::{Frames, Leads};
-use super::lost::{self, Kept, Lost, Moves};
+use super::lost::{self, Called, Kept, Lost, Moves};
+use super::parts::Parts;
 use super::path::Path;
 use super::variants::{Variant, Variants};
 use crate::analyse::Analysis;
@@ -52,16 +54,21 @@ pub fn solve(code: Code<'_>) -> (FactsBefore, Lost) {
     let mut facts = FactsBefore::none(dependents.clone(), count);
     let mut walk = Walk::new(code, &dependents);
     let mut lost = none;
+    let mut parts = None;
+    walk.variant(code.input(&lost), Variant::FIRST);
     for round in 1.. {
-        let by_frame = walk.variant(code.input(&lost), Variant::FIRST);
-        let found = code.lost(|entry| by_frame[code.frame_of(entry)]);
+        let found = code.lost(|entry| walk.lost[code.frame_of(entry)]);
         if found == lost || round > ROUNDS {
             break;
         }
-        lost = match round < ROUNDS {
+        let now = match round < ROUNDS {
             true => found,
             false => code.lost(|_| lost::kept()),
         };
+        let parts = parts.get_or_insert_with(|| Parts::find(code.analysis, code.frames));
+        let changed = parts.changed(&lost, &now);
+        lost = now;
+        walk.again(code.input(&lost), |block| changed[parts.of(block)]);
     }
     facts.add(walk.found());
     for variant in code.variants.all().filter(|v| *v != Variant::FIRST) {
@@ -160,6 +167,10 @@ struct Walk<'w> {
     first: Vec<u32>,
     /// What is known before each of them.
     found: Vec<Option<Facts>>,
+    /// What invocations with each frame lose.
+    lost: Vec<LocSet>,
+    /// What is known before each block, on this walk.
+    before: Before<State>,
 }
 
 impl<'w> Walk<'w> {
@@ -176,6 +187,8 @@ impl<'w> Walk<'w> {
             dependents,
             first: first.collect(),
             found: Vec::new(),
+            lost: vec![LocSet::empty(); code.analysis.flow.blocks().len()],
+            before: Before::new(code.analysis.flow.blocks().len()),
         }
     }
 
@@ -184,8 +197,25 @@ impl<'w> Walk<'w> {
         std::mem::take(&mut self.found)
     }
 
-    /// Walks all paths in one variant. Gives what invocations with each frame lose.
-    fn variant(&mut self, input: Input<'_>, variant: Variant) -> Vec<LocSet> {
+    /// Walks all paths in one variant.
+    fn variant(&mut self, input: Input<'_>, variant: Variant) {
+        self.found = vec![None; self.dependents.len()];
+        self.walk(input, variant, &|_| true);
+    }
+
+    /// Walks those paths again, in the first variant, that begin with such a block. Others do not
+    /// come to where these lead.
+    fn again(&mut self, input: Input<'_>, is_again: impl Fn(BlockId) -> bool) {
+        for (n, lost) in (0..).zip(&mut self.lost) {
+            if is_again(BlockId(n)) {
+                *lost = LocSet::empty();
+            }
+        }
+        self.walk(input, Variant::FIRST, &is_again);
+    }
+
+    /// Walks the paths that begin with such a block.
+    fn walk(&mut self, input: Input<'_>, variant: Variant, begins: &dyn Fn(BlockId) -> bool) {
         let flow = input.flow;
         let Code {
             frames,
@@ -193,48 +223,49 @@ impl<'w> Walk<'w> {
             asked,
             ..
         } = self.code;
-        self.found = vec![None; self.dependents.len()];
-        let mut lost = vec![LocSet::empty(); flow.blocks().len()];
-        let mut before = Before::new(flow.blocks().len());
+        self.before.clear();
         let mut work = Vec::new();
         // Functions and subroutines are entered with an empty frame, parts of functions that
         // the compiler split off are not: those get their facts from their jumps.
         for (f, entry) in self.code.entries() {
             let block = flow.block_of(entry);
-            if variants.of(f).any(|c| c == variant) && !is_left_out(input, block) {
+            let is_written = variants.of(f).any(|c| c == variant) && !is_left_out(input, block);
+            if is_written && begins(block) {
                 let state = State {
                     path: Path::at_entry(asked.follows_all()),
                     kept: (variant == Variant::FIRST).then(Kept::at_entry),
                 };
-                before.arrive(block, &state);
+                self.before.arrive(block, &state);
                 work.push(block);
             }
         }
         while let Some(block) = work.pop() {
-            let Some(mut state) = before.get(block).copied() else {
+            let Some(mut state) = self.before.get(block).copied() else {
                 continue;
             };
             self.block(input, block, variant, &mut state);
-            let lost = &mut lost[frames.of(block)];
-            *lost = lost.union(self.lost_at_end(block, &state, input.lost));
+            let at_end = self.lost_at_end(block, &state, input.lost);
+            let lost = &mut self.lost[frames.of(block)];
+            *lost = lost.union(at_end);
             for (next, leads) in frames.edges(flow, block) {
                 if let (Leads::Away, Some(kept)) = (leads, &state.kept) {
                     let entry = InstIdx(flow.blocks()[next.0 as usize].start);
-                    *lost = lost.union(kept.lost()).union(input.lost.to(entry));
+                    *lost = lost
+                        .union(kept.lost())
+                        .union(input.lost.to(Called::Entry(entry)));
                 }
                 if is_left_out(input, next) {
                     continue;
                 }
                 let changed = match leads {
-                    Leads::Inside => before.arrive(next, &state),
-                    Leads::Away | Leads::Nowhere => before.arrive(next, &state.of_another()),
+                    Leads::Inside => self.before.arrive(next, &state),
+                    Leads::Away | Leads::Nowhere => self.before.arrive(next, &state.of_another()),
                 };
                 if changed {
                     work.push(next);
                 }
             }
         }
-        lost
     }
 
     /// Walks through a block.
@@ -279,7 +310,7 @@ impl<'w> Walk<'w> {
         let last = analysis.flow.blocks()[block.0 as usize].end - 1;
         match analysis.exits[last as usize] {
             Exit::Return => kept.lost(),
-            Exit::TailOut => kept.lost().union(lost.by_pointer()),
+            Exit::TailOut => kept.lost().union(lost.to(Called::Pointed)),
             _ => LocSet::empty(),
         }
     }
