@@ -72,9 +72,7 @@ impl Emitter<'_> {
     pub(super) fn copy_plain(&mut self, i: InstIdx) {
         let lifted = self.lifted;
         let bytes = lifted.bytes(i);
-        // A REX prefix before another prefix has no meaning either.
-        let first = bytes.iter().find(|b| !prefix::is_rex(**b));
-        if first.is_some_and(|b| prefix::is_legacy(*b)) {
+        if prefix::has_legacy(bytes) {
             let mut iced = self.lifted.inst(i).iced;
             iced.set_segment_prefix(Register::None);
             self.asm.inst(&iced);

@@ -28,6 +28,12 @@ pub fn is_rex(byte: u8) -> bool {
     byte & 0xf0 == 0x40
 }
 
+/// Whether an instruction has such a prefix. A REX prefix before it has no meaning.
+pub fn has_legacy(bytes: &[u8]) -> bool {
+    let first = bytes.iter().find(|b| !is_rex(**b));
+    first.is_some_and(|b| is_legacy(*b))
+}
+
 /// Why processors disagree about a branch: with an operand size prefix, AMD's
 /// branch in 16 bits and Intel's ignore it (SDM volume 2, JMP; APM volume 3,
 /// Near Branches).

@@ -16,6 +16,7 @@ use twin_abi::Processor;
 
 use super::Emitter;
 use crate::analyse::class::{Callee, Class, Direction, Space};
+use crate::analyse::classify::prefix;
 use crate::asm::import::Import;
 use crate::asm::{Base, Field, Index, Jump, Operand, Referent, movabs, rm, rr};
 use crate::frame::FramePlace;
@@ -30,6 +31,9 @@ use crate::schemes::Cut;
 
 /// The register in which `twin_stlb_call` takes an address.
 const TARGET: Reg = Reg::R11;
+
+/// The prefixes of an operand in the window: `%gs`, and addresses of 32 bits.
+const IN_WINDOW: [u8; 2] = [0x65, 0x67];
 
 /// The frame at an instruction, of which most sequences ask nothing.
 pub struct FrameHere<'h> {
@@ -139,8 +143,21 @@ impl Emitter<'_> {
         if inst.displacement.is_some() && inst.immediate.is_some() {
             return self.through_symbol(i, plan, inst.operand().in_window());
         }
+        if !self.cuts_in_registers() && self.needs_prefixes_only(i) {
+            self.asm.raw(&IN_WINDOW);
+            return self.carry_over(i, None);
+        }
         let reached = self.by_itself(i, 0).expect("it needs no register");
         self.access_reached(i, reached);
+    }
+
+    /// Whether the prefixes before its own bytes are all that takes its operand to the window:
+    /// its displacement stays, and no prefix of its own could contradict them.
+    fn needs_prefixes_only(&self, i: InstIdx) -> bool {
+        let inst = self.lifted.inst(i);
+        inst.displacement.is_none()
+            && inst.iced.memory_base().is_gpr64()
+            && !prefix::has_legacy(self.lifted.bytes(i))
     }
 
     /// An instruction may have one relocation, and this one has two:
