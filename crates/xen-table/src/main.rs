@@ -26,8 +26,9 @@ use image::Image;
 use symbols::Symbols;
 
 /// Functions that a runtime may replace.
-const REPLACEABLE: [&str; 11] = [
+const REPLACEABLE: [&str; 12] = [
     "search_exception_table",
+    "do_page_fault",
     "do_double_fault",
     "send_guest_pirq",
     "evtchn_send",

@@ -73,6 +73,12 @@ search_exception_table:
         push    %rbp
         mov     %rsi, %rbp
         ret
+do_page_fault:
+        endbr64
+        push    %r14
+        push    %r13
+        push    %r12
+        ret
 do_double_fault:
         endbr64
         push    %r12
@@ -252,6 +258,7 @@ value frame_table 0xffff82e000000000
 value page_info_size 0x20
 value directmap 0xffff830000000000
 head search_exception_table 4154554889f5
+head do_page_fault f30f1efa415641554154
 head do_double_fault f30f1efa4154bd60e00000
 head send_guest_pirq 4889fa4885f6
 head evtchn_send 8b87dc000000

@@ -11,13 +11,16 @@
  * runs, so a double fault there is the driver's end wherever rip is. A handler on its way to
  * search_exception_table has taken no lock.
  *
+ * A store to one of the card's registers is no exception to the driver: it is done for it (guard.c),
+ * and the driver goes on behind it.
+ *
  * All of it runs on this processor with interrupts off, and takes no lock: whether rsp is
  * in a block, and rip in code of the instance, says whose fault it is.
  */
 #include "platform.h"
 
 enum { TRAP_DOUBLE_FAULT = 8, TRAP_PAGE_FAULT = 14 };
-/* Of a page fault's error code (SDM vol. 3, 4.7). */
+/* Of a page fault's error code (SDM vol. 3, 4.7). The first two and no other: a store in Xen's mode to what may be read. */
 #define PRESENT (1u << 0)
 #define WRITTEN (1u << 1)
 #define FETCHED (1u << 4)
@@ -32,33 +35,48 @@ static uint64_t fault_address(void)
 	return address;
 }
 
+/* ---- Stores to the card's registers ------------------------------------------- */
+
 /* Where driver code goes on whose store is done; 0: it is none that may be. A driver that does nothing but store is
  * seldom met in its own code by the clock's NMI, which leaves word then (twin_stop). */
-static long after_store(struct twin_cpu *cpu, const struct xen_registers *registers)
+static uint64_t after_store(struct twin_cpu *cpu, const struct xen_registers *registers)
 {
 	const uint64_t next = xen_guard_store(registers, fault_address());
 
 	if (next && __atomic_load_n(&cpu->stop, __ATOMIC_RELAXED) &&
 	    twin_stop(cpu, registers->rip, registers->rsp))
-		return (long)xen_fault_landing;
-	return (long)next;
+		return (uint64_t)xen_fault_landing;
+	return next;
 }
+
+/*
+ * Before Xen looks at the fault: it would walk the page table, whether there is a reason for it (traps.c,
+ * spurious_page_fault), and then ask search_exception_table. A guest's fault has another error code.
+ */
+static void on_page_fault(struct xen_registers *registers)
+{
+	struct twin_cpu *cpu = registers->error_code == (PRESENT | WRITTEN) ? xen_block_of(registers->rsp) : NULL;
+	uint64_t next = 0;
+
+	if (cpu && twin_fault_is_drivers(cpu, registers->rip, registers->rsp, false))
+		next = after_store(cpu, registers);
+	if (next)
+		registers->rip = next;
+	else
+		twin_original_do_page_fault(registers);
+}
+XEN_REPLACE(do_page_fault, on_page_fault);
+
+/* ---- Everything else ------------------------------------------------------------ */
 
 static long exception(struct xen_registers *registers, uint64_t *stub)
 {
 	const bool page_fault = registers->entry_vector == TRAP_PAGE_FAULT;
 	const bool fetched = page_fault && registers->error_code & FETCHED;
-	const bool stored = page_fault && (registers->error_code & (PRESENT | WRITTEN)) == (PRESENT | WRITTEN);
 	struct twin_cpu *cpu = xen_block_of(registers->rsp);
-	long next;
 
 	if (!cpu || !twin_fault_is_drivers(cpu, registers->rip, registers->rsp, fetched))
 		return twin_original_search_exception_table(registers, stub);
-	next = stored ? after_store(cpu, registers) : 0;
-	if (next) {
-		*stub = 0;
-		return next;
-	}
 	twin_fault_record(cpu, registers->rip, registers->rsp,
 			  page_fault ? fault_address() : 0, registers->entry_vector);
 	*stub = 0;

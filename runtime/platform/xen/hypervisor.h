@@ -267,6 +267,7 @@ struct twin_replacement {
 		__attribute__((used, section(".twin.replace"))) = { #symbol, replacement }
 
 long twin_original_search_exception_table(struct xen_registers *registers, uint64_t *stub);
+void twin_original_do_page_fault(struct xen_registers *registers);
 void twin_original_do_double_fault(struct xen_registers *registers);
 void twin_original_send_guest_pirq(struct domain *domain, struct pirq *pirq);
 int twin_original_evtchn_send(struct domain *domain, unsigned int port);
