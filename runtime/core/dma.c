@@ -560,6 +560,28 @@ bool twin_dma_show(struct twin_dma *dma, struct twin_dma_report *report)
 	return fine;
 }
 
+/*
+ * Only what is shown by a loop that calls nothing; a descriptor that is not as it was is for the next
+ * twin_dma_show() to report. Nobody waits here: who has the lock may wait for this processor.
+ */
+bool twin_dma_look(struct twin_dma *dma)
+{
+	struct twin_dma_ring *received = &dma->ring[TWIN_DMA_RECEIVE];
+	struct returned returned;
+	uint32_t before = 0, after = 0;
+
+	if (!is_taken(dma) || !try_lock(&dma->lock))
+		return false;
+	if (dma->taken && has_received(received)) {
+		before = returned.index = received->shown;
+		return_received(dma, &returned);
+		after = returned.index;
+		shown_up_to(dma, received, after);
+	}
+	unlock(&dma->lock);
+	return before != after;
+}
+
 bool twin_dma_ring(struct twin_dma *dma, struct twin_dma_report *report)
 {
 	bool fine;

@@ -44,6 +44,12 @@ static inline void lock(struct twin_lock *lock)
 			cpu_relax();
 }
 
+/* For whoever may not wait. */
+static inline bool try_lock(struct twin_lock *lock)
+{
+	return !__atomic_exchange_n(&lock->held, 1, __ATOMIC_ACQUIRE);
+}
+
 static inline void unlock(struct twin_lock *lock)
 {
 	__atomic_store_n(&lock->held, 0, __ATOMIC_RELEASE);

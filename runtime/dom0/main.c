@@ -160,9 +160,9 @@ static int xen_lines(char *text, int at, const struct twin_xen_status *status)
 	at += sysfs_emit_at(text, at, "aggregates %llu\nmerged %llu\n", status->aggregates, status->merged);
 	at += sysfs_emit_at(text, at, "local %llu\nspoofed %llu\nstorm %llu\n", status->local, status->spoofed,
 			    status->storm);
-	at += sysfs_emit_at(text, at, "doorbells %llu\ndescriptors %llu\nwritten-back %llu\nheld-pages %llu\nrefused-writes %llu\n",
+	at += sysfs_emit_at(text, at, "doorbells %llu\ndescriptors %llu\nwritten-back %llu\nheld-pages %llu\npolled-on %llu\nrefused-writes %llu\n",
 			    status->doorbells, status->descriptors, status->written_back, status->held_pages,
-			    status->refused_writes);
+			    status->polled_on, status->refused_writes);
 	at += sysfs_emit_at(text, at, "dirty %llu\nlate-aliases %llu\n", status->dirty, status->late_aliases);
 	at += sysfs_emit_at(text, at, "abort-kind %u\nabort-reason %u\nabort-address %llx\n",
 			    status->abort_kind, status->abort_reason, status->abort_address);

@@ -132,6 +132,9 @@ DECLARE_PER_CPU(u32, hot_vif_pending);
  * buffer if driver and hot routines are correct; trusted code checks that.
  * flags HOT_RX_*; vlan is the stripped TCI. Served by the hypervisor, and by
  * dom0's stack natively. Returns HOT_RX_HELD or HOT_RX_UNWANTED.
+ *
+ * HOT_RX_LOOK, alone and only if hot_shared.look is 1, is a question, see napi_complete_done():
+ * HOT_RX_MORE or HOT_RX_UNWANTED.
  */
 u32 host_receive(void *data, u32 length, struct sk_buff *skb, u32 flags, u32 vlan);
 

@@ -133,6 +133,24 @@ static void a_tag_that_the_card_took_out_goes_back(void)
 	CHECK_EQUAL(vif_status(2).received, 1);
 }
 
+/* A poll that is to end asks whether the card has more. It is no frame. */
+static void a_poll_is_told_whether_there_is_more(void)
+{
+	struct twin_call_frame frame = { .rcx = HOT_RX_LOOK };
+	uint64_t received;
+
+	start();
+	received = xen_counts.received;
+	interrupts_off = true;
+	CHECK_EQUAL(twin_import_host_receive(NULL, &frame), TWIN_OK);
+	CHECK_EQUAL(frame.rax, HOT_RX_UNWANTED);
+	card_has_more = true;
+	CHECK_EQUAL(twin_import_host_receive(NULL, &frame), TWIN_OK);
+	CHECK_EQUAL(frame.rax, HOT_RX_MORE);
+	card_has_more = interrupts_off = false;
+	CHECK_EQUAL(xen_counts.received, received);
+}
+
 /*
  * Driver code runs with interrupts off. A processor that waits for a lock of Xen's then, whose
  * holder waits for that processor's flush of its TLB, waits for ever: so guests' pages are not
@@ -184,6 +202,7 @@ int main(void)
 	RUN(what_waits_for_the_driver_is_not_delivered_twice);
 	RUN(a_received_frame_reaches_its_guest);
 	RUN(a_tag_that_the_card_took_out_goes_back);
+	RUN(a_poll_is_told_whether_there_is_more);
 	RUN(guests_have_frames_when_the_driver_has_returned);
 	return test_summary();
 }

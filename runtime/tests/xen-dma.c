@@ -62,6 +62,103 @@ static void frames_come_and_go(void)
 	detach();
 }
 
+/* All that the card had at attach has gone back: from now on it has what goes round. */
+static void attach_and_go_round(void)
+{
+	uint32_t i;
+
+	attach();
+	for (i = 0; i < COUNT; i++) {
+		CHECK(receives(0));
+		CHECK(xen_dma_show());
+		CHECK(give_received((4 + i) % COUNT, machine(POOL + i % 4)));
+	}
+	CHECK_EQUAL(*reg(RX + 0x10), 12);
+	CHECK_EQUAL(*reg(RX + 0x18), 4);
+}
+
+/* While it polls, so with interrupts off. */
+static void a_poll_sees_what_the_card_receives_meanwhile(void)
+{
+	attach_and_go_round();
+	CHECK(!xen_dma_look());
+	CHECK(receives(1) && receives(2));
+	CHECK(xen_dma_look());
+	CHECK(drivers(RX_RING)[12].control & DD);
+	CHECK(drivers(RX_RING)[13].control & DD);
+	CHECK(!(drivers(RX_RING)[14].control & DD));
+	CHECK(!xen_dma_look());
+	/* Both go round: they are the driver's, as if they had been shown before the poll. */
+	CHECK(give_received(4, machine(POOL)));
+	CHECK(give_received(5, machine(POOL)));
+	CHECK(receives(3));
+	CHECK(xen_dma_show());
+	CHECK(drivers(RX_RING)[14].control & DD);
+	CHECK(!xen_dma_look());
+	/* What was sent is for the next poll. */
+	CHECK(give_sent(5, machine(POOL), LEGACY(60)));
+	CHECK(sends());
+	CHECK(!xen_dma_look());
+	CHECK(!(drivers(TX_RING)[5].control & DD));
+	CHECK_EQUAL(xen_counts.polled_on, 1);
+	xen_dma_status(&xen_counts);
+	CHECK_EQUAL(xen_counts.written_back, COUNT + 3);
+	detach();
+}
+
+/* Nothing is called there: a page that is to be given back to Xen waits for the next poll, and all behind it. */
+static void a_look_gives_no_page_back(void)
+{
+	uint32_t i;
+
+	attach_and_go_round();
+	CHECK(give_received(4, machine(20)));
+	CHECK(give_received(5, machine(POOL)));
+	CHECK_EQUAL(page[20].references, 1);
+	for (i = 0; i < 10; i++)
+		CHECK(receives(7));
+	CHECK(xen_dma_look());
+	CHECK(drivers(RX_RING)[3].control & DD);
+	CHECK(!(drivers(RX_RING)[4].control & DD));
+	CHECK(!xen_dma_look());
+	CHECK_EQUAL(page[20].references, 1);
+	CHECK(xen_dma_show());
+	CHECK(drivers(RX_RING)[4].control & DD);
+	CHECK(drivers(RX_RING)[5].control & DD);
+	CHECK_EQUAL(page[20].references, 0);
+	detach();
+}
+
+/* It is the next poll's to say so. */
+static void a_look_ends_at_what_has_changed(void)
+{
+	attach_and_go_round();
+	CHECK(receives(1) && receives(2));
+	drivers(RX_RING)[13].address = machine(GUESTS);
+	CHECK(xen_dma_look());
+	CHECK(drivers(RX_RING)[12].control & DD);
+	CHECK(!xen_dma_look());
+	CHECK_EQUAL(aborts, 0);
+	CHECK(!xen_dma_show());
+	is_refused(TWIN_DMA_CHANGED, TWIN_DMA_RECEIVE, 13, machine(GUESTS));
+	detach();
+}
+
+/* Its holder may wait for this processor, whose interrupts are off. */
+static void a_look_waits_for_nobody(void)
+{
+	attach_and_go_round();
+	CHECK(receives(1));
+	dma.lock.held = 1;
+	CHECK(!xen_dma_look());
+	dma.lock.held = 0;
+	CHECK(!(drivers(RX_RING)[12].control & DD));
+	CHECK(xen_dma_look());
+	CHECK_EQUAL(dma.lock.held, 0);
+	detach();
+	CHECK(!xen_dma_look());
+}
+
 /* What the card wrote until its receiver was off is in dom0's ring. */
 static void dom0_has_all_that_the_card_wrote(void)
 {
@@ -402,6 +499,10 @@ static void run(void)
 {
 	RUN(the_card_has_copies_of_what_it_had);
 	RUN(frames_come_and_go);
+	RUN(a_poll_sees_what_the_card_receives_meanwhile);
+	RUN(a_look_gives_no_page_back);
+	RUN(a_look_ends_at_what_has_changed);
+	RUN(a_look_waits_for_nobody);
 	RUN(dom0_has_all_that_the_card_wrote);
 	RUN(what_the_card_has_is_released);
 	RUN(what_was_not_sent_is_not_sent_from_dom0s_ring);

@@ -100,6 +100,11 @@ bool xen_dma_ring(void)
 	return rung;
 }
 
+bool xen_dma_look(void)
+{
+	return false;
+}
+
 static void start(void)
 {
 	uint32_t i;
@@ -360,6 +365,19 @@ static void guests_are_offered_all(void)
 		CHECK_EQUAL(shared[i].offload, 1);
 }
 
+/* A poll is to ask for what the card wrote, if Xen shows it. */
+static void polls_ask_with_the_stage_alone(void)
+{
+	uint32_t i, on;
+
+	for (on = 0; on < 2; on++) {
+		xen_device.given.stages.dma = on;
+		start();
+		for (i = 0; i < HOT_CPUS; i++)
+			CHECK_EQUAL(shared[i].look, on);
+	}
+}
+
 /* The driver completes a packet that a descriptor of the card's still names. */
 static void a_buffer_that_the_card_has_does_not_come_back(void)
 {
@@ -444,6 +462,7 @@ int main(void)
 	RUN(bytes_of_a_packet_that_is_sent);
 	RUN(bytes_of_nothing_else);
 	RUN(guests_are_offered_all);
+	RUN(polls_ask_with_the_stage_alone);
 	RUN(a_buffer_that_the_card_has_does_not_come_back);
 	RUN(only_a_packets_buffer_is_the_cards);
 	RUN(a_doorbell_that_is_refused_ends_the_driver);

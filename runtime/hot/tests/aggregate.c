@@ -55,6 +55,20 @@ void test_aggregate(void)
 	end();
 }
 
+/* What the host shows before the poll's end follows on what came before. */
+void test_aggregate_looks(void)
+{
+	segments_begin(20);
+	shared()->look = 1;
+	test_host[0].more = 1;
+	make_run(1, 0, 7, 1448);
+	poll_more(4);
+	CHECK(driver->polls == 2 && test_host[0].asked == 2);
+	CHECK(seen_count == 1 && seen[0].segments == 7);
+	shared()->look = 0;
+	end();
+}
+
 void test_aggregate_off(void)
 {
 	u32 limit;

@@ -46,12 +46,12 @@ void frame(u8 *f, u8 first, u16 type);
 	X(two_cpus_share_pools) X(two_cpus_in_bursts) X(freed_on_two_cpus) \
 	X(completed_by_another_cpu) X(receive) X(packet_types) \
 	X(release_believes_nothing) X(receive_many_held) X(napi_cycle) \
-	X(napi_goes_on_until_done) X(napi_missed) X(napi_disable) \
+	X(napi_goes_on_until_done) X(napi_missed) X(napi_looks) X(napi_disable) \
 	X(napi_weight_zero_ends) X(bottom_halves) X(napi_on_two_cpus) \
 	X(locks_exclude) X(virtual_interrupt_flag) X(recover) \
 	X(recover_napi) X(recover_given) X(dql) X(dql_bad_completion) X(dma) X(dma_p2m) X(string) \
 	X(csum_ipv6) X(aggregate) X(aggregate_off) X(aggregate_tagged) X(aggregate_sums) X(aggregate_alone) \
-	X(aggregate_first_refused) X(aggregate_refused) \
+	X(aggregate_looks) X(aggregate_first_refused) X(aggregate_refused) \
 	X(aggregate_ends) X(aggregate_order) X(aggregate_unwanted) X(aggregate_recovered) \
 	X(aggregate_given) X(aggregate_broken_chain) X(aggregate_long) X(aggregate_model) \
 	X(offload_same_frames) X(offload_off) X(offload_waits) X(offload_exhausted) X(offload_forgotten) \

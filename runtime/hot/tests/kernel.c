@@ -91,6 +91,11 @@ u32 host_receive(void *data, u32 length, struct sk_buff *skb, u32 flags, u32 vla
 {
 	struct test_host *host = &test_host[raw_smp_processor_id()];
 
+	if (flags & HOT_RX_LOOK) {
+		CHECK(flags == HOT_RX_LOOK && !data && !length && !skb && !vlan);
+		host->asked++;
+		return host->more && host->more-- ? HOT_RX_MORE : HOT_RX_UNWANTED;
+	}
 	host->calls++;
 	host->data = data;
 	host->length = length;

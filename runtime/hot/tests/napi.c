@@ -52,6 +52,51 @@ void test_napi_missed(void)
 	nothing_lost();
 }
 
+/* The host shows what the card received: it is asked before a poll ends. */
+void test_napi_looks(void)
+{
+	begin();
+	shared()->look = 1;
+	test_host[0].more = 2;
+	driver->poll_work[0] = 5;
+	driver->poll_work[1] = 3;
+	driver->poll_work[2] = 1;
+	napi_schedule(&driver->napi);
+	CHECK(hot_poll(300) == 9);
+	CHECK(driver->polls == 3 && driver->interrupts_enabled == 1);
+	CHECK(test_host[0].asked == 2);
+	CHECK(driver->napi.state == 0 && list_empty(&driver->napi.poll_list) && !hot_pending());
+	/* a card without end has its budget, and is polled again */
+	driver->polls = 0;
+	memset32((u32 *)driver->poll_work, 5, 8);
+	test_host[0].more = ~0u;
+	napi_schedule(&driver->napi);
+	CHECK(hot_poll(64) == 65 && hot_pending() && driver->polls == 13);
+	CHECK(driver->napi.state == NAPIF_STATE_SCHED && driver->interrupts_enabled == 1);
+	test_host[0].more = 0;
+	CHECK(hot_poll(64) == 5 && !hot_pending() && driver->interrupts_enabled == 2);
+	/* nothing was received, or one; or the host shows nothing: it is not asked */
+	test_host[0].asked = driver->polls = driver->poll_work[0] = 0;
+	driver->poll_work[1] = 1;
+	test_host[0].more = 1;
+	napi_schedule(&driver->napi);
+	CHECK(hot_poll(64) == 0 && driver->polls == 1 && driver->interrupts_enabled == 3);
+	napi_schedule(&driver->napi);
+	CHECK(hot_poll(64) == 1 && driver->polls == 2 && driver->interrupts_enabled == 4);
+	shared()->look = 0;
+	napi_schedule(&driver->napi);
+	CHECK(hot_poll(64) == 5 && driver->polls == 3 && driver->interrupts_enabled == 5);
+	/* dom0 waits for the end of it */
+	shared()->look = 1;
+	napi_schedule(&driver->napi);
+	set_bit(NAPI_STATE_DISABLE, &driver->napi.state);
+	CHECK(hot_poll(64) == 5 && driver->polls == 4);
+	CHECK(driver->napi.state == NAPIF_STATE_DISABLE && !hot_pending());
+	CHECK(!test_host[0].asked);
+	shared()->look = 0;
+	nothing_lost();
+}
+
 void test_napi_disable(void)
 {
 	begin();

@@ -250,9 +250,14 @@ static bool may_be_merged(struct made *m)
 	return true;
 }
 
+/* What one poll of the driver finds at most. */
+static u32 at_once = MADE;
+
 static void receive_made(void)
 {
-	for (; fed < made_count; ) {
+	const u32 end = min_t(u32, made_count, fed + at_once);
+
+	while (fed < end) {
 		struct made *m = &made[fed++];
 
 		m->odd = !may_be_merged(m);
@@ -288,6 +293,18 @@ void poll_segments(void)
 	for (i = 0; i < made_count; i++)
 		CHECK(made[i].seen);
 	CHECK(!hot_flows_open[0]);
+}
+
+void poll_more(u32 each)
+{
+	at_once = each;
+	memset(driver->poll_work, 0, sizeof(driver->poll_work));
+	driver->polls = 0;
+	memset32((u32 *)driver->poll_work, each, DIV_ROUND_UP(made_count - fed, each));
+	napi_schedule(&driver->napi);
+	hot_poll(300);
+	CHECK(fed == made_count && !hot_flows_open[0]);
+	at_once = MADE;
 }
 
 u32 segments_held(void)

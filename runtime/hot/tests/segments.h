@@ -56,6 +56,8 @@ void make_right(struct made *frame);
 void make_summed(struct made *frame);
 /* Receives all that was made since, in one poll of the driver's; all must come out. */
 void poll_segments(void);
+/* The same with so many in each of the driver's polls, as long as the host says that there are more. */
+void poll_more(u32 each);
 u32 segments_held(void);
 
 #endif /* HOT_SEGMENTS_H */

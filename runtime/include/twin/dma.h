@@ -201,6 +201,13 @@ bool twin_dma_has_half(struct twin_dma *dma, uint32_t kind);
 bool twin_dma_show(struct twin_dma *dma, struct twin_dma_report *report);
 bool twin_dma_ring(struct twin_dma *dma, struct twin_dma_report *report);
 
+/*
+ * While the driver polls: frames that the card has received since go to the driver's ring, as many as need nothing
+ * but that; whether there were any. No violation is looked for. [any], also with interrupts off: waits for nobody,
+ * and calls nothing of the platform's but what loops may.
+ */
+bool twin_dma_look(struct twin_dma *dma);
+
 /* From now on twin_enter does that for this instance; NULL: no more. [setup] */
 void twin_instance_set_dma(struct twin_instance *instance, struct twin_dma *dma);
 

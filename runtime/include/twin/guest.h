@@ -64,11 +64,15 @@
 #define HOT_RX_FRAGMENTS	(1u << 2)	/* data/length are only the linear part */
 #define HOT_RX_PIECES		(1u << 3)	/* data is a struct hot_rx_chain, length its bytes */
 
+#define HOT_RX_LOOK		(1u << 4)	/* no packet: whether the card has more (hot_shared.look) */
+
 #define HOT_RX_SEGMENTS		32	/* most segments of an aggregate */
 
 /* what host_receive() returns */
 #define HOT_RX_HELD		0	/* given back later by hot_release() */
 #define HOT_RX_UNWANTED		1	/* the hot routine frees it at once */
+#define HOT_RX_MORE		2	/* to HOT_RX_LOOK: the driver's ring has frames that it had not; else
+					 * HOT_RX_UNWANTED */
 
 struct hot_tx_fragment {
 	__u64 address;		/* machine address, in a guest's own frames: checked by the
@@ -179,7 +183,9 @@ struct hot_shared {
 				 * Written by the hypervisor, at any time */
 	__u32 offload;		/* 1: what the device cannot do, the hot routines do; 0: such
 				 * requests are refused. Written by the hypervisor, at any time */
-	__u32 reserved0[8];
+	__u32 look;		/* 1: what the card receives is shown by the hypervisor, which is asked for it
+				 * before a poll ends. Written by the hypervisor, at any time */
+	__u32 reserved0[7];
 
 	__u32 tx_done_produce;	/* written by whichever CPU completes ... */
 	__u32 tx_done_lock;	/* ... with this held: 0 free, else its CPU + 1 */
@@ -236,6 +242,7 @@ HOT_ASSERT_OFFSET(hot_shared, tx_done, 8);
 HOT_ASSERT_OFFSET(hot_shared, release, 16);
 HOT_ASSERT_OFFSET(hot_shared, aggregate, 24);
 HOT_ASSERT_OFFSET(hot_shared, offload, 28);
+HOT_ASSERT_OFFSET(hot_shared, look, 32);
 HOT_ASSERT_OFFSET(hot_shared, tx_done_produce, 64);
 HOT_ASSERT_OFFSET(hot_shared, tx_done_lock, 68);
 HOT_ASSERT_OFFSET(hot_shared, tx_done_consume, 128);

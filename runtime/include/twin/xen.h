@@ -24,7 +24,7 @@
 #include <stdint.h>
 #endif
 
-#define TWIN_XEN_VERSION	10
+#define TWIN_XEN_VERSION	11
 /* hypfs_op, which no kernel calls: the payload takes its place. */
 #define TWIN_XEN_HYPERCALL	42
 /* Physical processors that may run the driver: HOT_CPUS of the hot routines. */
@@ -220,6 +220,7 @@ struct twin_xen_status {
 	/* By the stage `dma`: tails and descriptors that went on to the card, and those that it gave back. */
 	uint64_t doorbells, descriptors, written_back;
 	uint64_t held_pages;	/* of dom0's, that the card may use all the time */
+	uint64_t polled_on;	/* times that a poll was to end, and the card had received more */
 	uint64_t refused_writes;	/* to the card's registers then */
 	uint64_t busy;			/* transmissions put off */
 	uint64_t upcalls;		/* calls of dom0's kernel by driver code */
@@ -252,7 +253,7 @@ TWIN_XEN_ASSERT(sizeof(struct twin_xen_attach) == 200);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_detach) == 16);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_vif) == 48);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_vif_status) == 80);
-TWIN_XEN_ASSERT(sizeof(struct twin_xen_status) == 16 + 24 + 25 * 8 + 32 + 5 * TWIN_XEN_PLACE +
+TWIN_XEN_ASSERT(sizeof(struct twin_xen_status) == 16 + 24 + 26 * 8 + 32 + 5 * TWIN_XEN_PLACE +
 		TWIN_XEN_CPUS * 8 + TWIN_XEN_VIFS * 80);
 
 #endif /* TWIN_XEN_H */

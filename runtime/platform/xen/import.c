@@ -16,11 +16,15 @@
  * u32 host_receive(void *data, u32 length, struct sk_buff *skb, u32 flags, u32 vlan)
  *
  * The frame is copied at once, so the hot routine keeps its buffer; guests have it when the driver
- * has returned (receive.c).
+ * has returned (receive.c). Or there is none, and the driver is shown what else the card has received.
  */
 int twin_import_host_receive(struct twin_cpu *cpu, struct twin_call_frame *frame)
 {
 	(void)cpu;
+	if (__builtin_expect(frame->rcx & HOT_RX_LOOK, 0)) {
+		frame->rax = xen_dma_look() ? HOT_RX_MORE : HOT_RX_UNWANTED;
+		return TWIN_OK;
+	}
 	xen_receive_put(frame->rdi, frame->rsi, frame->rcx, frame->r8);
 	frame->rax = HOT_RX_UNWANTED;
 	return TWIN_OK;

@@ -19,7 +19,6 @@
  */
 #include "platform.h"
 
-#define BUDGET 16u	/* packets while interrupts are off */
 #define SLICES 4u	/* before other work of Xen's has its turn */
 #define PAUSE 50000ll	/* ns, as late as a timer of Xen's may be (timer_slop) */
 /* ns: what a virtual processor waits for another one, too (credit2.c, CSCHED2_MAX_TIMER). */
@@ -100,7 +99,7 @@ static bool poll_slice(void)
 
 	in_handler = false;
 	if (!xen_dma_show() ||
-	    xen_run_patiently(twin_function_hot_poll, BUDGET, 0, 0, &received) || !xen_dma_ring())
+	    xen_run_patiently(twin_function_hot_poll, XEN_POLL_BUDGET, 0, 0, &received) || !xen_dma_ring())
 		return false;
 	xen_count(&xen_counts.polls);
 	xen_receive_deliver();

@@ -60,6 +60,8 @@ extern const uint32_t twin_payload_vector_free;
 /* Rewritten hot routines, by name. Not C functions: for xen_run() alone. */
 extern const char twin_function_hot_poll[];
 extern const char twin_function_hot_pending[];
+/* Packets that hot_poll() is asked for: while interrupts are off, and in whose segments of TCP may be merged. */
+#define XEN_POLL_BUDGET 16u
 extern const char twin_function_hot_transmit[];
 
 /* ---- State --------------------------------------------------------------- */
@@ -347,6 +349,8 @@ void xen_dma_give_back(void);				/* [idle] */
  * was aborted for what it gave to the card. Served, interrupts on */
 bool xen_dma_show(void);
 bool xen_dma_ring(void);
+/* While driver code polls: whether the card had received more, which the driver is shown. [off] */
+bool xen_dma_look(void);
 /* What was wrong, by the reason and address of a report. */
 void xen_dma_describe(uint32_t reason, uint64_t address, char text[TWIN_XEN_PLACE]);
 void xen_dma_status(struct twin_xen_status *status);	/* [any] */

@@ -26,7 +26,7 @@
 /* What one call of hot_poll() gives (hot/napi.c): a driver's poll is asked for as many as its weight
  * (NAPI_POLL_WEIGHT), and for that once more while the budget of interrupt.c is not used up. */
 #define WEIGHT 64u
-#define FRAMES (WEIGHT + 16u)
+#define FRAMES (WEIGHT + XEN_POLL_BUDGET)
 
 /* A packet in bytes[]. */
 struct frame {

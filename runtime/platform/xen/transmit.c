@@ -53,6 +53,7 @@ static struct {
 struct xen_buffer xen_buffers[BUFFERS];
 
 _Static_assert(TWIN_XEN_CPUS == HOT_CPUS, "a channel for each processor");
+_Static_assert(offsetof(struct hot_shared, look) == offsetof(struct hot_shared, offload) + 4, "wishes");
 
 /* ---- Buffers -------------------------------------------------------------- */
 
@@ -108,14 +109,15 @@ void *xen_buffer_page(uint32_t first, uint32_t at)
 
 /* ---- Setting up ------------------------------------------------------------- */
 
-/* What the card cannot do the hot routines are to do: guests were offered all of it. */
+/* What the card cannot do the hot routines are to do: guests were offered all of it. With the stage `dma` a poll
+ * asks for what the card has written meanwhile. */
 static bool open_channel(struct channel *channel, uint64_t at)
 {
-	const uint32_t offload = 1;
+	const uint32_t wishes[] = { 1, xen_stages.dma };
 	struct hot_shared shared;
 
 	if (!xen_dom0_read(&shared, at, sizeof(shared)) ||
-	    !xen_dom0_write(at + offsetof(struct hot_shared, offload), &offload, sizeof(offload)))
+	    !xen_dom0_write(at + offsetof(struct hot_shared, offload), wishes, sizeof(wishes)))
 		return false;
 	channel->requests = shared.requests;
 	channel->done = shared.tx_done;
