@@ -188,9 +188,13 @@ static uint32_t mappings;
 static int64_t now;
 static bool no_device, guarded, cannot_guard;
 
-int xen_guard_begin(uint64_t at)
+/* Where dom0 has the driver's registers mapped. */
+#define MAPPED (1ull << 32)
+
+int xen_guard_begin(uint64_t at, uint64_t mapped)
 {
 	CHECK_EQUAL(at, (uint64_t)card);
+	CHECK_EQUAL(mapped, MAPPED);
 	CHECK(!guarded);
 	guarded = !cannot_guard;
 	strncpy(xen_reason, "it is mapped elsewhere", sizeof(xen_reason) - 1);
@@ -282,9 +286,6 @@ static volatile uint32_t *tail(uint32_t number, uint32_t ring)
 {
 	return (uint32_t *)(machine(number) + (ring + 0x18) % PAGE);
 }
-
-/* Where dom0 has the driver's registers mapped: address 1 << 32. */
-#define MAPPED (1ull << 32)
 
 /* Where it has the hot routines' buffers; and the page that each page there is, by number; 0: none. */
 #define POOLS 0xffff888000000000ull

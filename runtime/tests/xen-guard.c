@@ -111,8 +111,11 @@ int twin_original_mmio_ro_emulated_write(uint32_t segment, unsigned long offset,
 }
 
 /* Linear address A is machine address A; 0 is nowhere. */
+static uint32_t walks;
+
 uint64_t xen_alias_walk(uint64_t address)
 {
+	walks++;
 	return address ? address : ~0ull;
 }
 
@@ -154,9 +157,12 @@ static void maps(uint32_t frame, uint32_t entry, uint32_t register_page, uint64_
 	memory[frame * (PAGE / 8) + entry] = (CARD + register_page) * PAGE | flags | 0x8000000000000060ull;
 }
 
+/* Where dom0 has the driver's registers. */
+#define MAPPED 0xffffc90000123000ull
+
 static int begin(void)
 {
-	return xen_guard_begin(CARD * PAGE);
+	return xen_guard_begin(CARD * PAGE, MAPPED);
 }
 
 /* ---- Mappings ----------------------------------------------------------------------------------- */
@@ -408,6 +414,31 @@ static void driver_codes_stores_are_judged(void)
 	xen_guard_end();
 }
 
+/* The page tables are not asked for what is mapped there. */
+static void a_store_by_the_drivers_own_mapping_is_found_at_once(void)
+{
+	const uint64_t at = xen_cut(MAPPED);
+
+	set_up();
+	CHECK_EQUAL(begin(), 0);
+	walks = 0;
+	CHECK_EQUAL(store_at(form_gs, at + 0xd8), (uint64_t)end_gs);
+	CHECK_EQUAL(written_at, 0xd8);
+	CHECK_EQUAL(store_at(form_gs, at + 31 * PAGE + 0xffc), (uint64_t)end_gs);
+	CHECK_EQUAL(written_at, 0x1fffc);
+	CHECK_EQUAL(walks, 0);
+	CHECK_EQUAL(writes, 2);
+	CHECK_EQUAL(store_at(form_gs, at + 32 * PAGE), 0);
+	CHECK_EQUAL(store_at(form_gs, at - 4), 0);
+	CHECK_EQUAL(walks, 2);
+	card_refuses = true;
+	CHECK_EQUAL(store_at(form_gs, at + 0x3818), 0);
+	CHECK_EQUAL(xen_counts.refused_writes, 1);
+	xen_guard_end();
+	CHECK_EQUAL(store_at(form_gs, at + 0xd8), 0);
+	CHECK_EQUAL(writes, 3);
+}
+
 static void run(void)
 {
 	RUN(all_pages_are_read_only);
@@ -416,6 +447,7 @@ static void run(void)
 	RUN(refusals_leave_nothing);
 	RUN(dom0s_writes_are_judged);
 	RUN(other_writes_are_xens);
+	RUN(a_store_by_the_drivers_own_mapping_is_found_at_once);
 	RUN(stores_of_words_are_understood);
 	RUN(nothing_else_is_a_store);
 	RUN(driver_codes_stores_are_judged);

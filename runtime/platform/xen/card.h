@@ -45,9 +45,9 @@ uint32_t xen_card_buffer(void);
 
 /* ---- guard.c ---- */
 
-/* Nobody but Xen writes the card's registers from now on, and what others want to write is judged. 0, or -errno
- * with a reason: they can be written somewhere. [idle] */
-int xen_guard_begin(uint64_t machine);
+/* Nobody but Xen writes the card's registers from now on, and what others want to write is judged. mapped: where the
+ * driver has them, a dom0 address. 0, or -errno with a reason: they can be written somewhere. [idle] */
+int xen_guard_begin(uint64_t machine, uint64_t mapped);
 /* Once more is nothing. [idle] */
 void xen_guard_end(void);
 

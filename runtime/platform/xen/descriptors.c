@@ -196,7 +196,7 @@ int xen_dma_take(void)
 
 	if (!xen_stages.dma)
 		return 0;
-	status = xen_guard_begin(card_at);
+	status = xen_guard_begin(card_at, xen_device.given.registers);
 	if (status) {
 		destroy_all();
 		return status;

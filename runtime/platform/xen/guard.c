@@ -32,8 +32,8 @@ int twin_original_mmio_ro_emulated_write(uint32_t segment, unsigned long offset,
 /* X86EMUL_OKAY */
 #define DONE		0
 
-/* The card's first frame; 0: none is guarded. */
-static uint64_t guarded;
+/* The card's first frame; 0: none is guarded. And where driver code has its registers, in the window. */
+static uint64_t guarded, drivers;
 
 /* ---- Making them read-only -------------------------------------------------------------- */
 
@@ -80,7 +80,7 @@ static int refuse(int error, const char *text)
 	return xen_refuse(error, text);
 }
 
-int xen_guard_begin(uint64_t machine)
+int xen_guard_begin(uint64_t machine, uint64_t mapped)
 {
 	const uint64_t first = machine >> TWIN_PAGE_SHIFT;
 	bool found = false;
@@ -88,6 +88,7 @@ int xen_guard_begin(uint64_t machine)
 	if (rangeset_add_range(mmio_ro_ranges, first, first + XEN_CARD_PAGES - 1))
 		return xen_refuse(-XEN_ENOMEM, "no memory to guard the card's registers" TWIN_XEN_WITHOUT_DMA);
 	guarded = first;
+	drivers = xen_cut(mapped);
 	if (stop_machine_run(look, &found, xen_processor()))
 		return refuse(-XEN_EBUSY, "the processors could not be stopped: try again");
 	if (found)
@@ -100,7 +101,7 @@ void xen_guard_end(void)
 {
 	if (guarded && rangeset_remove_range(mmio_ro_ranges, guarded, guarded + XEN_CARD_PAGES - 1))
 		printk(XEN_WARNING "twin: registers at %lx stay read-only\n", guarded << TWIN_PAGE_SHIFT);
-	guarded = 0;
+	guarded = drivers = 0;
 }
 
 /* ---- Writes --------------------------------------------------------------------------------- */
@@ -112,6 +113,17 @@ static bool find(uint64_t address, uint64_t *offset)
 
 	*offset = machine - (guarded << TWIN_PAGE_SHIFT);
 	return machine != ~0ull && is_guarded(machine >> TWIN_PAGE_SHIFT);
+}
+
+/*
+ * The same for driver code: each interrupt of the card has two such stores, and a walk of the page tables for each
+ * would find what dom0's module has mapped there and keeps from attach to detach. If it were another page that may
+ * only be read, a register would be written that driver code may write as well.
+ */
+static bool find_drivers(uint64_t address, uint64_t *offset)
+{
+	*offset = address - drivers;
+	return (drivers && *offset < XEN_CARD_PAGES * TWIN_PAGE_SIZE) || find(address, offset);
 }
 
 static bool judge_and_write(uint64_t offset, uint32_t value)
@@ -145,7 +157,7 @@ uint64_t xen_guard_store(const struct xen_registers *registers, uint64_t address
 	uint64_t offset, value;
 	uint32_t length;
 
-	if (!find(address, &offset))
+	if (!find_drivers(address, &offset))
 		return 0;
 	length = xen_store_read(registers, (const uint8_t *)registers->rip, &value);
 	if (!length || !judge_and_write(offset, (uint32_t)value))
