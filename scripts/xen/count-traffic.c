@@ -6,6 +6,7 @@
  *   traffic mark N
  *   traffic features INTERFACE 0|1           the kernel gives it no large packets and no pieces, or again
  *   traffic send INTERFACE SIZE COUNT N      marks N before the first, N + 1 after the last
+ *   traffic trickle INTERFACE SIZE COUNT N   the same, a millisecond after each frame
  *   traffic receive INTERFACE COUNT N        the same, of frames that come: N when the first
  *                                            is there
  *   traffic fetch ADDRESS PORT BYTES N       the same, of bytes that come by TCP
@@ -34,8 +35,10 @@
 #define PROTOCOL 0x88b5
 #define LARGEST 1514
 #define HEADER 14
-/* What is on its way when the program has sent it. */
-#define SETTLE 20000	/* microseconds */
+/* What is on its way when the program has sent it, in microseconds. */
+#define SETTLE 20000
+/* Between frames that go one by one: the machine has nothing left to do by then. */
+#define PAUSE 1000
 
 /* An instruction that does nothing, with the number in it. */
 #define MARK(n) case n: __asm__ volatile("nopl 0x74770000 + %c0(%%rax)" ::"i"(n) : "memory"); return
@@ -115,7 +118,8 @@ static int set_features(const char *interface, uint32_t on)
 	return 0;
 }
 
-static int send_frames(const char *interface, size_t size, long count, int number)
+/* pause: microseconds after each frame, or 0. */
+static int send_frames(const char *interface, size_t size, long count, useconds_t pause, int number)
 {
 	const struct sockaddr_ll address = address_of(interface);
 	const int to = open_socket(0);
@@ -127,11 +131,14 @@ static int send_frames(const char *interface, size_t size, long count, int numbe
 	frame[12] = PROTOCOL >> 8;
 	frame[13] = PROTOCOL & 0xff;
 	mark(number);
-	for (sent = 0; sent < count; sent++)
+	for (sent = 0; sent < count; sent++) {
 		while (sendto(to, frame, size, 0, (const struct sockaddr *)&address,
 			      sizeof(address)) < 0)
 			if (errno != ENOBUFS)
 				die("sendto");
+		if (pause)
+			usleep(pause);
+	}
 	usleep(SETTLE);
 	mark(number + 1);
 	printf("%ld\n", sent);
@@ -250,9 +257,10 @@ int main(int argc, char **argv)
 	}
 	if (argc == 4 && !strcmp(argv[1], "features"))
 		return set_features(argv[2], (uint32_t)atoi(argv[3]));
-	if (argc == 6 && !strcmp(argv[1], "send") && atol(argv[3]) >= HEADER &&
-	    atol(argv[3]) <= LARGEST)
-		return send_frames(argv[2], (size_t)atol(argv[3]), atol(argv[4]), atoi(argv[5]));
+	if (argc == 6 && (!strcmp(argv[1], "send") || !strcmp(argv[1], "trickle")) &&
+	    atol(argv[3]) >= HEADER && atol(argv[3]) <= LARGEST)
+		return send_frames(argv[2], (size_t)atol(argv[3]), atol(argv[4]),
+				   argv[1][0] == 't' ? PAUSE : 0, atoi(argv[5]));
 	if (argc == 5 && !strcmp(argv[1], "receive"))
 		return receive_frames(argv[2], atol(argv[3]), atoi(argv[4]));
 	if (argc == 6 && !strcmp(argv[1], "fetch"))
@@ -261,6 +269,6 @@ int main(int argc, char **argv)
 		return store(argv[2], atoi(argv[3]), atol(argv[4]), atoi(argv[5]));
 	if (argc == 6 && !strcmp(argv[1], "ask"))
 		return ask(argv[2], atoi(argv[3]), atol(argv[4]), atoi(argv[5]));
-	fprintf(stderr, "usage: traffic mark N | features INTERFACE 0|1 | send INTERFACE SIZE COUNT N | receive INTERFACE COUNT N | fetch|store ADDRESS PORT BYTES N | ask ADDRESS PORT COUNT N\n");
+	fprintf(stderr, "usage: traffic mark N | features INTERFACE 0|1 | send|trickle INTERFACE SIZE COUNT N | receive INTERFACE COUNT N | fetch|store ADDRESS PORT BYTES N | ask ADDRESS PORT COUNT N\n");
 	return 2;
 }

@@ -61,7 +61,7 @@ report_rows() {
     tr -d '\r' <"$1/results.log" | awk -v "frames=$frames" -f "$parts/rows.awk" "$1/counted" -
 }
 
-# add_arrivals RUN: what frames need that come one by one. The card does not put its interrupts off: each frame
+# add_arrivals RUN: what frames need that come and go one by one. The card does not put its interrupts off: each frame
 # has one.
 add_arrivals() {
     add_counting "$1"
@@ -71,18 +71,18 @@ add_arrivals() {
 
 # report_arrivals RUN: those of `arrivals`, and whether the stage does what it is for.
 report_arrivals() {
-    report_windows "$1" 'single 1514,single 60' dom0,twin,notify >"$1/counted"
+    report_windows "$1" 'sent 1514,received 1514,sent 60,received 60' dom0,twin,notify >"$1/counted"
     cat "$1/counted"
     # One event of a frame is the program's, which waits for the next.
     awk '$1 == "@value" { value[$2] = $3 }
         function less(size, what, of) {
-            return value["twin/" size "-single-" what] > 0 && \
-                value["notify/" size "-single-" what] < of * value["twin/" size "-single-" what]
+            return value["twin/" size "-received-" what] > 0 && \
+                value["notify/" size "-received-" what] < of * value["twin/" size "-received-" what]
         }
         function step(size) {
             print (less(size, "events", 1) && less(size, "switches", 0.5) && less(size, "all", 1) ? "@ok" : "@fail"),
-                "notify/" size "-less", value["twin/" size "-single-switches"], "changes of domain without the stage,",
-                value["notify/" size "-single-switches"], "with it"
+                "notify/" size "-less", value["twin/" size "-received-switches"], "changes of domain without the stage,",
+                value["notify/" size "-received-switches"], "with it"
         }
         END { step(1514); step(60) }' "$1/counted"
 }

@@ -80,18 +80,19 @@ count_frames() {
     count_fetched "$((mark + 2))" "$2"
 }
 
-# count_arrivals MARK FRAMES: frames received that come one by one (peer.sh arrivals), once the program
-# is there.
+# count_arrivals MARK FRAMES: frames that come and go one by one, the host's once the program is there (peer.sh
+# arrivals).
 count_arrivals() {
     mark=$1
     for size in 1514 60; do
+        try 600 "send-$size" /traffic trickle eth0 "$size" "$2" "$mark"
         {
             sleep 1
             echo "$size $2 $(cat /sys/class/net/eth0/address)" | nc $peer 7007 >/dev/null
         } &
-        try 600 "receive-$size" /traffic receive eth0 "$2" "$mark"
+        try 600 "receive-$size" /traffic receive eth0 "$2" $((mark + 2))
         wait $!
-        mark=$((mark + 2))
+        mark=$((mark + 4))
     done
 }
 
