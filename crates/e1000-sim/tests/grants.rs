@@ -307,6 +307,68 @@ fn a_copy_ends_with_the_page() {
 }
 
 #[test]
+fn a_batch_of_copies_keeps_an_end_that_is_named_again_and_no_other() {
+    let world = World::new();
+    let (mut granter, mut grants) = (world.granter(ANNA), world.grants());
+    let (first, second) = (world.frame(ANNA), world.frame(ANNA) + 1);
+    let mut grant = |frame, access| granter.grant(DOM0, frame, access).expect("room");
+    let (open, next) = (grant(first, Access::Write), grant(second, Access::Write));
+    let readonly = grant(second, Access::Read);
+    let byte = |frame: u64, offset: u64| {
+        let at = world.machine.at(frame * PAGE + offset, 1).expect("memory");
+        // SAFETY: inside of the machine, and no other thread runs.
+        unsafe { at.read() }
+    };
+    let own = world.machine.at(OWN * PAGE, 8).expect("memory");
+    // SAFETY: inside of the machine, and no other thread runs.
+    unsafe { own.copy_from(b"abcdefgh".as_ptr(), 8) };
+    let domain = Domain::of_guest(ANNA);
+    let copy = |number: u16, reference, target_offset| Copy {
+        source: End::Own(OWN),
+        source_offset: number,
+        target: End::Granted(domain, reference),
+        target_offset,
+        length: 1,
+        status: Status::GeneralError,
+    };
+    // The refused ones lie between two of the page that was in use before.
+    let mut copies = [
+        copy(0, open, 0),
+        copy(1, open, 1),
+        copy(2, next, 0),
+        copy(3, readonly, 1),
+        copy(4, Reference(100), 2),
+        copy(5, open, 2),
+        copy(6, open, PAGE as u16),
+        copy(7, open, 3),
+    ];
+    grants.copy(&mut copies);
+    use Status::{BadCopyArgument, GeneralError, Okay, PermissionDenied};
+    assert_eq!(
+        copies.map(|copy| copy.status),
+        [
+            Okay, Okay, Okay, PermissionDenied, GeneralError, Okay, BadCopyArgument, Okay
+        ]
+    );
+    assert_eq!([0, 1, 2, 3].map(|at| byte(first, at)), *b"abfh");
+    assert_eq!([0, 1, 2].map(|at| byte(second, at)), *b"c\0\0");
+    assert_eq!((grants.counts().copies, grants.counts().refused), (5, 3));
+    // Nothing is in use any more: pins and marks are gone, whichever was the last.
+    for frame in [first, second, OWN] {
+        assert_eq!(world.machine.frames().pins(frame * PAGE), 0, "{frame}");
+    }
+    for reference in [open, next, readonly] {
+        let marks = world.entry(ANNA, reference).header.load(Ordering::Relaxed);
+        assert_eq!(marks & (READING | WRITING), 0);
+        assert_eq!(granter.end(reference), Ok(()));
+    }
+    // The next batch judges a page anew.
+    let mut revoked = [copy(0, open, 0)];
+    grants.copy(&mut revoked);
+    assert_eq!(revoked[0].status, GeneralError);
+}
+
+#[test]
 fn a_handle_is_used_once() {
     let world = World::new();
     let (mut granter, mut grants) = (world.granter(ANNA), world.grants());

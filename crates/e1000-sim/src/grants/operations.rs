@@ -99,6 +99,13 @@ pub struct Copy {
     pub status: Status,
 }
 
+/// The ends of a batch's last copy, which are in use: which, and their frames.
+#[derive(Debug, Default)]
+struct Ends {
+    source: Option<(End, u64)>,
+    target: Option<(End, u64)>,
+}
+
 /// Counts of what dom0 has asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
@@ -184,12 +191,14 @@ impl<'m> Grants<'m> {
         }
     }
 
-    /// Copies a batch.
+    /// Copies a batch. An end that the next operation names again stays in use, as in Xen (`gnttab_copy_one`): pieces
+    /// that are put into one page, one behind the other, take it once.
     pub fn copy(&mut self, operations: &mut [Copy]) {
         self.counts.hypercalls += 1;
+        let mut ends = Ends::default();
         for operation in operations {
             let asked = *operation;
-            operation.status = match self.copy_one(&asked) {
+            operation.status = match self.copy_one(&mut ends, &asked) {
                 Ok(()) => Status::Okay,
                 Err(status) => {
                     self.counts.refused += 1;
@@ -197,6 +206,8 @@ impl<'m> Grants<'m> {
                 }
             };
         }
+        self.finish(&mut ends.source, Access::Read);
+        self.finish(&mut ends.target, Access::Write);
     }
 
     /// Unmaps all that dom0 has: it is gone.
@@ -260,26 +271,18 @@ impl<'m> Grants<'m> {
         Status::Okay
     }
 
-    fn copy_one(&mut self, asked: &Copy) -> Result<(), Status> {
+    fn copy_one(&mut self, ends: &mut Ends, asked: &Copy) -> Result<(), Status> {
         let inside = |offset: u16| u64::from(offset) + u64::from(asked.length) <= PAGE;
         if !inside(asked.source_offset) || !inside(asked.target_offset) {
             return Err(Status::BadCopyArgument);
         }
-        let from = self.begin(asked.source, Access::Read)?;
-        let to = match self.begin(asked.target, Access::Write) {
-            Ok(to) => to,
-            Err(status) => {
-                self.finish(asked.source, from, Access::Read);
-                return Err(status);
-            }
-        };
+        let from = self.take(&mut ends.source, asked.source, Access::Read)?;
+        let to = self.take(&mut ends.target, asked.target, Access::Write)?;
         self.move_bytes(
             from * PAGE + u64::from(asked.source_offset),
             to * PAGE + u64::from(asked.target_offset),
             asked.length,
         );
-        self.finish(asked.target, to, Access::Write);
-        self.finish(asked.source, from, Access::Read);
         self.counts.copies += 1;
         self.counts.bytes += u64::from(asked.length);
         Ok(())
@@ -293,6 +296,25 @@ impl<'m> Grants<'m> {
             // the same frame.
             unsafe { std::ptr::copy(from, to, length.into()) };
         }
+    }
+
+    /// The frame of an end, in use until another one takes its place.
+    #[inline(always)]
+    fn take(
+        &mut self,
+        place: &mut Option<(End, u64)>,
+        end: End,
+        access: Access,
+    ) -> Result<u64, Status> {
+        if let Some((used, frame)) = *place
+            && used == end
+        {
+            return Ok(frame);
+        }
+        self.finish(place, access);
+        let frame = self.begin(end, access)?;
+        *place = Some((end, frame));
+        Ok(frame)
     }
 
     fn begin(&mut self, end: End, access: Access) -> Result<u64, Status> {
@@ -309,7 +331,11 @@ impl<'m> Grants<'m> {
         }
     }
 
-    fn finish(&mut self, end: End, frame: u64, access: Access) {
+    /// Ends the use of an end, if there is one.
+    fn finish(&mut self, place: &mut Option<(End, u64)>, access: Access) {
+        let Some((end, frame)) = place.take() else {
+            return;
+        };
         let frames = self.machine.frames();
         match end {
             End::Own(_) => frames.unpin(frame),
