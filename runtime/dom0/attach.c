@@ -31,10 +31,10 @@
 #define TWIN_CLOSED_TRIES	4000
 #define TWIN_WATCHDOG		(24 * 3600 * HZ)
 
-/* What Xen does with packets. Taken when a driver is attached; 20 is the thesis's limit (chapter 3). */
-static struct twin_xen_stages stages = { .aggregate = 20, .storm = 1000, .pace = 1, .dma = 1 };
+/* What Xen does with packets. Taken when a driver is attached. */
+static struct twin_xen_stages stages = { .aggregate = HOT_RX_SEGMENTS, .storm = 1000, .pace = 1, .dma = 1 };
 module_param_named(aggregate, stages.aggregate, uint, 0644);
-MODULE_PARM_DESC(aggregate, "most TCP segments that guests get as one packet, up to 32; 0 or 1: each is one");
+MODULE_PARM_DESC(aggregate, "most TCP segments that guests get as one packet, up to 45; 0 or 1: each is one");
 module_param_named(bridge, stages.bridge, uint, 0644);
 MODULE_PARM_DESC(bridge, "1: guests by a hash of their addresses, their sources checked, broadcasts limited");
 module_param_named(storm, stages.storm, uint, 0644);

@@ -128,6 +128,20 @@ void *hot_buffer_get(u32 size);
 void hot_buffer_put(void *address);
 /* Bytes of the pool's buffer that begins at head; 0 if there is none. */
 u32 hot_buffer_size(const void *head);
+/* The pool with a buffer at or around an address, and which; HOT_POOLS if none has. */
+static __always_inline enum hot_pool_id hot_buffer_find(const void *address, u32 *index)
+{
+	enum hot_pool_id id;
+
+	for (id = HOT_POOL_BUFFER; id <= HOT_POOL_LARGE; id++) {
+		*index = hot_pool_index(&hot_pools[id], address);
+		if (*index != HOT_NO_OBJECT)
+			return id;
+	}
+	return HOT_POOLS;
+}
+/* Frees that one. */
+void hot_buffer_put_found(enum hot_pool_id id, u32 index);
 
 /* ---- skb.c ---- */
 
@@ -173,6 +187,8 @@ struct sk_buff *hot_skb_build(void *data, u32 size);
 /* Frees sk_buffs that dom0's own free paths left, in a bounded number of steps. */
 bool hot_skb_reclaim(void);
 void hot_skb_free(struct sk_buff *skb);
+/* The same of one that the host has held; false if it is not HELD. */
+bool hot_skb_free_held(struct sk_buff *skb, u32 index);
 u32 hot_skb_reset(void);
 
 /* ---- transmit.c, offload.c, acks.c ---- */

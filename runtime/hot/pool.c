@@ -146,16 +146,12 @@ void *hot_buffer_get(u32 size)
 
 u32 hot_buffer_size(const void *head)
 {
-	enum hot_pool_id id;
+	u32 index;
+	enum hot_pool_id id = hot_buffer_find(head, &index);
 
-	for (id = HOT_POOL_BUFFER; id <= HOT_POOL_LARGE; id++) {
-		const struct hot_pool *pool = &hot_pools[id];
-		u32 index = hot_pool_index(pool, head);
-
-		if (index != HOT_NO_OBJECT)
-			return hot_pool_object(pool, index) == head ? 1u << pool->shift : 0;
-	}
-	return 0;
+	if (id == HOT_POOLS || hot_pool_object(&hot_pools[id], index) != head)
+		return 0;
+	return 1u << hot_pools[id].shift;
 }
 
 /* A reference to a page that is not the pool's: dom0's page allocator decides. */
@@ -169,20 +165,21 @@ static void hot_page_put(struct page *page)
 		__folio_put((struct folio *)page);	/* upcall */
 }
 
+void hot_buffer_put_found(enum hot_pool_id id, u32 index)
+{
+	if (likely(hot_pool_change(hot_pool_of(id), index, HOT_OBJECT_BUSY, HOT_OBJECT_CLAIMED)))
+		hot_pool_put(id, index);
+	else
+		hot_count(HOT_COUNT_BAD_FREE);
+}
+
 void hot_buffer_put(void *address)
 {
-	enum hot_pool_id id;
+	u32 index;
+	enum hot_pool_id id = hot_buffer_find(address, &index);
 
-	for (id = HOT_POOL_BUFFER; id <= HOT_POOL_LARGE; id++) {
-		struct hot_pool *pool = &hot_pools[id];
-		u32 index = hot_pool_index(pool, address);
-
-		if (index == HOT_NO_OBJECT)
-			continue;
-		if (likely(hot_pool_change(pool, index, HOT_OBJECT_BUSY, HOT_OBJECT_CLAIMED)))
-			hot_pool_put(id, index);
-		else
-			hot_count(HOT_COUNT_BAD_FREE);
+	if (likely(id != HOT_POOLS)) {
+		hot_buffer_put_found(id, index);
 		return;
 	}
 	hot_count(HOT_COUNT_FOREIGN_FREE);

@@ -79,7 +79,6 @@ gro_result_t napi_gro_receive(struct napi_struct *napi, struct sk_buff *skb)
 
 u32 hot_release(u64 *skbs, u32 count)
 {
-	struct hot_pool *pool = &hot_pools[HOT_POOL_SKB];
 	u32 cpu = hot_cpu_id();
 	u32 i, released = 0;
 
@@ -87,12 +86,10 @@ u32 hot_release(u64 *skbs, u32 count)
 		struct sk_buff *skb = (struct sk_buff *)READ_ONCE(skbs[i]);
 		u32 index = hot_skb_index(skb);
 
-		if (unlikely(index == HOT_NO_OBJECT ||
-			     !hot_pool_change(pool, index, HOT_OBJECT_HELD, HOT_OBJECT_BUSY))) {
+		if (unlikely(index == HOT_NO_OBJECT || !hot_skb_free_held(skb, index))) {
 			hot_count_on(cpu, HOT_COUNT_BAD_FREE, 1);
 			continue;
 		}
-		hot_skb_free(skb);
 		released++;
 	}
 	hot_count_on(cpu, HOT_COUNT_RELEASED, released);

@@ -126,11 +126,13 @@ static bool hot_skb_end_valid(const struct sk_buff *skb, u32 size)
 static void hot_skb_free_data(struct sk_buff *skb, u8 flags)
 {
 	void *head = skb->head;
-	u32 size = hot_buffer_size(head);
+	u32 index;
+	const enum hot_pool_id id = hot_buffer_find(head, &index);
+	const bool whole = id != HOT_POOLS && hot_pool_object(&hot_pools[id], index) == head;
 
-	if (unlikely(size && !hot_skb_end_valid(skb, size))) {
+	if (unlikely(whole && !hot_skb_end_valid(skb, 1u << hot_pools[id].shift))) {
 		hot_count(HOT_COUNT_BAD_FREE);
-		hot_buffer_put(head);
+		hot_buffer_put_found(id, index);
 		return;
 	}
 	if (unlikely(skb->cloned) &&
@@ -139,7 +141,9 @@ static void hot_skb_free_data(struct sk_buff *skb, u8 flags)
 		return;
 	if (skb_shinfo(skb)->nr_frags && !(flags & HOT_TAG_GUEST_PAGES))
 		hot_skb_free_fragments(skb, 0);
-	if (likely(size || skb->head_frag))
+	if (likely(whole))
+		hot_buffer_put_found(id, index);
+	else if (skb->head_frag)
 		hot_buffer_put(head);
 	else
 		kfree(head);	/* upcall: pskb_expand_head() gave it this */
@@ -202,6 +206,21 @@ void hot_skb_free(struct sk_buff *skb)
 		hot_skb_release(skb, index);
 	else
 		hot_count(HOT_COUNT_BAD_FREE);
+}
+
+/* If nobody else has a reference, nobody else may free it: then it need not be BUSY in between. */
+bool hot_skb_free_held(struct sk_buff *skb, u32 index)
+{
+	const bool last = atomic_read(&skb->users.refs) == HOT_USERS;
+
+	if (unlikely(!hot_pool_change(&hot_pools[HOT_POOL_SKB], index, HOT_OBJECT_HELD,
+				      last ? HOT_OBJECT_CLAIMED : HOT_OBJECT_BUSY)))
+		return false;
+	if (likely(last))
+		hot_skb_release(skb, index);
+	else
+		hot_skb_free(skb);
+	return true;
 }
 
 /*

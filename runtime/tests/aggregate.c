@@ -34,7 +34,7 @@ static struct twin_aggregate make(uint32_t n, uint32_t last, const uint8_t *mac)
 	packet(100, HEADERS + SIZE, mac);
 	a.piece[0] = (struct twin_segment){ .data = DOM0 + 100, .length = HEADERS + SIZE };
 	for (i = 1; i < n; i++) {
-		a.piece[i].data = DOM0 + 700 * i;
+		a.piece[i].data = DOM0 + 400 * i;
 		a.piece[i].length = i + 1 < n ? SIZE : last;
 	}
 	return a;
@@ -74,7 +74,7 @@ static bool is_copy(const struct twin_aggregate *a, const uint8_t *to)
 
 static void one_packet_of_all_pieces(void)
 {
-	static uint8_t to[40000];
+	static uint8_t to[50000];
 	struct twin_delivery delivery;
 	struct twin_aggregate a;
 	uint32_t n, total;
@@ -83,8 +83,8 @@ static void one_packet_of_all_pieces(void)
 	twin_switch_attach(&sw, bert);
 	twin_switch_attach(&sw, anna);
 	for (n = 2; n <= TWIN_SWITCH_PIECES; n++) {
-		a = make(n, n * 31, anna);
-		total = HEADERS + SIZE * (n - 1) + n * 31;
+		a = make(n, n * 22, anna);
+		total = HEADERS + SIZE * (n - 1) + n * 22;
 		CHECK_EQUAL(receive(&a, PIECES_BYTES(n)), TWIN_SWITCH_HELD);
 		CHECK_EQUAL(free_packets(), PACKETS - n);
 		CHECK_EQUAL(take(0, to, sizeof(to), &delivery), TWIN_BUSY);
@@ -201,7 +201,7 @@ static void an_aggregate_that_lies_is_refused(void)
 /* A piece that is not dom0's is noticed when it is taken; nothing else is read. */
 static void pieces_beyond_dom0_are_not_read(void)
 {
-	static uint8_t to[40000];
+	static uint8_t to[50000];
 	struct twin_delivery delivery;
 	struct twin_aggregate a;
 	uint32_t i;
@@ -222,7 +222,7 @@ static void pieces_beyond_dom0_are_not_read(void)
 
 static void too_few_places_drop_it_whole(void)
 {
-	static uint8_t to[40000];
+	static uint8_t to[50000];
 	struct twin_delivery delivery;
 	struct twin_aggregate a;
 	uint32_t i, held = 0;
@@ -272,7 +272,7 @@ static void detaching_frees_all_its_places(void)
 /* Packets and aggregates in any order, to one guest or all, keep their order and bytes. */
 static void any_mixture_keeps_its_order(void)
 {
-	static uint8_t to[40000];
+	static uint8_t to[50000];
 	static uint32_t waiting[TWIN_SWITCH_QUEUE];
 	struct twin_delivery delivery;
 	struct twin_arrival one;

@@ -76,6 +76,8 @@ static void segments_are_one_large_packet(void)
 /* More than a page: every piece is the same one. */
 static void segments_have_several_pages(void)
 {
+	const uint32_t bytes = SEGMENT_HEADERS + HOT_RX_SEGMENTS * 1000;
+	const uint32_t pages = (bytes + NETIF_GRANT_SIZE - 1) / NETIF_GRANT_SIZE;
 	uint32_t i, at;
 
 	start();
@@ -89,16 +91,17 @@ static void segments_have_several_pages(void)
 	/* Pieces 2 and later are read from where there is something. */
 	for (i = 1; i < HOT_RX_SEGMENTS; i++)
 		chain_in_dom0()->piece[i].data = ring_of(1, 1) + SEGMENTS_AT + SEGMENT_HEADERS;
-	for (i = 0; i < 9; i++)
+	/* Behind the first is the slot that has no page. */
+	for (i = 0; i <= pages; i++)
 		put_rx(1, i, 3 + i);
 	CHECK(receive_chain());
 	CHECK_EQUAL(vif_status(1).received, 1);
 	xen_vif_publish();
 	CHECK_EQUAL(rx_answer(1, 0).status, NETIF_GRANT_SIZE);
-	for (i = 2; i < 8; i++)
+	for (i = 2; i < pages; i++)
 		CHECK_EQUAL(rx_answer(1, i).status, NETIF_GRANT_SIZE);
-	CHECK_EQUAL(rx_answer(1, 8).status, SEGMENT_HEADERS + 32000 - 7 * NETIF_GRANT_SIZE);
-	CHECK_EQUAL(rx_answer(1, 8).flags, 0);
+	CHECK_EQUAL(rx_answer(1, pages).status, bytes - (pages - 1) * NETIF_GRANT_SIZE);
+	CHECK_EQUAL(rx_answer(1, pages).flags, 0);
 	for (i = 0, at = SEGMENT_HEADERS; i < HOT_RX_SEGMENTS; i++, at += 1000)
 		CHECK_EQUAL(grants[3 + (at / 4096 ? at / 4096 + 1 : 0)][at % 4096],
 			    rings[1][1][SEGMENTS_AT + SEGMENT_HEADERS]);
@@ -176,8 +179,8 @@ static void chains_without_end_are_dropped(void)
 		chain_in_dom0()->piece[i] = (struct hot_rx_piece){
 			.data = ring_of(0, 1), .length = 1000,
 		};
-	rings[1][1][SEGMENTS_AT + 16] = (40 + 32000) >> 8;
-	rings[1][1][SEGMENTS_AT + 17] = (40 + 32000) & 0xff;
+	rings[1][1][SEGMENTS_AT + 16] = (40 + HOT_RX_SEGMENTS * 1000) >> 8;
+	rings[1][1][SEGMENTS_AT + 17] = (40 + HOT_RX_SEGMENTS * 1000) & 0xff;
 	for (i = 0; i < 100; i++)
 		give_frame(ring_of(2, 1) + CHAIN_AT, offsetof(struct hot_rx_chain, piece) +
 			   HOT_RX_SEGMENTS * sizeof(struct hot_rx_piece), HOT_RX_PIECES);
@@ -185,7 +188,7 @@ static void chains_without_end_are_dropped(void)
 	CHECK(xen_counts.overrun < overrun + 100);
 	give_frame(ring_of(1, 1) + SEGMENTS_AT, 60, 0);
 	xen_receive_deliver();
-	for (i = 0; i < 9; i++)
+	for (i = 0; i < NETIF_ENTRIES; i++)
 		put_rx(1, i, 3);
 	CHECK(receive_chain());
 	CHECK_EQUAL(vif_status(1).received, 1);

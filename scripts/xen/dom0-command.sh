@@ -137,7 +137,7 @@ says 1 attach/again 'eth0 is driven inside Xen already' twin xen attach eth0
 says 1 check/attached 'xen-in-use' twin xen check eth0
 says 1 detach/other 'eth0 is; give that' twin xen detach eth1
 says 0 status/attached 'eth0: driven inside Xen' twin xen status
-says 0 status/stages 'aggregate 20, pace, dma' twin xen status
+says 0 status/stages 'aggregate 45, pace, dma' twin xen status
 
 if start_guest 1; then
     connected 1
@@ -148,9 +148,9 @@ if start_guest 1; then
     sleep 8
     # A parameter is the next attachment's.
     echo 1 >/sys/module/twin_dom0/parameters/bridge
-    says 0 status/old-stages 'aggregate 20, pace, dma' twin xen status
+    says 0 status/old-stages 'aggregate 45, pace, dma' twin xen status
     says 0 restart 'eth0: driven inside Xen' twin xen restart eth0
-    says 0 status/new-stages 'aggregate 20, bridge (1,000 packets for groups a second), pace, dma' twin xen status
+    says 0 status/new-stages 'aggregate 45, bridge (1,000 packets for groups a second), pace, dma' twin xen status
     mark_counts
     says 0 status/guest 'vif1.0' twin xen status
     finish_guest 1 300

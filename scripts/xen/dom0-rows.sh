@@ -47,9 +47,9 @@ attached_card() {
 
 # by_xen NAME MARK: all windows, from that mark on.
 by_xen() {
-    round "$1" "count_large $2 $frames" aggregate=20
+    round "$1" "count_large $2 $frames" aggregate=45
     round "$1-apart" "$(received $(($2 + 8)))" aggregate=0
-    round "$1-merged" "$(received $(($2 + 10)))" aggregate=20
+    round "$1-merged" "$(received $(($2 + 10)))" aggregate=45
     attached_card off
     round "$1-bare" "count_large $(($2 + 4)) $frames"
     attached_card on

@@ -251,7 +251,7 @@ struct kernel_rx_ring {
 #define KERNEL_BRIDGE_QUEUE 64  /* packets that wait for a port */
 #define KERNEL_BRIDGE_HELD 192  /* for all: the driver's pool has 512 buffers, its ring 256 */
 #define KERNEL_BRIDGE_BATCH 256 /* HOT_REQUESTS */
-#define KERNEL_BRIDGE_PIECES 32 /* HOT_RX_SEGMENTS */
+#define KERNEL_BRIDGE_PIECES 45 /* HOT_RX_SEGMENTS */
 
 struct kernel_bridge_piece {
 	__u64 data;             /* dom0 address */

@@ -191,7 +191,7 @@ pub struct Packet {
 pub const SWITCH_AGGREGATE: c_int = 64;
 
 /// Most pieces of an aggregate.
-pub const SWITCH_PIECES: usize = 32;
+pub const SWITCH_PIECES: usize = 45;
 
 /// A piece of an aggregate.
 #[repr(C)]

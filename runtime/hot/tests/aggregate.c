@@ -82,7 +82,7 @@ void test_aggregate_off(void)
 	}
 	/* more than there may be is the most there may be */
 	segments_begin(1000);
-	make_run(0, 0, 50, 1000);
+	make_run(0, 0, 50, 1448);
 	poll_segments();
 	CHECK(seen_count == 2 && seen[0].segments == HOT_RX_SEGMENTS);
 	end();
@@ -321,7 +321,7 @@ void test_aggregate_ends(void)
 	u64 boundary = counted(HOT_COUNT_FLUSH_BOUNDARY);
 	struct fields fields;
 
-	/* PSH, then a short segment, are each the last of one. */
+	/* A short segment is the last of one, with PSH or without; PSH alone ends none. */
 	segments_begin(20);
 	make_run(1, 0, 3, 1000);
 	fields = segment_fields(1, 3, 1000);
@@ -331,10 +331,29 @@ void test_aggregate_ends(void)
 	fields = segment_fields(1, 6, 1000);
 	fields.payload = 1;
 	make_segment(&fields);
+	fields.seq++;
+	fields.payload = 1000;
+	for (u32 n = 0; n < 3; n++, fields.seq += fields.payload) {
+		fields.flags = n == 2 ? 0x18 : 0x10;
+		fields.payload = n == 2 ? 999 : 1000;
+		make_segment(&fields);
+	}
 	poll_segments();
-	CHECK(seen_count == 2 && seen[0].segments == 4 && seen[1].segments == 3);
+	CHECK(seen_count == 2 && seen[0].segments == 7 && seen[1].segments == 3);
 	CHECK(counted(HOT_COUNT_FLUSH_BOUNDARY) == boundary + 2);
 	end();
+	/* The last one's PSH, and all of an aggregate's but the first. */
+	for (u32 pushed = 1; pushed < 5; pushed++) {
+		segments_begin(20);
+		for (u32 n = 0; n < 5; n++) {
+			fields = segment_fields(1, n, 1000);
+			fields.flags |= n >= pushed ? 8 : 0;
+			make_segment(&fields);
+		}
+		poll_segments();
+		CHECK(seen_count == 1 && seen[0].segments == 5);
+		end();
+	}
 	/* One with PSH that nothing comes before does not wait: the other's is last. */
 	segments_begin(20);
 	make_run(2, 0, 2, 1000);
@@ -372,8 +391,85 @@ void test_aggregate_order(void)
 		CHECK(seen_count >= flows);
 		end();
 	}
-	/* Twelve flows do not fit eight places. */
-	CHECK(counted(HOT_COUNT_FLUSH_COLLISION) > collisions);
+	/* Two for one place: the other has that beside it. */
+	CHECK(counted(HOT_COUNT_FLUSH_COLLISION) == collisions);
+}
+
+/* Finds three flows for the same two places: the third flushes one. */
+static bool find_rivals(u32 rivals[3])
+{
+	u64 collisions;
+	u32 a, b, c;
+
+	for (a = 0; a < MADE_FLOWS; a++)
+		for (b = a + 1; b < MADE_FLOWS; b++)
+			for (c = b + 1; c < MADE_FLOWS; c++) {
+				collisions = counted(HOT_COUNT_FLUSH_COLLISION);
+				segments_begin(20);
+				make_run(a, 0, 1, 500);
+				make_run(b, 0, 1, 500);
+				make_run(c, 0, 1, 500);
+				poll_segments();
+				end();
+				if (counted(HOT_COUNT_FLUSH_COLLISION) > collisions) {
+					rivals[0] = a;
+					rivals[1] = b;
+					rivals[2] = c;
+					return true;
+				}
+			}
+	return false;
+}
+
+/* Three flows for two places: two of them are merged, or each by itself comes whole and in order. */
+void test_aggregate_rivals(void)
+{
+	u32 rivals[3], n, i, at, packets;
+
+	CHECK(find_rivals(rivals));
+	/* Two of them never drive each other out, whichever they are. */
+	for (i = 0; i < 3; i++) {
+		segments_begin(20);
+		for (n = 0; n < 5; n++) {
+			make_run(rivals[i], n, 1, 500);
+			make_run(rivals[(i + 1) % 3], n, 1, 500);
+		}
+		poll_segments();
+		CHECK(seen_count == 2);
+		end();
+	}
+	/* One after the other each is merged, whichever was flushed for it. */
+	segments_begin(20);
+	for (i = 0; i < 3; i++)
+		make_run(rivals[i], 0, 5, 500);
+	poll_segments();
+	CHECK(seen_count == 3);
+	end();
+	/* By turns one of the three is merged at least. */
+	segments_begin(20);
+	for (n = 0; n < 5; n++)
+		for (i = 0; i < 3; i++)
+			make_run(rivals[i], n, 1, 500);
+	poll_segments();
+	for (at = packets = 0; at < seen_count; at++)
+		packets += seen[at].segments == 5;
+	CHECK(packets >= 1);
+	end();
+	/* One that waits in the other place is found there when its own has become free. Two of them have the same
+	 * own place, whichever. */
+	for (i = 0; i < 3; i++) {
+		struct fields fields = segment_fields(rivals[i], 2, 500);
+
+		fields.payload = 499;
+		segments_begin(20);
+		make_run(rivals[i], 0, 2, 500);
+		make_run(rivals[(i + 1) % 3], 0, 2, 500);
+		make_segment(&fields);
+		make_run(rivals[(i + 1) % 3], 2, 2, 500);
+		poll_segments();
+		CHECK(seen_count == 2 && seen[0].segments == 3 && seen[1].segments == 4);
+		end();
+	}
 }
 
 /* More than 64 KiB, from frames that are longer than Ethernet's. */
@@ -472,6 +568,38 @@ void test_aggregate_broken_chain(void)
 	}
 }
 
+/* dom0 has a reference to a segment: it is freed when that is dropped and not before, and the others are not kept for
+ * any but the first. */
+void test_aggregate_referenced(void)
+{
+	const u8 *state = hot_pools[HOT_POOL_SKB].state;
+	struct sk_buff *segment[3];
+	u32 kept, i;
+
+	for (kept = 0; kept < 3; kept++) {
+		segments_begin(20);
+		make_run(1, 0, 3, 1448);
+		poll_segments();
+		segment[0] = (struct sk_buff *)test_host[0].queue[0];
+		for (i = 1; i < 3; i++)
+			segment[i] = segment[i - 1]->next;
+		skb_get(segment[kept]);
+		CHECK(segments_held() == 1);
+		for (i = 0; i < 3; i++) {
+			const u8 now = state[hot_skb_index(segment[i])];
+
+			if (i == kept)
+				CHECK(now == HOT_OBJECT_BUSY && (!i || !segment[i]->next));
+			else
+				CHECK(now == (kept ? HOT_OBJECT_FREE : HOT_OBJECT_HELD));
+		}
+		consume_skb(segment[kept]);
+		for (i = 0; i < 3; i++)
+			CHECK(state[hot_skb_index(segment[i])] == HOT_OBJECT_FREE);
+		end();
+	}
+}
+
 /* ---- The property -------------------------------------------------------- */
 
 /* The state of a sender, and what it does wrong now and then. */
@@ -533,7 +661,7 @@ void test_aggregate_model(void)
 	for (round = 0; round < 2000; round++) {
 		u32 flows = 1 + test_random() % 12, polls = 1 + test_random() % 3;
 
-		segments_begin(test_random() % 33);
+		segments_begin(test_random() % (HOT_RX_SEGMENTS + 2));
 		test_host[0].answer = test_random() % 4 ? HOT_RX_HELD : HOT_RX_UNWANTED;
 		while (polls--) {
 			n = 1 + test_random() % 40;

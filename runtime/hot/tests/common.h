@@ -52,8 +52,8 @@ void frame(u8 *f, u8 first, u16 type);
 	X(recover_napi) X(recover_given) X(dql) X(dql_bad_completion) X(dma) X(dma_p2m) X(string) \
 	X(csum_ipv6) X(aggregate) X(aggregate_off) X(aggregate_tagged) X(aggregate_sums) X(aggregate_alone) \
 	X(aggregate_looks) X(aggregate_first_refused) X(aggregate_refused) \
-	X(aggregate_ends) X(aggregate_order) X(aggregate_unwanted) X(aggregate_recovered) \
-	X(aggregate_given) X(aggregate_broken_chain) X(aggregate_long) X(aggregate_model) \
+	X(aggregate_ends) X(aggregate_order) X(aggregate_rivals) X(aggregate_unwanted) X(aggregate_recovered) \
+	X(aggregate_given) X(aggregate_referenced) X(aggregate_broken_chain) X(aggregate_long) X(aggregate_model) \
 	X(offload_same_frames) X(offload_off) X(offload_waits) X(offload_exhausted) X(offload_forgotten) \
 	X(offload_refused) X(offload_recovered) X(offload_fuzz) \
 	X(acks_same_frames) X(acks_refused) X(acks_read_once) X(acks_wait) X(acks_down)

@@ -165,8 +165,9 @@ static struct made *flow_of(const u8 *frame, u32 vlan)
 	return NULL;
 }
 
-/* The header that a receiver is to get for segments first to last. */
-static void expect_header(u8 *header, const struct made *first, struct made *last, u32 payload)
+/* The header that a receiver is to get for segments first to last, one of which has PSH. */
+static void expect_header(u8 *header, const struct made *first, struct made *last, u32 payload,
+			  bool push)
 {
 	struct tcphdr *theirs = tcp_of(last->frame), *tcp = tcp_of(header);
 	struct iphdr *ip = ip_of(header);
@@ -178,7 +179,7 @@ static void expect_header(u8 *header, const struct made *first, struct made *las
 	ip->check = ip_fast_csum(ip, 5);
 	tcp->ack_seq = theirs->ack_seq;
 	tcp->window = theirs->window;
-	tcp->psh = theirs->psh;
+	tcp->psh = push;
 	memcpy(tcp + 1, theirs + 1, first->headers - ETH_HLEN - 40);
 	tcp->check = ~csum_tcpudp_magic(ip->saddr, ip->daddr, length - 20, IPPROTO_TCP, 0);
 }
@@ -188,6 +189,7 @@ static void saw_chain(const struct hot_rx_chain *chain, u32 length, u32 vlan)
 	const u8 *frame = (const u8 *)chain->piece[0].data;
 	struct made *first = flow_of(frame, vlan), *m = first, *last = first;
 	u32 i, payload = 0, n = chain->segments;
+	bool push = false;
 	u8 header[128];
 
 	CHECK(n >= 2 && n <= HOT_RX_SEGMENTS && n <= shared()->aggregate);
@@ -201,7 +203,7 @@ static void saw_chain(const struct hot_rx_chain *chain, u32 length, u32 vlan)
 		CHECK(bytes == m->payload && !memcmp(at, m->frame + m->headers, bytes));
 		CHECK(tcp_of(m->frame)->seq == htonl(ntohl(tcp_of(first->frame)->seq) + payload));
 		CHECK(i + 1 == n ? bytes && bytes <= chain->size : bytes == chain->size);
-		CHECK(i + 1 == n || !tcp_of(m->frame)->psh);
+		push |= tcp_of(m->frame)->psh;
 		payload += bytes;
 		m->seen = true;
 		last = m;
@@ -209,7 +211,7 @@ static void saw_chain(const struct hot_rx_chain *chain, u32 length, u32 vlan)
 	CHECK(i == n);
 	if (!first || i < n)
 		return;
-	expect_header(header, first, last, payload);
+	expect_header(header, first, last, payload, push);
 	CHECK(!memcmp(header, frame, first->headers));
 	saw(first, n);
 }

@@ -10,7 +10,7 @@
 #include "common.h"
 
 #define MADE		128	/* frames of one run */
-#define MADE_FLOWS	16
+#define MADE_FLOWS	64
 #define MADE_BYTES	3600
 
 /* Fields of a segment; a test changes what it is about. */

@@ -66,7 +66,8 @@
 
 #define HOT_RX_LOOK		(1u << 4)	/* no packet: whether the card has more (hot_shared.look) */
 
-#define HOT_RX_SEGMENTS		32	/* most segments of an aggregate */
+/* Most segments of an aggregate: as many of full size as IPv4's length has room for, with a time stamp. */
+#define HOT_RX_SEGMENTS		45
 
 /* what host_receive() returns */
 #define HOT_RX_HELD		0	/* given back later by hot_release() */
@@ -152,7 +153,7 @@ enum hot_counter {
 	HOT_COUNT_MERGED,		/* segments in them */
 	HOT_COUNT_FLUSH_END,		/* flows flushed: the poll ended */
 	HOT_COUNT_FLUSH_LIMIT,		/* ... as many segments or bytes as may be */
-	HOT_COUNT_FLUSH_BOUNDARY,	/* ... PSH, or a short segment: the sender's end */
+	HOT_COUNT_FLUSH_BOUNDARY,	/* ... a segment is shorter: the sender's end */
 	HOT_COUNT_FLUSH_ORDER,		/* ... the next one is not next by seq, ack or time */
 	HOT_COUNT_FLUSH_HEADER,		/* ... the next one's header says something else */
 	HOT_COUNT_FLUSH_COLLISION,	/* ... another flow needed its place */

@@ -28,7 +28,7 @@
 #define TWIN_SWITCH_QUEUE	512	/* packets that wait for one guest; a power of two */
 #define TWIN_ETH_ALEN		6	/* bytes of an Ethernet address */
 #define TWIN_ETH_HLEN		14	/* of its header: destination, source, type */
-#define TWIN_SWITCH_PIECES	32	/* most pieces of an aggregate */
+#define TWIN_SWITCH_PIECES	45	/* most pieces of an aggregate: HOT_RX_SEGMENTS */
 
 /* A received packet as the driver's side reports it. */
 struct twin_arrival {

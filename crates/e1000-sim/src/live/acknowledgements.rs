@@ -21,7 +21,7 @@ use crate::image::files::Files;
 use crate::measure::steps;
 use crate::packets::packet_loop::Stop;
 use crate::packets::streams::{Load, SendTemplate, Streamed, Streams};
-use crate::stages::aggregate::LIMIT;
+use crate::stages::aggregate::{AggregateCounts, LIMIT};
 use crate::system::{Blueprint, SystemError};
 use crate::traffic::tcp::MSS;
 use crate::transport::rendezvous::Limits;
@@ -55,6 +55,9 @@ pub struct ByWay {
     pub instructions: f64,
     /// Segments, packets of them, acknowledgements on the wire.
     pub counted: [u64; 3],
+    /// Why these packets ended.
+    #[serde(default)]
+    pub ended: AggregateCounts,
     /// Cycles a segment here: half of the turns took less.
     pub cycles: f64,
 }
@@ -162,6 +165,7 @@ impl<'s> Bench<'s> {
         // All of it is warm, and what belongs to another way has come to its end.
         self.run(u64::from(4 * BURST))?;
         self.limit_time(std::time::Duration::from_secs(120))?;
+        let before = self.counts();
         let counted = steps::count(|| self.run(STEPPED));
         self.limit_time(time_limit::DEFAULT)?;
         let (seen, steps) = counted.map_err(|error| Stop::Driver(error.to_string()))?;
@@ -169,8 +173,13 @@ impl<'s> Bench<'s> {
         Ok(ByWay {
             instructions: steps.costs() as f64 / seen.segments as f64,
             counted: [seen.segments, seen.packets, seen.acknowledgements],
+            ended: self.counts().since(before),
             cycles: 0.0,
         })
+    }
+
+    fn counts(&self) -> AggregateCounts {
+        AggregateCounts::read(|name| self.streams.packet_loop.engine.counter(name))
     }
 
     fn limit_time(&self, limit: std::time::Duration) -> Result<(), Stop> {

@@ -116,6 +116,9 @@ impl Price {
     pub fn count_merged(rig: &mut Rig<'_>) -> Result<Price, Stop> {
         // From a stream's begin, where no write of its sender ends.
         let mut sample = |packets, guests| {
+            // The first one finds places of flows that were not used before: their pages are not in the table.
+            rig.stream(true);
+            sample(rig, packets, guests)?;
             rig.stream(true);
             sample(rig, packets, guests)
         };

@@ -23,6 +23,7 @@ use crate::experiment::apart::apart;
 use crate::image::files::Files;
 use crate::packets::round::sources;
 use crate::paths;
+use crate::stages::aggregate::AggregateCounts;
 use crate::stages::notify::{AT_ONCE, split};
 use crate::stages::{Stage, Stages, aggregate};
 use crate::system::{Blueprint, System, SystemError};
@@ -123,6 +124,18 @@ pub struct Merging {
     pub lone: [u64; 2],
     /// The same of a request or an answer: one byte, with PSH.
     pub asked: [u64; 2],
+    /// Why packets ended, in the last run with each number of guests.
+    #[serde(default)]
+    pub ended: Vec<Ended>,
+}
+
+/// Why packets of several segments ended.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Ended {
+    /// Guests that received by turns.
+    pub guests: u32,
+    /// What was counted.
+    pub counts: AggregateCounts,
 }
 
 /// All that was measured.
@@ -406,20 +419,28 @@ impl Bench<'_, '_> {
         let without = Price::count(self.rig)?;
         self.rig.engine.set_stages(on);
         let with = Price::count_merged(self.rig)?;
+        let mut ended = Vec::new();
         for guests in [1, 3, 9] {
             let offered = full_speed(guests);
+            let mut counts = AggregateCounts::default();
             let pair = turns(|merge| {
                 let (stages, price) = if merge { (on, &with) } else { (off, &without) };
                 self.rig.engine.set_stages(stages);
-                Ok(receive(self.rig, offered, price, &self.crossings)?)
+                let before = self.rig.engine.counts().aggregate;
+                let outcome = receive(self.rig, offered, price, &self.crossings)?;
+                if let (Some(before), Some(after)) = (before, self.rig.engine.counts().aggregate) {
+                    counts = after.since(before);
+                }
+                Ok(outcome)
             })?;
+            ended.push(Ended { guests, counts });
             let knob = format!("at most {} segments", aggregate::LIMIT);
             self.seen
                 .pairs
                 .push(pair.of(RowName::Aggregation, guests, knob));
         }
         let merging = self.merging(off, on, [without, with])?;
-        self.seen.merging = Some(merging);
+        self.seen.merging = Some(Merging { ended, ..merging });
         self.rig.engine.set_stages(off);
         self.rig.stream(false);
         Ok(())
@@ -454,6 +475,7 @@ impl Bench<'_, '_> {
             by_limit,
             lone,
             asked,
+            ended: Vec::new(),
         })
     }
 

@@ -40,7 +40,7 @@ pub const RX_FRAGMENTS: u32 = 4;
 /// The received bytes are a `struct hot_rx_chain`.
 pub const RX_PIECES: u32 = 8;
 /// Most segments of an aggregate.
-pub const SEGMENTS: u32 = 32;
+pub const SEGMENTS: u32 = 45;
 
 /// The result of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,8 +4,10 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Most segments of a packet: what the thesis found enough (3.6.2).
-pub const LIMIT: u32 = 20;
+/// Most segments of a packet that the thesis found enough (3.6.2).
+pub const THESIS: u32 = 20;
+/// Most segments of a packet: as many of full size as IPv4's length has room for.
+pub const LIMIT: u32 = crate::packets::rings::SEGMENTS;
 
 /// Packets so far, and why each ended. The driver's memory has them: they are for people.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,7 +20,7 @@ pub struct AggregateCounts {
     pub flush_end: u64,
     /// As many segments or bytes as may be.
     pub flush_limit: u64,
-    /// PSH, or a short segment.
+    /// A short segment.
     pub flush_boundary: u64,
     /// The next one was not next by sequence, acknowledgement or time.
     pub flush_order: u64,
@@ -42,6 +44,36 @@ impl AggregateCounts {
             flush_header: count("flush_header"),
             flush_collision: count("flush_collision"),
         }
+    }
+
+    /// What was counted after `before`.
+    #[must_use]
+    pub fn since(self, before: AggregateCounts) -> AggregateCounts {
+        AggregateCounts {
+            aggregates: self.aggregates - before.aggregates,
+            merged: self.merged - before.merged,
+            flush_end: self.flush_end - before.flush_end,
+            flush_limit: self.flush_limit - before.flush_limit,
+            flush_boundary: self.flush_boundary - before.flush_boundary,
+            flush_order: self.flush_order - before.flush_order,
+            flush_header: self.flush_header - before.flush_header,
+            flush_collision: self.flush_collision - before.flush_collision,
+        }
+    }
+
+    /// Why packets ended, for people; reasons that did not occur are left out.
+    pub fn reasons(&self) -> String {
+        let reasons = [
+            ("the poll", self.flush_end),
+            ("the limit", self.flush_limit),
+            ("a short segment", self.flush_boundary),
+            ("another order", self.flush_order),
+            ("another header", self.flush_header),
+            ("another flow", self.flush_collision),
+        ];
+        let seen = reasons.into_iter().filter(|(_, count)| *count > 0);
+        let seen: Vec<String> = seen.map(|(why, count)| format!("{why} {count}")).collect();
+        seen.join(", ")
     }
 
     /// By name.

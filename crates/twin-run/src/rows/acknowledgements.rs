@@ -54,7 +54,7 @@ impl AckRow {
             .to_owned();
         for (way, by) in Way::ALL.into_iter().zip(&self.seen.ways) {
             let [segments, packets, acknowledgements] = by.counted;
-            let _ = writeln!(
+            let _ = write!(
                 out,
                 "  {:<12}{:>6.0} instructions, {:.0} cycles; {segments} segments in {packets} packets, \
                  {acknowledgements} acknowledgements",
@@ -62,6 +62,10 @@ impl AckRow {
                 by.instructions,
                 by.cycles,
             );
+            out += &match by.ended.reasons() {
+                reasons if reasons.is_empty() => "\n".to_owned(),
+                reasons => format!("; ended by {reasons}\n"),
+            };
         }
         let [aggregation, templates] = self.ratios;
         let [[_, first, _], [low, second, high]] = self.seen.measured;

@@ -58,6 +58,14 @@ pub fn text(merging: &Merging, rows: &[Row], crossings: &Crossings) -> String {
         let segments = pair.on.packets as f64 / pair.on.handed.max(1) as f64;
         let _ = write!(out, ", {} guests {segments:.1}", pair.guests);
     }
+    for ended in &merging.ended {
+        let _ = write!(
+            out,
+            "\n  ended with {} guests by {}",
+            ended.guests,
+            ended.counts.reasons()
+        );
+    }
     out += "\n  instructions a segment by its limit:";
     for by in &merging.by_limit {
         let _ = write!(out, "  {}: {:.0}", by.limit, by.instructions);

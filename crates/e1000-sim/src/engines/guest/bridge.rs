@@ -12,7 +12,7 @@ const QUEUE: u32 = 64;
 /// `KERNEL_BRIDGE_HELD`.
 const HELD: usize = 192;
 /// `KERNEL_BRIDGE_PIECES`.
-const PIECES: usize = 32;
+const PIECES: usize = 45;
 /// The verdict of a packet that goes to the card alone.
 pub const CARD: u32 = 1;
 
