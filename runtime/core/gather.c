@@ -15,15 +15,14 @@ static uint32_t within_page(uint64_t machine, uint32_t length)
 	return length < rest ? length : rest;
 }
 
-/* Bytes of a packet's pieces. */
-static uint64_t bytes_of(const struct twin_flight *flight)
+/* Of a packet's pieces from one on, whether there are so many bytes behind an offset in it. */
+static bool has_bytes(const struct twin_piece *piece, const struct twin_piece *end, uint64_t bytes)
 {
-	uint64_t bytes = 0;
-	uint32_t i;
+	uint64_t sum = 0;
 
-	for (i = 0; i < flight->pieces; i++)
-		bytes += flight->piece[i].length;
-	return bytes;
+	for (; piece < end && sum < bytes; piece++)
+		sum += piece->length;
+	return sum >= bytes;
 }
 
 int twin_gather(struct twin_instance *instance, struct twin_outgoing *outgoing,
@@ -32,14 +31,19 @@ int twin_gather(struct twin_instance *instance, struct twin_outgoing *outgoing,
 {
 	const struct twin_flight *flight = twin_outgoing_find(outgoing, gather->ticket);
 	uint32_t offset = gather->offset, left = gather->length, at, part;
+	const struct twin_piece *piece, *end;
 	struct twin_sum total = { 0 };
-	const struct twin_piece *piece;
 	uint64_t to = gather->to, machine;
 	const void *bytes;
 
-	if (!flight || left > TWIN_GATHER_MOST || (uint64_t)offset + left > bytes_of(flight))
+	if (!flight || left > TWIN_GATHER_MOST)
 		return TWIN_INVALID;
-	for (piece = flight->piece; left; piece++) {
+	end = flight->piece + flight->pieces;
+	for (piece = flight->piece; piece < end && offset >= piece->length; piece++)
+		offset -= piece->length;
+	if (!has_bytes(piece, end, (uint64_t)offset + left))
+		return TWIN_INVALID;
+	for (; left; piece++, offset = 0) {
 		for (at = offset; left && at < piece->length; at += part, left -= part, to += part) {
 			machine = piece->address + at;
 			part = piece->length - at;
@@ -49,7 +53,6 @@ int twin_gather(struct twin_instance *instance, struct twin_outgoing *outgoing,
 				return TWIN_ABORTED;
 			twin_sum_add(&total, bytes, part);
 		}
-		offset = at < piece->length ? 0 : at - piece->length;
 	}
 	*sum = total.sum;
 	return TWIN_OK;

@@ -227,9 +227,18 @@ static __always_inline bool hot_transmit_waits(void)
 #define HOT_DO_SUM		2	/* the checksum; with it comes GATHER */
 #define HOT_DO_TAG		4	/* the VLAN tag */
 
-u32 hot_offload_needs(const struct sk_buff *whole);
-/* How many sk_buffs it takes; 1 if it is not to be cut. */
-u32 hot_offload_parts(const struct sk_buff *whole);
+/* How a packet is cut, which is the same for all of its parts. */
+struct hot_cut {
+	u32 headers;		/* bytes that every part begins with */
+	u32 payload;		/* bytes behind them, of all parts */
+	u32 size;		/* of every part but the last */
+	u32 inside;		/* of the payload, bytes in the linear part */
+	u32 parts;		/* sk_buffs that it takes; 1 if it is not to be cut */
+	u32 needs;		/* HOT_DO_* */
+	bool gso;		/* several segments */
+};
+
+void hot_offload_cut(const struct sk_buff *whole, struct hot_cut *cut);
 /* Whether a part, with all that may have to be copied, has room in a buffer. */
 bool hot_offload_fits(const struct sk_buff *whole);
 /*
@@ -246,7 +255,7 @@ static __always_inline bool hot_is_not(const struct sk_buff *skb)
  * Part number of a packet, with a reference to it; HOT_NOT(HOT_INVALID) if the host does not have
  * the packet.
  */
-struct sk_buff *hot_offload_part(struct sk_buff *whole, u32 number);
+struct sk_buff *hot_offload_part(struct sk_buff *whole, u32 number, const struct hot_cut *cut);
 
 /* ---- acks.c ---- */
 
@@ -254,7 +263,7 @@ struct sk_buff *hot_offload_part(struct sk_buff *whole, u32 number);
  * in hot_waits. */
 bool hot_acks_read(const struct sk_buff *whole, const struct hot_tx_request *request);
 /* As hot_offload_part(): the packet with that number of hot_waits. */
-struct sk_buff *hot_acks_part(struct sk_buff *whole, u32 number);
+struct sk_buff *hot_acks_part(struct sk_buff *whole, u32 number, const struct hot_cut *cut);
 
 /* ---- receive.c, aggregate.c ---- */
 

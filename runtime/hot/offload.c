@@ -20,7 +20,7 @@
 
 /* ---- What is to be done --------------------------------------------------- */
 
-u32 hot_offload_needs(const struct sk_buff *whole)
+static u32 needs_of(const struct sk_buff *whole)
 {
 	netdev_features_t features = whole->dev->features;
 	u32 needs = 0;
@@ -35,44 +35,71 @@ u32 hot_offload_needs(const struct sk_buff *whole)
 	return needs;
 }
 
-/* Bytes before the payload, which every part begins with. */
-static u32 headers_of(const struct sk_buff *whole)
+void hot_offload_cut(const struct sk_buff *whole, struct hot_cut *cut)
 {
-	u32 headers = skb_is_gso(whole) ? skb_tcp_all_headers(whole) : skb_headlen(whole);
+	const u32 linear = skb_headlen(whole), fragments = whole->data_len;
 
-	return min(headers, skb_headlen(whole));
+	cut->needs = needs_of(whole);
+	cut->gso = skb_is_gso(whole);
+	if (!cut->gso) {
+		cut->headers = linear;
+		cut->payload = cut->size = fragments;
+		cut->inside = 0;
+		cut->parts = 1;
+		return;
+	}
+	cut->headers = min_t(u32, skb_tcp_all_headers(whole), linear);
+	cut->inside = linear - cut->headers;
+	cut->payload = cut->inside + fragments;
+	cut->size = skb_shinfo(whole)->gso_size;
+	cut->parts = DIV_ROUND_UP(cut->payload, cut->size);
 }
 
-/* Payload bytes of every part but the last. */
-static u32 size_of_part(const struct sk_buff *whole)
-{
-	return skb_is_gso(whole) ? skb_shinfo(whole)->gso_size : whole->data_len;
-}
-
-u32 hot_offload_parts(const struct sk_buff *whole)
-{
-	return skb_is_gso(whole) ? DIV_ROUND_UP(whole->len - headers_of(whole), size_of_part(whole)) : 1;
-}
-
+__attribute__((no_stack_protector))	/* as hot_tx_rest(): it has no array */
 bool hot_offload_fits(const struct sk_buff *whole)
 {
-	return !(hot_offload_needs(whole) & HOT_DO_GATHER) ||
-	       HOT_TX_ROOM(headers_of(whole) + size_of_part(whole)) <= PAGE_SIZE;
+	struct hot_cut cut __attribute__((uninitialized));	/* hot_offload_cut() fills it */
+
+	if (likely(HOT_TX_ROOM(whole->len) <= PAGE_SIZE))
+		return true;
+	hot_offload_cut(whole, &cut);
+	return !(cut.needs & HOT_DO_GATHER) || HOT_TX_ROOM(cut.headers + cut.size) <= PAGE_SIZE;
 }
 
 /* ---- Checksums (RFC 1071) -------------------------------------------------- */
 
-/* The sum of the pseudo header of TCP with so many bytes (RFC 9293, 3.1; RFC 8200, 8.1). */
-static u32 pseudo_sum(const struct sk_buff *part, u32 length)
+/* Adds a header, which mostly has no options, or of TCP a time stamp: 20 and 32 bytes at once. */
+static __always_inline u64 add_header(u64 sum, const void *at, u32 length)
 {
-	const u8 *addresses = (const u8 *)&ip_hdr(part)->saddr;
-	u32 bytes = 8;
+	const u8 (*bytes)[32] = at;
 
-	if (ip_hdr(part)->version == 6) {
-		addresses = (const u8 *)&ipv6_hdr(part)->saddr;
-		bytes = 32;
+	if (length == 20) {
+		asm("addq 0(%1), %0\n\t"
+		    "adcq 8(%1), %0\n\t"
+		    "adcq $0, %0"
+		    : "+&r" (sum) : "r" (at), "m" (*(const u8 (*)[16])at) : "cc");
+		return twin_sum_carry(sum, ((const u32 *)at)[4]);
 	}
-	return twin_sum_fold(twin_sum_bytes(htons(length) + htons(IPPROTO_TCP), addresses, bytes));
+	if (length == 32) {
+		asm("addq 0(%1), %0\n\t"
+		    "adcq 8(%1), %0\n\t"
+		    "adcq 16(%1), %0\n\t"
+		    "adcq 24(%1), %0\n\t"
+		    "adcq $0, %0"
+		    : "+&r" (sum) : "r" (at), "m" (*bytes) : "cc");
+		return sum;
+	}
+	return twin_sum_bytes(sum, at, length);
+}
+
+/* The sum of the pseudo header of TCP with so many bytes (RFC 9293, 3.1; RFC 8200, 8.1). */
+static __always_inline u32 pseudo_sum(const void *ip, bool is_6, u32 length)
+{
+	const u64 sum = htons(length) + htons(IPPROTO_TCP);
+
+	if (unlikely(is_6))
+		return twin_sum_fold(twin_sum_bytes(sum, &((const struct ipv6hdr *)ip)->saddr, 32));
+	return twin_sum_fold(sum + ((const u32 *)ip)[3] + ((const u32 *)ip)[4]);
 }
 
 /* Computes what the device would have: gathered is the sum of the bytes behind linear ones. */
@@ -84,7 +111,7 @@ static void sum(struct sk_buff *part, u32 linear, u32 gathered)
 
 	/* From an odd place on the words' bytes are the other way round. */
 	gathered = (linear - start) & 1 ? swab16(gathered) : gathered;
-	total = ~twin_sum_fold(twin_sum_bytes(gathered, part->data + start, linear - start)) & 0xffff;
+	total = ~twin_sum_fold(add_header(gathered, part->data + start, linear - start)) & 0xffff;
 	*check = total ? total : 0xffff;	/* 0 is none (RFC 768), and the same number */
 	part->ip_summed = CHECKSUM_NONE;
 }
@@ -128,25 +155,28 @@ static void share_fragments(struct sk_buff *part, const struct sk_buff *whole, s
 /* What one segment of several has in its headers (RFC 9293, 3.1; RFC 3168, 6.1.2). */
 static void change_headers(struct sk_buff *part, u32 bytes, u32 number, u32 from, bool is_last)
 {
+	const u32 network = bytes - skb_network_offset(part);
+	const u32 transport = bytes - skb_transport_offset(part);
 	struct tcphdr *tcp = tcp_hdr(part);
-	u32 network = bytes - skb_network_offset(part);
+	struct iphdr *ip = ip_hdr(part);
+	const bool is_6 = ip->version == 6;
+	u32 check;
 
-	if (ip_hdr(part)->version == 4) {
-		struct iphdr *ip = ip_hdr(part);
-
+	if (likely(!is_6)) {
 		ip->tot_len = htons(network);
 		ip->id = htons(ntohs(ip->id) + number);
 		ip->check = 0;
-		ip->check = ~twin_sum_fold(twin_sum_bytes(0, ip, ip->ihl * 4));
+		ip->check = ~twin_sum_fold(add_header(0, ip, ip->ihl * 4));
 	} else {
 		ipv6_hdr(part)->payload_len = htons(network - sizeof(struct ipv6hdr));
 	}
+	check = pseudo_sum(ip, is_6, transport);
 	tcp->seq = htonl(ntohl(tcp->seq) + from);
 	if (!is_last)
 		tcp->fin = tcp->psh = 0;
 	if (number)
 		tcp->cwr = 0;
-	tcp->check = pseudo_sum(part, bytes - skb_transport_offset(part));
+	tcp->check = check;
 }
 
 /* The tag that the device would insert, between addresses and type (IEEE 802.1Q, 9.3). */
@@ -170,17 +200,27 @@ static void insert_tag(struct sk_buff *part)
 
 static void copy_description(struct sk_buff *part, const struct sk_buff *whole)
 {
-	part->dev = whole->dev;
-	part->protocol = whole->protocol;
-	part->mac_len = whole->mac_len;
+	struct net_device *dev = whole->dev;
+	const __be16 protocol = whole->protocol;
+	const u16 mac_len = whole->mac_len, mac = whole->mac_header, network = whole->network_header;
+	const u16 transport = whole->transport_header, start = whole->csum_start;
+	const u16 offset = whole->csum_offset;
+	const u8 summed = whole->ip_summed;
+	const bool tagged = skb_vlan_tag_present(whole);
+
+	/* All is read before it is written: each other pointer is translated anew. */
+	barrier();
+	part->dev = dev;
+	part->protocol = protocol;
+	part->mac_len = mac_len;
 	/* All are from the buffer's head on, and the room before the packet is the same. */
-	part->mac_header = whole->mac_header;
-	part->network_header = whole->network_header;
-	part->transport_header = whole->transport_header;
-	part->ip_summed = whole->ip_summed;
-	part->csum_start = whole->csum_start;
-	part->csum_offset = whole->csum_offset;
-	if (skb_vlan_tag_present(whole))
+	part->mac_header = mac;
+	part->network_header = network;
+	part->transport_header = transport;
+	part->ip_summed = summed;
+	part->csum_start = start;
+	part->csum_offset = offset;
+	if (unlikely(tagged))
 		__vlan_hwaccel_put_tag(part, whole->vlan_proto, skb_vlan_tag_get(whole));
 }
 
@@ -213,33 +253,34 @@ static void append(struct sk_buff *part, const void *bytes, u32 length)
 static void tie(struct sk_buff *part, struct sk_buff *whole)
 {
 	struct hot_tag *tag = hot_skb_tag(part);
+	const struct hot_tag of = *hot_skb_tag(whole);
 
-	*tag = *hot_skb_tag(whole);
+	*tag = of;
 	tag->cookie = (unsigned long)whole;
 	tag->flags = HOT_TAG_GUEST_PAGES | HOT_TAG_PART;
 	atomic_inc(&whole->users.refs);
 }
 
 /* The part of a span that is in the whole's linear part. */
-static u32 linear_of(const struct sk_buff *whole, struct span span)
+static u32 linear_of(const struct hot_cut *cut, struct span span)
 {
-	const u32 inside = skb_headlen(whole) - headers_of(whole);
-
-	return span.from < inside ? min(inside - span.from, span.length) : 0;
+	return span.from < cut->inside ? min(cut->inside - span.from, span.length) : 0;
 }
 
 /*
  * Appends the headers, and a span of the payload. Gives the sum of what the host copied, behind the
  * linear bytes; above 0xffff: it does not know the packet.
  */
-static u32 copy_span(struct sk_buff *part, struct sk_buff *whole, u32 needs, struct span span)
+static __always_inline u32 copy_span(struct sk_buff *part, struct sk_buff *whole, const struct hot_cut *cut,
+				     u32 needs, struct span span)
 {
-	const u32 headers = headers_of(whole), linear = linear_of(whole, span);
+	const u32 linear = linear_of(cut, span);
 	u32 gathered;
 
-	append(part, whole->data, headers);
-	append(part, whole->data + headers + span.from, linear);
-	span.from += linear - (skb_headlen(whole) - headers);
+	append(part, whole->data, cut->headers);
+	if (linear)
+		append(part, whole->data + cut->headers + span.from, linear);
+	span.from += linear - cut->inside;
 	span.length -= linear;
 	if (!span.length)
 		return 0;
@@ -255,31 +296,30 @@ static u32 copy_span(struct sk_buff *part, struct sk_buff *whole, u32 needs, str
 	return gathered;
 }
 
-struct sk_buff *hot_offload_part(struct sk_buff *whole, u32 number)
+struct sk_buff *hot_offload_part(struct sk_buff *whole, u32 number, const struct hot_cut *cut)
 {
-	const u32 headers = headers_of(whole), payload = whole->len - headers;
-	u32 needs = hot_offload_needs(whole), linear, gathered;
-	struct span span = { .from = number * size_of_part(whole) };
+	struct span span = { .from = number * cut->size };
+	u32 needs = cut->needs, linear, gathered;
 	struct sk_buff *part;
 
-	span.length = min(size_of_part(whole), payload - span.from);
-	linear = headers + linear_of(whole, span);
+	span.length = min(cut->size, cut->payload - span.from);
+	linear = cut->headers + linear_of(cut, span);
 	/* It is going to be padded, which pages cannot be. */
-	if (headers + span.length < ETH_ZLEN)
+	if (cut->headers + span.length < ETH_ZLEN)
 		needs |= HOT_DO_GATHER;
-	part = empty(needs & HOT_DO_GATHER ? headers + span.length : linear);
+	part = empty(needs & HOT_DO_GATHER ? cut->headers + span.length : linear);
 	if (unlikely(!part))
 		return HOT_NOT(HOT_NO_BUFFER);
 	tie(part, whole);
 	copy_description(part, whole);
-	gathered = copy_span(part, whole, needs, span);
+	gathered = copy_span(part, whole, cut, needs, span);
 	if (unlikely(gathered > 0xffff)) {
 		hot_skb_free(part);
 		return HOT_NOT(HOT_INVALID);
 	}
-	if (skb_is_gso(whole))
-		change_headers(part, headers + span.length, number, span.from,
-			       span.from + span.length == payload);
+	if (cut->gso)
+		change_headers(part, cut->headers + span.length, number, span.from,
+			       span.from + span.length == cut->payload);
 	if (needs & HOT_DO_SUM)
 		sum(part, linear, gathered);
 	if (needs & HOT_DO_TAG)

@@ -420,14 +420,9 @@ static bool hot_tx_give(struct sk_buff *skb, struct net_device *dev, struct netd
 	return true;
 }
 
-static u32 hot_tx_parts(const struct sk_buff *whole)
+static struct sk_buff *hot_tx_part(struct sk_buff *whole, u32 number, const struct hot_cut *cut)
 {
-	return hot_waits.acks ? hot_waits.acks + 1 : hot_offload_parts(whole);
-}
-
-static struct sk_buff *hot_tx_part(struct sk_buff *whole, u32 number)
-{
-	return hot_waits.acks ? hot_acks_part(whole, number) : hot_offload_part(whole, number);
+	return hot_waits.acks ? hot_acks_part(whole, number, cut) : hot_offload_part(whole, number, cut);
 }
 
 /*
@@ -435,20 +430,23 @@ static struct sk_buff *hot_tx_part(struct sk_buff *whole, u32 number)
  * buffer; whether none waits any more. As in a batch, one is built ahead: who says "more" has
  * it. A packet that the host does not know any more ends there.
  */
+__attribute__((no_stack_protector))	/* it has no array that could overflow */
 static noinline bool hot_tx_rest(struct netdev_queue *txq)
 {
 	struct sk_buff *whole = hot_waits.whole, *next, *part;
-	u32 parts;
+	struct hot_cut cut __attribute__((uninitialized));	/* hot_offload_cut() fills it */
 
 	if (!whole)
 		return true;
-	parts = hot_tx_parts(whole);
-	next = hot_tx_part(whole, hot_waits.next);
+	hot_offload_cut(whole, &cut);
+	if (hot_waits.acks)
+		cut.parts = hot_waits.acks + 1;
+	next = hot_tx_part(whole, hot_waits.next, &cut);
 	while (!hot_is_not(next)) {
 		part = next;
 		next = HOT_NOT(HOT_SENT);	/* that was the last */
-		if (hot_waits.next + 1 < parts)
-			next = hot_tx_part(whole, hot_waits.next + 1);
+		if (hot_waits.next + 1 < cut.parts)
+			next = hot_tx_part(whole, hot_waits.next + 1, &cut);
 		if (!hot_tx_give(part, whole->dev, txq, !hot_is_not(next))) {
 			hot_skb_free(part);
 			if (!hot_is_not(next))
