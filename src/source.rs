@@ -81,6 +81,15 @@ pub fn rewrite<E: From<Failure>>(
         Ok(printed) => return Ok(printed),
         Err(refusals) => refusals,
     };
+    let plainer = text::plainer(text, |text| assemble(text).ok());
+    let (text, refusals) = match &plainer {
+        None => (text, refusals),
+        // Of this one refusals are about its code.
+        Some(plainer) => match job.rewrite(Source::new(plainer))? {
+            Ok(printed) => return Ok(printed),
+            Err(refusals) => (&**plainer, refusals),
+        },
+    };
     // Lines that become several instructions, or none, may be macros and repetitions.
     if !refusals.iter().any(|r| r.code == RefusalCode::Statement) {
         return Err(refused(refusals).into());

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use filetests::assemble;
-use svm_rewrite::text::{Source, expand};
+use svm_rewrite::text::{Source, expand, plainer};
 use svm_rewrite::{Options, Scheme, Target};
 
 /// The table and the slow paths, part of each text.
@@ -21,13 +21,17 @@ int main(void) {
 }
 "#;
 
-/// The text rewritten for a program, or why it is refused. What is refused is taken with its
-/// macros written out, as the command does.
+/// The text rewritten for a program, or why it is refused. What is refused is taken in plainer
+/// form, and with its macros written out, as the command does.
 fn rewrite(text: &str) -> Result<String, String> {
     let refused = match rewrite_source(Source::new(text.as_bytes())) {
         Ok(printed) => return Ok(printed),
         Err(refused) => refused,
     };
+    let assembled = |text: &[u8]| filetests::is_assembled(text).then(|| assemble(text, &[]));
+    if let Some(plainer) = plainer(text.as_bytes(), assembled) {
+        return rewrite_source(Source::new(&plainer));
+    }
     match expand(text.as_bytes()) {
         Some(expansion) => rewrite_source(Source::expanded(&expansion)),
         None => Err(refused),
@@ -316,4 +320,64 @@ fn lengths_in_a_byte_are_refused_if_they_may_pass_its_limit() {
             "a length of code in one byte",
         );
     }
+}
+
+/// A function that adds up three words of a table among its code, and what stands beside it.
+fn among_code(before: &str, table: &str, behind: &str) -> String {
+    format!(
+        "\t.text\n\t.globl f\n\t.type f,@function\nf:\n\tmov (%rsi),%eax\n{before}\n\
+         \tadd (%rcx),%eax\n\tadd 4(%rcx),%eax\n\tadd 8(%rcx),%eax\n\t.byte 0xf3,0xc3\n\
+         \t.size f,.-f\n{table}\n{behind}\n\t.section .note.GNU-stack,\"\",@progbits\n"
+    )
+}
+
+const K: &str = "lea k(%rip),%rcx";
+
+/// Their bytes are no instructions, or would change as ones; elsewhere they can stay.
+#[test]
+fn tables_among_code_are_data() {
+    let table = "\t.align 16\nk:\t.long 0xffffff06, 6, 0x428a2f98";
+    for (table, behind) in [
+        (table, ""),
+        (table, "\t.align 16\ng:\tmov (%rdi),%eax\n\tret"),
+        (table, "\t.asciz \"f, by nobody <f@example.org>\""),
+        (
+            "\t.type k,@object\n\t.align 64\nk:\t.long 0xc3, 0x06, 7",
+            "\t.align 16\n\t.size k,.-k",
+        ),
+        (
+            "\t.align 32\nk:\t.long 0xff06, 6, 5\n\t.align 32\nl:\t.quad 6",
+            "",
+        ),
+        // A distance to code, and one within the table.
+        ("\t.align 8\nk:\t.long l-k, 6, 0x0606\nl:\t.long 1", ""),
+    ] {
+        is_the_same(&among_code(&format!("\t{K}"), table, behind), TWO_CASES);
+    }
+    let copied = format!(
+        "\tpush %rdi\n\tpush %rsi\n\tlea -64(%rsp),%rdi\n\tmov $9,%ecx\n\tcld\n\
+        \t.long 0x9066A4F3\n\tpop %rsi\n\tpop %rdi\n\t{K}"
+    );
+    is_the_same(&among_code(&copied, table, ""), TWO_CASES);
+}
+
+/// Bytes that are code stay where they are, or the text is refused as it was.
+#[test]
+fn bytes_that_may_be_code_are_not_taken_for_tables() {
+    let bad = "\t.align 16\nk:\t.byte 0x31,0xc0,0xc3,0x06,0x06,0x06,0,0,0,0,0,0";
+    for before in [
+        format!("\tpush %rcx\n\t{K}\n\tcall *%rcx\n\tpop %rcx"),
+        format!("\t{K}\n\tmov %rcx,%rdi\n\tcall atexit@PLT"),
+        format!("\t{K}\n\tmov $k,%edi"),
+    ] {
+        is_refused(&among_code(&before, bad, ""), "no");
+    }
+    // `l` would be at another distance from `k`.
+    let far = "k:\t.long 0xff06, 6, 5\n\t.align 32\nl:\t.quad 6";
+    is_refused(&among_code(&format!("\t{K}"), far, ""), "no");
+    // Too short for where code would be.
+    let short = "\t.align 16\nk:\t.long 0xff06, 6, 5\n\t.byte k-f";
+    is_refused(&among_code(&format!("\t{K}"), short, ""), "no");
+    let info = "\t.align 8\n\t.quad 0x06\ng:\tmov -8(%rdi),%eax\n\tret";
+    is_refused(&among_code("\tlea g(%rip),%rcx", info, ""), "no");
 }

@@ -8,6 +8,7 @@ use std::rc::Rc;
 
 use foldhash::HashMap;
 
+use super::arguments::number;
 use super::number::push_signed;
 use super::sections::Spot;
 
@@ -20,7 +21,7 @@ enum Register<'t> {
 
 impl<'t> Register<'t> {
     fn of(text: &'t [u8]) -> Register<'t> {
-        parse(text).map_or(Register::Name(text), Register::Number)
+        number(text).map_or(Register::Name(text), Register::Number)
     }
 
     fn is_rsp(self) -> bool {
@@ -108,7 +109,9 @@ impl<'t> Here<'t> {
 
     fn cfa(&self) -> Cfa<'t> {
         match self.state.cfa {
-            Cfa::Register(r, offset) if r.is_rsp() => Cfa::Register(r, offset + self.pushed),
+            Cfa::Register(r, offset) if r.is_rsp() => {
+                Cfa::Register(r, offset.wrapping_add(self.pushed))
+            }
             other => other,
         }
     }
@@ -241,30 +244,30 @@ fn change<'t>(state: &mut State<'t>, name: &'t [u8], rest: &'t [u8]) -> Result<(
     let mut fields = rest.split(|b| *b == b',').map(<[u8]>::trim_ascii);
     let first = fields.next().unwrap_or_default();
     let second = fields.next();
-    let number = |text: &[u8]| parse(text).ok_or(NUMBER);
+    let value = |text: &[u8]| number(text).ok_or(NUMBER);
     let frame = |state: &State<'t>| match state.cfa {
         Cfa::Register(r, offset) => Ok((r, offset)),
         Cfa::Escape(_) => Err("an offset from a frame address that is an expression"),
     };
     match name {
         b".cfi_def_cfa" => {
-            let offset = number(second.unwrap_or_default())?;
+            let offset = value(second.unwrap_or_default())?;
             state.cfa = Cfa::Register(Register::of(first), offset);
         }
         b".cfi_def_cfa_register" => {
             state.cfa = Cfa::Register(Register::of(first), frame(state)?.1);
         }
-        b".cfi_def_cfa_offset" => state.cfa = Cfa::Register(frame(state)?.0, number(first)?),
+        b".cfi_def_cfa_offset" => state.cfa = Cfa::Register(frame(state)?.0, value(first)?),
         b".cfi_adjust_cfa_offset" => {
             let (register, offset) = frame(state)?;
-            state.cfa = Cfa::Register(register, offset + number(first)?);
+            state.cfa = Cfa::Register(register, offset.wrapping_add(value(first)?));
         }
         b".cfi_rel_offset" => {
-            let offset = number(second.unwrap_or_default())? - frame(state)?.1;
+            let offset = value(second.unwrap_or_default())?.wrapping_sub(frame(state)?.1);
             state.set(Register::of(first), Rule::Offset(offset));
         }
         b".cfi_offset" => {
-            let offset = second.and_then(parse);
+            let offset = second.and_then(number);
             let rule = offset.map_or(Rule::Said(name, rest), Rule::Offset);
             state.set(Register::of(first), rule);
         }
@@ -275,7 +278,7 @@ fn change<'t>(state: &mut State<'t>, name: &'t [u8], rest: &'t [u8]) -> Result<(
             let register = Register::of(first);
             state.rules.retain(|(r, _)| *r != register);
         }
-        b".cfi_escape" => match (parse(first), second.and_then(parse)) {
+        b".cfi_escape" => match (number(first), second.and_then(number)) {
             // DW_CFA_def_cfa_expression; DW_CFA_expression and similar (DWARF 5, 7.24)
             (Some(0x0f), _) => state.cfa = Cfa::Escape(rest),
             (Some(0x10 | 0x16), Some(register)) => {
@@ -290,35 +293,20 @@ fn change<'t>(state: &mut State<'t>, name: &'t [u8], rest: &'t [u8]) -> Result<(
     Ok(())
 }
 
-fn parse(text: &[u8]) -> Option<i64> {
-    let text = std::str::from_utf8(text).ok()?;
-    let (sign, digits) = match text.strip_prefix('-') {
-        Some(digits) => (-1, digits),
-        None => (1, text),
-    };
-    let octal = || digits.strip_prefix('0').filter(|rest| !rest.is_empty());
-    let value = match digits.strip_prefix("0x") {
-        Some(hex) => i64::from_str_radix(hex, 16),
-        None => match octal() {
-            Some(octal) => i64::from_str_radix(octal, 8),
-            None => digits.parse(),
-        },
-    };
-    value.ok().map(|v| sign * v)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn numbers_are_the_assemblers() {
-        let read = |text: &str| parse(text.as_bytes());
+        let read = |text: &str| number(text.as_bytes());
         assert_eq!(read("16"), Some(16));
         assert_eq!(read("0x10"), Some(16));
         assert_eq!(read("-020"), Some(-16));
         assert_eq!(read("0"), Some(0));
         assert_eq!(read("08"), None);
+        assert_eq!(read("-8*17"), Some(-136));
+        assert_eq!(read("%rbp"), None);
     }
 
     #[test]

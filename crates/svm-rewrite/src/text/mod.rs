@@ -13,9 +13,12 @@
 //! The assembler decides what a line means; mnemonics are not interpreted here. So there
 //! is one source of semantics, and the plans for a text are those for the object made
 //! from it. Where an access is in a macro, the text is taken with its macros written out
-//! ([`expand`](mod@expand)), if the assembler makes the same object of both.
+//! ([`expand`](mod@expand)), if the assembler makes the same object of both. Where tables stand among
+//! the code, it is taken with these in a section of their own ([`apart`]).
 
+mod apart;
 mod arguments;
+mod bytes;
 mod cfi;
 mod directives;
 mod distances;
@@ -29,6 +32,7 @@ mod narrow;
 mod number;
 mod operand;
 mod places;
+mod plainer;
 mod print;
 mod reached;
 mod runtime;
@@ -57,6 +61,7 @@ use crate::targets::{self, Descriptor};
 pub use expand::{Expansion, expand, same};
 use marks::Marks;
 pub use marks::StatementIdx;
+pub use plainer::plainer;
 use print::Obstacle;
 pub use runtime::{
     Returns, print as module_runtime, returns as module_returns, stop as module_stop,

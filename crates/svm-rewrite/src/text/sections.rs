@@ -79,6 +79,16 @@ impl<'t> Sections<'t> {
         self.current() == Section::Code
     }
 
+    /// Whether what stands here is not run together with what others put into the same section:
+    /// `.init` is code that runs on from object to object, and so may subsections.
+    pub fn is_apart(&self) -> bool {
+        let Spot {
+            section,
+            subsection,
+        } = self.now.spot;
+        subsection.is_empty() && (section == b".text" || section.starts_with(b".text."))
+    }
+
     /// Follows a directive.
     pub fn directive(&mut self, name: &[u8], rest: &'t [u8]) {
         match name {

@@ -1,0 +1,34 @@
+//! A text that is refused as it is, in plainer form: one instruction for each directive that makes
+//! any ([`one_each`]), and the tables that stand among its code in a section of their own
+//! ([`Proposal`]). The assembler is the judge of both.
+
+use super::apart::Proposal;
+use super::bytes::one_each;
+use super::expand::same;
+
+/// The plainer text, whose lines are those of the original; `assemble` gives the object of a text.
+/// `None` if there is none, or if the assembler does not agree that it means the same.
+pub fn plainer(text: &[u8], assemble: impl Fn(&[u8]) -> Option<Vec<u8>>) -> Option<Vec<u8>> {
+    let single = one_each(text).filter(|single| {
+        let both = (assemble(text), assemble(single));
+        matches!(both, (Some(one), Some(other)) if are_the_same(&one, &other))
+    });
+    let text = single.as_deref().unwrap_or(text);
+    apart(text, assemble).or(single)
+}
+
+fn are_the_same(one: &[u8], other: &[u8]) -> bool {
+    let both = (elf_loader::read(one), elf_loader::read(other));
+    matches!(both, (Ok(one), Ok(other)) if same(&one, &other))
+}
+
+fn apart(text: &[u8], assemble: impl Fn(&[u8]) -> Option<Vec<u8>>) -> Option<Vec<u8>> {
+    let proposal = Proposal::find(text)?;
+    // With a distance between code and a table it is not assembled.
+    let (original, apart) = (
+        assemble(&proposal.original())?,
+        assemble(&proposal.apart())?,
+    );
+    let (original, apart) = (elf_loader::read(&original), elf_loader::read(&apart));
+    proposal.settle(&original.ok()?, &apart.ok()?)
+}
