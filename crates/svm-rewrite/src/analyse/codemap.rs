@@ -110,12 +110,15 @@ fn middle(lifted: &Lifted<'_>, data: &str, at: u64, code: CodeIdx, offset: u64) 
         return Refusal::at(RefusalCode::Metadata, data, at, reason);
     }
     let place = lifted.inst_at(code, offset);
-    let name = place.map_or_else(String::new, |i: InstIdx| {
-        lifted.function(lifted.function_of(i)).name.clone()
-    });
+    let function = place.map(|i: InstIdx| lifted.function(lifted.function_of(i)));
+    let name = function.map_or("", |f| &*f.name);
     let section = lifted.section_name(code);
+    let what = match function {
+        Some(f) if !f.has_symbol => "a jump table, or a function whose symbol was stripped",
+        _ => "a jump table",
+    };
     let reason = format!(
-        "data refers to {section}+{offset:#x}, which is not the start of a function ({name}): a jump table"
+        "data refers to {section}+{offset:#x}, which is not the start of a function ({name}): {what}"
     );
     Refusal::at(RefusalCode::CodeReference, data, at, reason)
 }
