@@ -81,26 +81,34 @@ pub fn rewrite<E: From<Failure>>(
         Ok(printed) => return Ok(printed),
         Err(refusals) => refusals,
     };
-    let plainer = text::plainer(text, |text| assemble(text).ok());
-    let (text, refusals) = match &plainer {
+    let plainer = |text: &[u8]| text::plainer(text, |text| assemble(text).ok());
+    let plain = plainer(text);
+    let (text, refusals) = match &plain {
         None => (text, refusals),
         // Of this one refusals are about its code.
-        Some(plainer) => match job.rewrite(Source::new(plainer))? {
+        Some(plain) => match job.rewrite(Source::new(plain))? {
             Ok(printed) => return Ok(printed),
-            Err(refusals) => (&**plainer, refusals),
+            Err(refusals) => (&**plain, refusals),
         },
     };
     // Lines that become several instructions, or none, may be macros and repetitions.
-    if !refusals.iter().any(|r| r.code == RefusalCode::Statement) {
+    let is_statement = refusals.iter().any(|r| r.code == RefusalCode::Statement);
+    let expansion = match job.expansion(text) {
+        Err(failure) if is_statement => return Err(failure),
+        expansion => expansion.ok().flatten(),
+    };
+    let Some(mut expansion) = expansion else {
         return Err(refused(refusals).into());
+    };
+    let mut printed = job.rewrite(Source::expanded(&expansion))?;
+    if printed.is_err()
+        && let Some(plain) = plainer(&expansion.text)
+    {
+        expansion.text = plain;
+        printed = job.rewrite(Source::expanded(&expansion))?;
     }
-    match job.expansion(text)? {
-        Some(expansion) => {
-            let printed = job.rewrite(Source::expanded(&expansion))?;
-            Ok(printed.map_err(refused)?)
-        }
-        None => Err(refused(refusals).into()),
-    }
+    // Others are no clearer without macros.
+    Ok(printed.map_err(|expanded| refused(if is_statement { expanded } else { refusals }))?)
 }
 
 /// How a text is rewritten.

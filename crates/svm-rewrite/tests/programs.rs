@@ -32,10 +32,13 @@ fn rewrite(text: &str) -> Result<String, String> {
     if let Some(plainer) = plainer(text.as_bytes(), assembled) {
         return rewrite_source(Source::new(&plainer));
     }
-    match expand(text.as_bytes()) {
-        Some(expansion) => rewrite_source(Source::expanded(&expansion)),
-        None => Err(refused),
-    }
+    let Some(mut expansion) = expand(text.as_bytes()) else {
+        return Err(refused);
+    };
+    rewrite_source(Source::expanded(&expansion)).or_else(|refused| {
+        expansion.text = plainer(&expansion.text, assembled).ok_or(refused)?;
+        rewrite_source(Source::expanded(&expansion))
+    })
 }
 
 fn rewrite_source((source, marked): (Source<'_>, Vec<u8>)) -> Result<String, String> {

@@ -349,8 +349,9 @@ impl<'t> Uses<'t> {
         for statement in statements {
             let (name, rest) = (statement.name(text), statement.rest(text));
             match statement.kind {
-                StatementKind::Opaque | StatementKind::Definition => return None,
-                StatementKind::Prefix => {}
+                StatementKind::Opaque => return None,
+                // A macro that nothing uses any more.
+                StatementKind::Definition | StatementKind::Prefix => {}
                 StatementKind::Label => _ = uses.labels.insert(name),
                 StatementKind::Assignment => uses.taken.extend(names(rest)),
                 StatementKind::Instruction => uses.instruction(statement.text(text)),
@@ -481,6 +482,7 @@ impl<'t, 'u> Finder<'t, 'u> {
                     labels.push(k);
                 }
             }
+            StatementKind::Definition => {}
             StatementKind::Directive if declares(name) || aligns(name) => {}
             _ => *ended = ends(statement.text(self.text)).then(Vec::new),
         }
@@ -578,8 +580,14 @@ impl<'t, 'u> Finder<'t, 'u> {
             let name = statement.name(self.text);
             match statement.kind {
                 StatementKind::Directive if switches(name) => return true,
-                StatementKind::Directive if aligns(name) => is_aligned = true,
+                StatementKind::Directive if aligns(name) => {
+                    is_aligned |= !matches!(statement.rest(self.text), b"0" | b"1");
+                }
                 StatementKind::Directive if declares(name) => {}
+                // The code's address may be taken for what stands before it.
+                StatementKind::Label if name[0].is_ascii_digit() || self.uses.names(name) => {
+                    return false;
+                }
                 // More data would be at another distance.
                 StatementKind::Label if self.is_own(name) => is_named = true,
                 StatementKind::Label => return is_aligned && !must_end,
@@ -659,7 +667,7 @@ mod tests {
             ["k:"]
         );
         assert_eq!(
-            tables("f: jmp 1f\nk: .asciz \"k\"\n.p2align 2\n1: ret\n"),
+            tables("f: jmp h\nk: .asciz \"k\"\n.p2align 2\nh: ret\n"),
             ["k:"]
         );
         // A name of nobody's, behind all code.
@@ -687,6 +695,9 @@ mod tests {
             "f: ret\nk: .long 1\ng: mov -4(%rdi),%eax\nret\n",
             "f: ret\n.quad 1\n.align 8\ng: ret\n",
             "f: ret\nk: .byte 0x48\nmov %eax,%ebx\nret\n",
+            "f: lea g(%rip),%rcx\nret\nk: .long 1\n.align 8\ng: ret\n",
+            "f: lea 1f(%rip),%rcx\nret\nk: .long 1\n.align 8\n1: ret\n",
+            "f: ret\nk: .long 1\n.align 1\ng: ret\n",
             // More data is at a distance from it.
             "f: ret\nk: .long 1\n.align 8\n.set x,1\nl: .long 2\n",
             // Others run on into it.
@@ -696,7 +707,8 @@ mod tests {
             "f: lea e(%rip),%rax\nret\ne: .cfi_endproc\n.long 1\n",
             // It is no code's section, or what hides more.
             "f: ret\n.data\nk: .long 1\n",
-            ".macro m\nnop\n.endm\nf: ret\nk: .long 1\n",
+            ".macro m\nnop\n.endm\nf: m\nret\nk: .long 1\n",
+            "f: nop\n.macro m\nret\n.endm\nk: .long 1\n",
             ".intel_syntax noprefix\nf: ret\nk: .long 1\n",
         ] {
             assert_eq!(tables(text), [""; 0], "{text}");
