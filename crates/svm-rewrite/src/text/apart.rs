@@ -338,8 +338,10 @@ struct Uses<'t> {
     /// Others may name them.
     global: HashSet<&'t [u8]>,
     labels: HashSet<&'t [u8]>,
-    /// It goes to where an operand says.
+    /// It goes to where an operand says, or to an address that it may have put on the stack.
     is_indirect: bool,
+    /// Registers that have an address since the last place where nothing runs on.
+    held: HashSet<&'t [u8]>,
 }
 
 impl<'t> Uses<'t> {
@@ -348,6 +350,9 @@ impl<'t> Uses<'t> {
         let mut uses = Uses::default();
         for statement in statements {
             let (name, rest) = (statement.name(text), statement.rest(text));
+            if ends(statement.text(text)) {
+                uses.held.clear();
+            }
             match statement.kind {
                 StatementKind::Opaque => return None,
                 // A macro that nothing uses any more.
@@ -364,6 +369,7 @@ impl<'t> Uses<'t> {
     fn instruction(&mut self, text: &'t [u8]) {
         let (name, operands) = unprefixed(text);
         let transfers = transfers(name);
+        self.follow(name, operands);
         for operand in expression::split(operands).map(<[u8]>::trim_ascii) {
             let used = match operand.first() {
                 Some(b'$') => &mut self.taken,
@@ -377,6 +383,20 @@ impl<'t> Uses<'t> {
             };
             used.extend(names(operand));
         }
+    }
+
+    /// Follows an address that `lea` made to where `ret` takes one from: `push %rcx; ret`.
+    fn follow(&mut self, name: &[u8], operands: &'t [u8]) {
+        let mut all = expression::split(operands).map(<[u8]>::trim_ascii);
+        let first = all.next().unwrap_or_default();
+        let last = all.last().unwrap_or_default();
+        let is_label = name.starts_with(b"lea") && first.ends_with(b"(%rip)");
+        let has_address = is_label || self.held.contains(first);
+        if has_address && last.starts_with(b"%") {
+            self.held.insert(last);
+        }
+        let is_put = name.starts_with(b"push") || last == b"(%rsp)";
+        self.is_indirect |= is_put && self.held.contains(first);
     }
 
     /// Whether control leaves for what the text does not name, but by returns.
