@@ -81,10 +81,7 @@ bool hot_acks_read(const struct sk_buff *whole, const struct hot_tx_request *req
 	return true;
 }
 
-struct sk_buff *hot_acks_part(struct sk_buff *whole, u32 number, const struct hot_cut *cut)
+void hot_acks_number(struct sk_buff *whole, u32 number)
 {
-	const u32 ack = hot_waits.ack[min_t(u32, number, HOT_ACKS)];
-
-	tcp_hdr(whole)->ack_seq = htonl(ack);
-	return hot_offload_part(whole, 0, cut);
+	tcp_hdr(whole)->ack_seq = htonl(hot_waits.ack[min_t(u32, number, HOT_ACKS)]);
 }

@@ -48,6 +48,7 @@ enum hot_state {
 	HOT_OBJECT_CLAIMED,	/* being freed, by the CPU that changed it to this */
 };
 
+#define HOT_BUFFER_SHIFT 11	/* of HOT_POOL_BUFFER */
 #define HOT_POOL_MAX	2048u	/* objects of a pool: indices are u16 */
 #define HOT_MAGAZINE	64u	/* objects that a CPU keeps for itself */
 #define HOT_NO_OBJECT	(~0u)
@@ -75,6 +76,8 @@ struct hot_cpu {
 	struct napi_struct *napi;	/* the last that this CPU set SCHED of */
 	u32 polling;			/* hot_poll() is on the stack */
 	u32 aggregate;			/* most segments of an aggregate of this poll; 0: none */
+	struct sk_buff *kept;		/* kept.c; linked by hot_tag.cookie */
+	u32 kept_count;
 } ____cacheline_aligned;
 
 extern struct hot_pool hot_pools[HOT_POOLS];
@@ -163,7 +166,7 @@ struct hot_tag {
 
 struct hot_skb {
 	struct sk_buff skb;
-	u64 reserved;
+	void *kept;		/* of a part: the buffer that stays with it, or NULL (kept.c) */
 	struct hot_tag tag;
 };
 
@@ -177,19 +180,67 @@ static __always_inline struct hot_tag *hot_skb_tag(struct sk_buff *skb)
 /* The index of a pool's sk_buff; HOT_NO_OBJECT for any other address. */
 static __always_inline u32 hot_skb_index(const struct sk_buff *skb)
 {
+	const struct hot_pool *pool = &hot_pools[HOT_POOL_SKB];
+	unsigned long index;
+
+	/* Its fields at one address: a name of each would be translated by itself. */
+	OPTIMIZER_HIDE_VAR(pool);
 	if ((unsigned long)skb & ((1ul << HOT_SKB_SHIFT) - 1))
 		return HOT_NO_OBJECT;
-	return hot_pool_index(&hot_pools[HOT_POOL_SKB], skb);
+	index = ((unsigned long)skb - pool->base) >> HOT_SKB_SHIFT;
+	return index < pool->count ? index : HOT_NO_OBJECT;
 }
 
 /* An sk_buff around a buffer of `size` bytes, its tail for skb_shared_info. */
 struct sk_buff *hot_skb_build(void *data, u32 size);
+/* The same of one that the caller has, whatever it was. */
+#define HOT_SHARED_INFO		SKB_DATA_ALIGN(sizeof(struct skb_shared_info))
+#define HOT_USERS		2	/* references: the pool's and the caller's */
+
+static __always_inline void hot_skb_init(struct sk_buff *skb, void *data, u32 size)
+{
+	struct skb_shared_info *shared;
+
+	size -= HOT_SHARED_INFO;
+	memset(skb, 0, offsetof(struct sk_buff, tail));
+	skb->truesize = SKB_TRUESIZE(size);
+	refcount_set(&skb->users, HOT_USERS);
+	skb->head = data;
+	skb->data = data;
+	skb_reset_tail_pointer(skb);
+	skb->end = size;
+	skb->extensions = NULL;
+	skb->head_frag = 1;
+	skb->mac_header = (typeof(skb->mac_header))~0U;
+	skb->transport_header = (typeof(skb->transport_header))~0U;
+	skb->alloc_cpu = raw_smp_processor_id();
+	hot_skb_tag(skb)->flags = 0;
+
+	shared = skb_shinfo(skb);
+	memset(shared, 0, offsetof(struct skb_shared_info, dataref));
+	atomic_set(&shared->dataref, 1);
+}
 /* Frees sk_buffs that dom0's own free paths left, in a bounded number of steps. */
 bool hot_skb_reclaim(void);
 void hot_skb_free(struct sk_buff *skb);
 /* The same of one that the host has held; false if it is not HELD. */
 bool hot_skb_free_held(struct sk_buff *skb, u32 index);
 u32 hot_skb_reset(void);
+
+/* ---- kept.c: parts (offload.c) that keep their buffers ---- */
+
+#define HOT_KEPT	256u	/* that a CPU has at most: a ring of the driver's */
+#define HOT_KEPT_BYTES	(1u << HOT_BUFFER_SHIFT)
+
+/* An sk_buff with room for a packet of so many linear bytes, after HOT_HEADROOM; NULL. */
+struct sk_buff *hot_kept_get(u32 linear);
+/* Whether a part whose state the caller has changed to CLAIMED is now kept with its buffer. If not,
+ * its buffer is as any other. */
+bool hot_kept_put(struct sk_buff *skb);
+/* Gives this CPU's to the pools; whether there were any. */
+bool hot_kept_drain(void);
+/* No CPU has any: what they had goes back by hot_pool_reset(). */
+void hot_kept_reset(void);
 
 /* ---- transmit.c, offload.c, acks.c ---- */
 
@@ -207,6 +258,8 @@ u32 hot_skb_reset(void);
 extern struct hot_waits {
 	struct sk_buff *whole;
 	struct net_device *dev;		/* stays */
+	struct sk_buff *made;		/* the next part, if the driver did not take it; or NULL */
+	netdev_features_t features;	/* of the device, when that was made */
 	u32 next;
 	u32 acks;			/* further numbers of a template; 0: it is cut */
 	u32 ack[1 + HOT_ACKS];		/* its own, and those */
@@ -216,6 +269,8 @@ extern struct hot_waits {
 void hot_transmit_rest(void);
 /* It is gone: its sk_buffs were reset. */
 void hot_transmit_recover(void);
+/* It is sent, or never will be: it completes when the last of its parts is freed. */
+void hot_transmit_end_wait(void);
 
 static __always_inline bool hot_transmit_waits(void)
 {
@@ -252,18 +307,18 @@ static __always_inline bool hot_is_not(const struct sk_buff *skb)
 }
 
 /*
- * Part number of a packet, with a reference to it; HOT_NOT(HOT_INVALID) if the host does not have
- * the packet.
+ * Sends parts of the packet that waits, in order, until the driver takes no more or there is no
+ * buffer; whether none waits any more. With the queue's lock held.
  */
-struct sk_buff *hot_offload_part(struct sk_buff *whole, u32 number, const struct hot_cut *cut);
+bool hot_offload_rest(struct netdev_queue *txq);
 
 /* ---- acks.c ---- */
 
 /* Whether it is a template; with the queue's lock held and nothing that waits. Its numbers are then
  * in hot_waits. */
 bool hot_acks_read(const struct sk_buff *whole, const struct hot_tx_request *request);
-/* As hot_offload_part(): the packet with that number of hot_waits. */
-struct sk_buff *hot_acks_part(struct sk_buff *whole, u32 number, const struct hot_cut *cut);
+/* Writes that number of hot_waits into the template. */
+void hot_acks_number(struct sk_buff *whole, u32 number);
 
 /* ---- receive.c, aggregate.c ---- */
 

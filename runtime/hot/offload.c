@@ -92,18 +92,8 @@ static __always_inline u64 add_header(u64 sum, const void *at, u32 length)
 	return twin_sum_bytes(sum, at, length);
 }
 
-/* The sum of the pseudo header of TCP with so many bytes (RFC 9293, 3.1; RFC 8200, 8.1). */
-static __always_inline u32 pseudo_sum(const void *ip, bool is_6, u32 length)
-{
-	const u64 sum = htons(length) + htons(IPPROTO_TCP);
-
-	if (unlikely(is_6))
-		return twin_sum_fold(twin_sum_bytes(sum, &((const struct ipv6hdr *)ip)->saddr, 32));
-	return twin_sum_fold(sum + ((const u32 *)ip)[3] + ((const u32 *)ip)[4]);
-}
-
 /* Computes what the device would have: gathered is the sum of the bytes behind linear ones. */
-static void sum(struct sk_buff *part, u32 linear, u32 gathered)
+static __always_inline void sum(struct sk_buff *part, u32 linear, u32 gathered)
 {
 	const u32 start = skb_checksum_start_offset(part);
 	u16 *check = (u16 *)(part->data + start + part->csum_offset);
@@ -113,7 +103,6 @@ static void sum(struct sk_buff *part, u32 linear, u32 gathered)
 	gathered = (linear - start) & 1 ? swab16(gathered) : gathered;
 	total = ~twin_sum_fold(add_header(gathered, part->data + start, linear - start)) & 0xffff;
 	*check = total ? total : 0xffff;	/* 0 is none (RFC 768), and the same number */
-	part->ip_summed = CHECKSUM_NONE;
 }
 
 /* ---- A part ---------------------------------------------------------------- */
@@ -152,31 +141,110 @@ static void share_fragments(struct sk_buff *part, const struct sk_buff *whole, s
 	to->nr_frags = n;
 }
 
-/* What one segment of several has in its headers (RFC 9293, 3.1; RFC 3168, 6.1.2). */
-static void change_headers(struct sk_buff *part, u32 bytes, u32 number, u32 from, bool is_last)
-{
-	const u32 network = bytes - skb_network_offset(part);
-	const u32 transport = bytes - skb_transport_offset(part);
-	struct tcphdr *tcp = tcp_hdr(part);
-	struct iphdr *ip = ip_hdr(part);
-	const bool is_6 = ip->version == 6;
-	u32 check;
+/*
+ * What the headers of all segments of a packet have in common, and sums of it (RFC 1071): read once, on the
+ * stack of who makes the segments, where nothing is translated. Fields that differ are 0 in the sums.
+ */
+struct pattern {
+	u64 word[HOT_HEADER / 8];	/* the headers, and what is behind them */
+	u32 network, transport;		/* where they begin */
+	u32 ip_sum, tcp_sum;		/* of IPv4's header; of TCP's with its pseudo header */
+	u32 pseudo;			/* of that alone */
+	u32 seq;			/* of the first segment */
+	u16 id, flags;			/* of its IPv4 header; TCP's word with the flags */
+	bool is_6;
+};
 
-	if (likely(!is_6)) {
-		ip->tot_len = htons(network);
-		ip->id = htons(ntohs(ip->id) + number);
-		ip->check = 0;
-		ip->check = ~twin_sum_fold(add_header(0, ip, ip->ihl * 4));
+#define TCP_FLAGS	12	/* where that word is */
+#define TCP_NOT_LAST	htons(0x0009)	/* FIN and PSH are the last one's (RFC 9293, 3.1) */
+#define TCP_FIRST	htons(0x0080)	/* CWR is the first one's (RFC 3168, 6.1.2) */
+
+static __always_inline void read_pattern(struct pattern *pattern, const struct sk_buff *whole)
+{
+	const u8 *ip = skb_network_header(whole), *tcp = skb_transport_header(whole);
+	const u64 *from = (const u64 *)whole->data;
+	u64 sum = htons(IPPROTO_TCP);
+	u32 i;
+
+#pragma GCC unroll 16
+	for (i = 0; i < ARRAY_SIZE(pattern->word); i++)
+		pattern->word[i] = from[i];
+	pattern->network = skb_network_offset(whole);
+	pattern->transport = skb_transport_offset(whole);
+	pattern->is_6 = *ip >> 4 == 6;
+	pattern->id = pattern->ip_sum = 0;
+	if (unlikely(pattern->is_6)) {
+		sum = twin_sum_bytes(sum, &((const struct ipv6hdr *)ip)->saddr, 32);
 	} else {
-		ipv6_hdr(part)->payload_len = htons(network - sizeof(struct ipv6hdr));
+		const u16 *half = (const u16 *)ip;
+
+		pattern->id = ntohs(half[2]);
+		/* Less the length, the number and the sum itself: ~ is minus (RFC 1071, 2 C). */
+		pattern->ip_sum = twin_sum_fold(twin_sum_bytes((u64)(u16)~half[1] + (u16)~half[2] + (u16)~half[5],
+							      ip, (*ip & 15) * 4));
+		sum += (u64)((const u32 *)ip)[3] + ((const u32 *)ip)[4];
 	}
-	check = pseudo_sum(ip, is_6, transport);
-	tcp->seq = htonl(ntohl(tcp->seq) + from);
+	pattern->pseudo = twin_sum_fold(sum);
+	pattern->seq = ntohl(((const u32 *)tcp)[1]);
+	pattern->flags = ((const u16 *)tcp)[TCP_FLAGS / 2];
+	sum = pattern->pseudo + (u64)(u16)~pattern->flags + (u16)~((const u16 *)tcp)[8] +
+	      (u32)~((const u32 *)tcp)[1];
+	pattern->tcp_sum = twin_sum_fold(twin_sum_bytes(sum, tcp, (tcp[TCP_FLAGS] >> 4) * 4));
+}
+
+/* The headers as in the whole: 54 bytes without options or tags, 66 with a time stamp. */
+static __always_inline void copy_pattern(u64 *to, const struct pattern *pattern, u32 headers)
+{
+	u32 i;
+
+#pragma GCC unroll 7
+	for (i = 0; i < 7; i++)
+		to[i] = pattern->word[i];
+	if (headers <= 56)
+		return;
+	to[7] = pattern->word[7];
+	to[8] = pattern->word[8];
+	if (headers <= 72)
+		return;
+#pragma GCC unroll 7
+	for (i = 9; i < ARRAY_SIZE(pattern->word); i++)
+		to[i] = pattern->word[i];
+}
+
+/*
+ * What one segment has for itself in its headers, where IP begins at `network` and TCP at `transport`.
+ * gathered: of the bytes behind them, to have the checksum; or TO_SUM: it has the pseudo header's sum.
+ */
+#define TO_SUM	(~0u)
+
+static __always_inline void change_headers(u8 *data, const struct pattern *pattern, u32 network, u32 transport,
+					   u32 bytes, u32 number, u32 from, bool is_last, u32 gathered)
+{
+	const u16 length = htons(bytes - network), id = htons(pattern->id + number);
+	const u32 seq = htonl(pattern->seq + from);
+	u16 flags = pattern->flags, check;
+	u64 sum = htons(bytes - transport);
+
 	if (!is_last)
-		tcp->fin = tcp->psh = 0;
+		flags &= ~TCP_NOT_LAST;
 	if (number)
-		tcp->cwr = 0;
-	tcp->check = check;
+		flags &= ~TCP_FIRST;
+	if (gathered == TO_SUM) {
+		check = twin_sum_fold(sum + pattern->pseudo);
+	} else {
+		check = ~twin_sum_fold(sum + pattern->tcp_sum + seq + flags + gathered);
+		check = check ? check : 0xffff;
+	}
+	if (likely(!pattern->is_6)) {
+		*(u16 *)(data + network + 2) = length;
+		*(u16 *)(data + network + 4) = id;
+		*(u16 *)(data + network + 10) = ~twin_sum_fold((u64)pattern->ip_sum + length + id);
+	} else {
+		*(u16 *)(data + network + 4) = htons(bytes - network - sizeof(struct ipv6hdr));
+	}
+	*(u32 *)(data + transport + 4) = seq;
+	*(u16 *)(data + transport + TCP_FLAGS) = flags;
+	*(u16 *)(data + transport + 16) = check;
 }
 
 /* The tag that the device would insert, between addresses and type (IEEE 802.1Q, 9.3). */
@@ -198,87 +266,87 @@ static void insert_tag(struct sk_buff *part)
 	__vlan_hwaccel_clear_tag(part);
 }
 
-static void copy_description(struct sk_buff *part, const struct sk_buff *whole)
-{
-	struct net_device *dev = whole->dev;
-	const __be16 protocol = whole->protocol;
-	const u16 mac_len = whole->mac_len, mac = whole->mac_header, network = whole->network_header;
-	const u16 transport = whole->transport_header, start = whole->csum_start;
-	const u16 offset = whole->csum_offset;
-	const u8 summed = whole->ip_summed;
-	const bool tagged = skb_vlan_tag_present(whole);
+/* What all parts say of themselves. */
+struct description {
+	struct net_device *dev;
+	u64 cookie;		/* the whole's */
+	struct hot_tag tag;
+	__be16 protocol, vlan_proto;
+	u16 mac_len, mac, network, transport, start, offset, vlan;
+	u8 summed;
+	bool tagged;
+};
 
-	/* All is read before it is written: each other pointer is translated anew. */
-	barrier();
-	part->dev = dev;
-	part->protocol = protocol;
-	part->mac_len = mac_len;
+static __always_inline void read_description(struct description *all, struct sk_buff *whole, u32 needs)
+{
+	all->dev = whole->dev;
+	all->protocol = whole->protocol;
+	all->mac_len = whole->mac_len;
 	/* All are from the buffer's head on, and the room before the packet is the same. */
-	part->mac_header = mac;
-	part->network_header = network;
-	part->transport_header = transport;
-	part->ip_summed = summed;
-	part->csum_start = start;
-	part->csum_offset = offset;
-	if (unlikely(tagged))
-		__vlan_hwaccel_put_tag(part, whole->vlan_proto, skb_vlan_tag_get(whole));
+	all->mac = whole->mac_header;
+	all->network = whole->network_header;
+	all->transport = whole->transport_header;
+	all->summed = needs & HOT_DO_SUM ? CHECKSUM_NONE : whole->ip_summed;
+	all->start = whole->csum_start;
+	all->offset = whole->csum_offset;
+	all->tagged = skb_vlan_tag_present(whole);
+	all->vlan_proto = whole->vlan_proto;
+	all->vlan = skb_vlan_tag_get(whole);
+	all->tag = *hot_skb_tag(whole);
+	all->cookie = all->tag.cookie;
+	all->tag.cookie = (unsigned long)whole;
+	all->tag.flags = HOT_TAG_GUEST_PAGES | HOT_TAG_PART;
 }
 
-/* An empty sk_buff with room for a packet of so many linear bytes; NULL. */
-static struct sk_buff *empty(u32 linear)
+/* The part is one of the whole's, which stays until it is freed. */
+static __always_inline void describe(struct sk_buff *part, const struct description *all)
 {
-	const u32 room = max_t(u32, HOT_TX_ROOM(linear), HOT_TX_BUFFER);
-	void *buffer = hot_buffer_get(room);
-	struct sk_buff *part;
-
-	if (unlikely(!buffer))
-		return NULL;
-	part = hot_skb_build(buffer, room);
-	if (unlikely(!part)) {
-		hot_buffer_put(buffer);
-		return NULL;
-	}
-	skb_reserve(part, HOT_HEADROOM);
-	return part;
+	part->dev = all->dev;
+	part->protocol = all->protocol;
+	part->mac_len = all->mac_len;
+	part->mac_header = all->mac;
+	part->network_header = all->network;
+	part->transport_header = all->transport;
+	part->ip_summed = all->summed;
+	part->csum_start = all->start;
+	part->csum_offset = all->offset;
+	if (unlikely(all->tagged))
+		__vlan_hwaccel_put_tag(part, all->vlan_proto, all->vlan);
+	*hot_skb_tag(part) = all->tag;
 }
 
-static void append(struct sk_buff *part, const void *bytes, u32 length)
+static __always_inline void append(struct sk_buff *part, const void *bytes, u32 length)
 {
 	memcpy(skb_tail_pointer(part), bytes, length);
 	part->tail += length;
 	part->len += length;
 }
 
-/* The part is one of the whole's, which stays until it is freed. */
-static void tie(struct sk_buff *part, struct sk_buff *whole)
-{
-	struct hot_tag *tag = hot_skb_tag(part);
-	const struct hot_tag of = *hot_skb_tag(whole);
-
-	*tag = of;
-	tag->cookie = (unsigned long)whole;
-	tag->flags = HOT_TAG_GUEST_PAGES | HOT_TAG_PART;
-	atomic_inc(&whole->users.refs);
-}
-
 /* The part of a span that is in the whole's linear part. */
-static u32 linear_of(const struct hot_cut *cut, struct span span)
+static __always_inline u32 linear_of(const struct hot_cut *cut, struct span span)
 {
 	return span.from < cut->inside ? min(cut->inside - span.from, span.length) : 0;
 }
 
-/*
- * Appends the headers, and a span of the payload. Gives the sum of what the host copied, behind the
- * linear bytes; above 0xffff: it does not know the packet.
- */
-static __always_inline u32 copy_span(struct sk_buff *part, struct sk_buff *whole, const struct hot_cut *cut,
-				     u32 needs, struct span span)
-{
-	const u32 linear = linear_of(cut, span);
-	u32 gathered;
+/* All that parts of one packet have in common. */
+struct common {
+	struct hot_cut cut;
+	struct description description;
+	struct pattern pattern;		/* if there are several */
+};
 
-	append(part, whole->data, cut->headers);
-	if (linear)
+/*
+ * Appends a span of the payload; counts a copy by the host. Gives the sum of what the host copied, behind the linear bytes; above
+ * 0xffff: it does not know the packet.
+ */
+static __always_inline u32 add_span(struct sk_buff *part, struct sk_buff *whole, const struct common *all,
+				    u32 needs, struct span span, u32 linear, u32 *copies)
+{
+	const struct hot_cut *cut = &all->cut;
+	u8 *to;
+	u32 at;
+
+	if (unlikely(linear))
 		append(part, whole->data + cut->headers + span.from, linear);
 	span.from += linear - cut->inside;
 	span.length -= linear;
@@ -288,41 +356,185 @@ static __always_inline u32 copy_span(struct sk_buff *part, struct sk_buff *whole
 		share_fragments(part, whole, span);
 		return 0;
 	}
-	gathered = host_gather(skb_tail_pointer(part), hot_skb_tag(whole)->cookie, span.from,
-			       span.length, whole);
-	part->tail += span.length;
+	at = part->tail;
+	to = part->head + at;
+	part->tail = at + span.length;
 	part->len += span.length;
-	hot_count(HOT_COUNT_GATHERED);
-	return gathered;
+	*copies += 1;
+	return host_gather(to, all->description.cookie, span.from, span.length, whole);
 }
 
-struct sk_buff *hot_offload_part(struct sk_buff *whole, u32 number, const struct hot_cut *cut)
+/* A segment's headers, when the rest is there. */
+static __always_inline void finish_segment(struct sk_buff *part, const struct common *all, u32 number,
+					   struct span span, u32 gathered)
 {
+	const struct pattern *pattern = &all->pattern;
+	const u32 bytes = all->cut.headers + span.length;
+	const bool is_last = span.from + span.length == all->cut.payload;
+	u8 *data = part->data;
+
+	/* With numbers that the compiler knows all of it is at one address. */
+	if (likely(pattern->network == ETH_HLEN && pattern->transport == ETH_HLEN + sizeof(struct iphdr)))
+		change_headers(data, pattern, ETH_HLEN, ETH_HLEN + sizeof(struct iphdr), bytes, number, span.from,
+			       is_last, gathered);
+	else
+		change_headers(data, pattern, pattern->network, pattern->transport, bytes, number, span.from, is_last,
+			       gathered);
+}
+
+/*
+ * Part number of a packet, with one of the references to it that the caller has; HOT_NOT(HOT_INVALID) if the
+ * host does not have the packet.
+ */
+static __always_inline struct sk_buff *make_part(struct sk_buff *whole, u32 number, const struct common *all,
+						 u32 *copies)
+{
+	const struct hot_cut *cut = &all->cut;
 	struct span span = { .from = number * cut->size };
 	u32 needs = cut->needs, linear, gathered;
 	struct sk_buff *part;
 
 	span.length = min(cut->size, cut->payload - span.from);
-	linear = cut->headers + linear_of(cut, span);
+	linear = linear_of(cut, span);
 	/* It is going to be padded, which pages cannot be. */
 	if (cut->headers + span.length < ETH_ZLEN)
 		needs |= HOT_DO_GATHER;
-	part = empty(needs & HOT_DO_GATHER ? cut->headers + span.length : linear);
+	part = hot_kept_get(cut->headers + (needs & HOT_DO_GATHER ? span.length : linear));
 	if (unlikely(!part))
 		return HOT_NOT(HOT_NO_BUFFER);
-	tie(part, whole);
-	copy_description(part, whole);
-	gathered = copy_span(part, whole, cut, needs, span);
+	describe(part, &all->description);
+	if (cut->gso) {
+		copy_pattern((u64 *)part->data, &all->pattern, cut->headers);
+		part->tail += cut->headers;
+		part->len = cut->headers;
+	} else {
+		append(part, whole->data, cut->headers);
+	}
+	gathered = add_span(part, whole, all, needs, span, linear, copies);
 	if (unlikely(gathered > 0xffff)) {
+		atomic_inc(&whole->users.refs);	/* the caller still has that one */
 		hot_skb_free(part);
 		return HOT_NOT(HOT_INVALID);
 	}
+	/* Of a segment's sum most is known, if all that is linear is its headers. */
 	if (cut->gso)
-		change_headers(part, cut->headers + span.length, number, span.from,
-			       span.from + span.length == cut->payload);
-	if (needs & HOT_DO_SUM)
-		sum(part, linear, gathered);
+		finish_segment(part, all, number, span,
+			       needs & HOT_DO_SUM && !linear ? gathered : TO_SUM);
+	if (needs & HOT_DO_SUM && (linear || !cut->gso))
+		sum(part, cut->headers + linear, gathered);
 	if (needs & HOT_DO_TAG)
 		insert_tag(part);
 	return part;
+}
+
+/* ---- Sending ---------------------------------------------------------------- */
+
+/* How the driver is given packets, for as long as the queue's lock is held. */
+struct road {
+	netdev_tx_t (*give)(struct sk_buff *skb, struct net_device *dev);
+	struct net_device *dev;
+	u32 more;		/* what it was told last; 2: nothing */
+	u32 given;
+};
+
+/* Whether the driver took it: else it is still the caller's. */
+static __always_inline bool give(struct road *road, struct sk_buff *part, bool more)
+{
+	if (road->more != more)
+		__this_cpu_write(softnet_data.xmit.more, more);
+	road->more = more;
+	if (unlikely(!dev_xmit_complete(road->give(part, road->dev))))
+		return false;
+	road->given++;
+	return true;
+}
+
+/* The part that was not taken the last time, unless the device can less now; NULL. */
+static struct sk_buff *take_made(const struct net_device *dev)
+{
+	struct sk_buff *part = hot_waits.made;
+
+	hot_waits.made = NULL;
+	if (!part || likely(hot_waits.features == dev->features))
+		return part;
+	hot_skb_free(part);
+	return NULL;
+}
+
+/* What a packet's parts have in common. */
+static __always_inline void read_common(struct common *all, struct sk_buff *whole)
+{
+	hot_offload_cut(whole, &all->cut);
+	if (unlikely(hot_waits.acks))
+		all->cut.parts = hot_waits.acks + 1;
+	read_description(&all->description, whole, all->cut.needs);
+	if (all->cut.gso)
+		read_pattern(&all->pattern, whole);
+}
+
+static void count_given(struct netdev_queue *txq, u32 given, u32 copies)
+{
+	const u32 cpu = hot_cpu_id();
+
+	if (given)
+		txq_trans_update(txq);
+	hot_count_on(cpu, HOT_COUNT_PARTS, given);
+	hot_count_on(cpu, HOT_COUNT_GATHERED, copies);
+}
+
+/*
+ * As in a batch, one part is built ahead: who says "more" has it. One that the driver did not take stays for
+ * the next time. A packet that the host does not know any more ends there.
+ */
+__attribute__((no_stack_protector))	/* no index into what it has there is another's */
+bool hot_offload_rest(struct netdev_queue *txq)
+{
+	struct sk_buff *whole = hot_waits.whole, *next = HOT_NOT(HOT_BUSY), *part;
+	struct common all __attribute__((uninitialized));	/* read_common() fills it */
+	struct road road;
+	u32 number, copies = 0;
+
+	if (!whole)
+		return true;
+	if (netif_xmit_frozen_or_stopped(txq))
+		return false;
+	road = (struct road){ .give = whole->dev->netdev_ops->ndo_start_xmit, .dev = whole->dev, .more = 2 };
+	part = take_made(road.dev);
+	read_common(&all, whole);
+	number = hot_waits.next + (part != NULL);
+	/* A reference for each part that is to come: those that did not are given back. */
+	atomic_add(all.cut.parts - number, &whole->users.refs);
+	for (;; part = next) {
+		if (part && unlikely(netif_xmit_frozen_or_stopped(txq))) {
+			next = HOT_NOT(HOT_BUSY);
+			break;
+		}
+		next = HOT_NOT(HOT_SENT);	/* that was the last */
+		if (number < all.cut.parts) {
+			if (unlikely(hot_waits.acks))
+				hot_acks_number(whole, number);
+			next = make_part(whole, hot_waits.acks ? 0 : number, &all, &copies);
+			number += !hot_is_not(next);
+		}
+		if (part && unlikely(!give(&road, part, !hot_is_not(next))))
+			break;
+		if (hot_is_not(next)) {
+			part = NULL;
+			break;
+		}
+	}
+	atomic_sub(all.cut.parts - number, &whole->users.refs);
+	hot_waits.next += road.given;
+	count_given(txq, road.given, copies);
+	if (part) {
+		hot_waits.made = part;
+		hot_waits.features = road.dev->features;
+		if (!hot_is_not(next))
+			hot_skb_free(next);
+		return false;
+	}
+	if (next == HOT_NOT(HOT_NO_BUFFER))
+		return false;
+	hot_transmit_end_wait();
+	return true;
 }

@@ -81,7 +81,7 @@ int hot_setup(struct net_device *dev)
 		if (!hot_cpus[cpu].poll_list.next)
 			hot_napi_init(cpu);
 	}
-	if (hot_pool_setup(HOT_POOL_BUFFER, 11, HOT_BUFFERS) ||
+	if (hot_pool_setup(HOT_POOL_BUFFER, HOT_BUFFER_SHIFT, HOT_BUFFERS) ||
 	    hot_pool_setup(HOT_POOL_LARGE, 12, hot_larges(dev)) ||
 	    hot_pool_setup(HOT_POOL_SKB, HOT_SKB_SHIFT, HOT_SKBS))
 		return -ENOMEM;

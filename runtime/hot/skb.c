@@ -14,10 +14,7 @@
 #include <linux/slab.h>
 #include <linux/version.h>
 
-#define HOT_USERS	2	/* the pool's reference and the caller's */
 #define HOT_SWEEP	256	/* sk_buffs looked at by one failing allocation */
-
-#define HOT_SHARED_INFO	SKB_DATA_ALIGN(sizeof(struct skb_shared_info))
 
 /* ---- Build -------------------------------------------------------------- */
 
@@ -41,28 +38,10 @@ static struct sk_buff *hot_skb_get(void)
 struct sk_buff *hot_skb_build(void *data, u32 size)
 {
 	struct sk_buff *skb = hot_skb_get();
-	struct skb_shared_info *shared;
 
 	if (unlikely(!skb))
 		return NULL;
-	size -= HOT_SHARED_INFO;
-	memset(skb, 0, offsetof(struct sk_buff, tail));
-	skb->truesize = SKB_TRUESIZE(size);
-	refcount_set(&skb->users, HOT_USERS);
-	skb->head = data;
-	skb->data = data;
-	skb_reset_tail_pointer(skb);
-	skb->end = size;
-	skb->extensions = NULL;
-	skb->head_frag = 1;
-	skb->mac_header = (typeof(skb->mac_header))~0U;
-	skb->transport_header = (typeof(skb->transport_header))~0U;
-	skb->alloc_cpu = raw_smp_processor_id();
-	hot_skb_tag(skb)->flags = 0;
-
-	shared = skb_shinfo(skb);
-	memset(shared, 0, offsetof(struct skb_shared_info, dataref));
-	atomic_set(&shared->dataref, 1);
+	hot_skb_init(skb, data, size);
 	return skb;
 }
 
@@ -123,7 +102,7 @@ static bool hot_skb_end_valid(const struct sk_buff *skb, u32 size)
 }
 
 /* Drops the reference to the data; the last one frees fragments and buffer. */
-static void hot_skb_free_data(struct sk_buff *skb, u8 flags)
+static __always_inline void hot_skb_free_data(struct sk_buff *skb, u8 flags)
 {
 	void *head = skb->head;
 	u32 index;
@@ -149,6 +128,36 @@ static void hot_skb_free_data(struct sk_buff *skb, u8 flags)
 		kfree(head);	/* upcall: pskb_expand_head() gave it this */
 }
 
+/* Whether this was the last reference but the pool's; the count is then 2. */
+static __always_inline bool hot_skb_unref(struct sk_buff *skb)
+{
+	atomic_t *users = &skb->users.refs;
+
+	if (likely(atomic_read(users) == HOT_USERS))
+		return true;
+	if (atomic_dec_return(users) != HOT_USERS - 1)
+		return false;
+	atomic_set(users, HOT_USERS);
+	return true;
+}
+
+/* hot_skb_release() of a part: it is kept with its buffer, if it can be (kept.c), and its whole loses a reference. */
+static noinline void hot_skb_release_part(struct sk_buff *skb, u32 index)
+{
+	struct hot_tag *tag = hot_skb_tag(skb);
+	struct sk_buff *whole = (struct sk_buff *)tag->cookie;
+	const u8 flags = tag->flags;
+
+	tag->flags = 0;
+	if (unlikely(!hot_kept_put(skb))) {
+		hot_skb_free_data(skb, flags);
+		hot_pool_put(HOT_POOL_SKB, index);
+	}
+	/* All but the last reference only count. Once deep: a whole is no part. */
+	if (hot_skb_unref(whole))
+		hot_skb_free(whole);
+}
+
 /* Frees a pool's sk_buff whose state the caller has changed to CLAIMED. */
 static void hot_skb_release(struct sk_buff *skb, u32 index)
 {
@@ -161,26 +170,15 @@ static void hot_skb_release(struct sk_buff *skb, u32 index)
 		else
 			skb->destructor(skb);
 	}
+	if (unlikely(flags & HOT_TAG_PART)) {
+		hot_skb_release_part(skb, index);
+		return;
+	}
 	hot_skb_free_data(skb, flags);
 	if (flags & HOT_TAG_COMPLETE)
 		hot_tx_complete(tag);
-	if (unlikely(flags & HOT_TAG_PART))
-		hot_skb_free((struct sk_buff *)tag->cookie);	/* once deep: a whole is no part */
 	tag->flags = 0;
 	hot_pool_put(HOT_POOL_SKB, index);
-}
-
-/* Whether this was the last reference but the pool's; the count is then 2. */
-static bool hot_skb_unref(struct sk_buff *skb)
-{
-	atomic_t *users = &skb->users.refs;
-
-	if (likely(atomic_read(users) == HOT_USERS))
-		return true;
-	if (atomic_dec_return(users) != HOT_USERS - 1)
-		return false;
-	atomic_set(users, HOT_USERS);
-	return true;
 }
 
 void hot_skb_free(struct sk_buff *skb)
@@ -247,7 +245,8 @@ bool hot_skb_reclaim(void)
 	}
 	WRITE_ONCE(pool->sweep, i);
 	hot_count_on(hot_cpu_id(), HOT_COUNT_RECLAIMED, taken);
-	return taken != 0;
+	/* Parts among them were kept. */
+	return hot_kept_drain() || taken;
 }
 
 /*
@@ -281,6 +280,7 @@ u32 hot_skb_reset(void)
 				hot_pools[id].state[buffer] = HOT_OBJECT_HELD;
 		}
 	}
+	hot_kept_reset();
 	taken += hot_pool_reset(HOT_POOL_SKB);
 	taken += hot_pool_reset(HOT_POOL_BUFFER);
 	taken += hot_pool_reset(HOT_POOL_LARGE);

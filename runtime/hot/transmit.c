@@ -393,72 +393,19 @@ struct hot_waits hot_waits;
 void hot_transmit_recover(void)
 {
 	hot_waits.whole = NULL;
+	hot_waits.made = NULL;
 }
 
-/* It is sent, or never will be: it completes when the last of its parts is freed. */
-static void hot_tx_end_wait(void)
+void hot_transmit_end_wait(void)
 {
-	struct sk_buff *whole = hot_waits.whole;
+	struct sk_buff *whole = hot_waits.whole, *made = hot_waits.made;
 
 	if (!whole)
 		return;
 	hot_waits.whole = NULL;
+	hot_waits.made = NULL;
+	hot_skb_free(made);
 	hot_skb_free(whole);
-}
-
-/* With the queue's lock held. Whether the driver took it: else it is still the caller's. */
-static bool hot_tx_give(struct sk_buff *skb, struct net_device *dev, struct netdev_queue *txq,
-			bool more)
-{
-	if (netif_xmit_frozen_or_stopped(txq))
-		return false;
-	__this_cpu_write(softnet_data.xmit.more, more);
-	if (!dev_xmit_complete(dev->netdev_ops->ndo_start_xmit(skb, dev)))
-		return false;
-	txq_trans_update(txq);
-	hot_count(HOT_COUNT_PARTS);
-	return true;
-}
-
-static struct sk_buff *hot_tx_part(struct sk_buff *whole, u32 number, const struct hot_cut *cut)
-{
-	return hot_waits.acks ? hot_acks_part(whole, number, cut) : hot_offload_part(whole, number, cut);
-}
-
-/*
- * Sends parts of the packet that waits, in order, until the driver takes no more or there is no
- * buffer; whether none waits any more. As in a batch, one is built ahead: who says "more" has
- * it. A packet that the host does not know any more ends there.
- */
-__attribute__((no_stack_protector))	/* it has no array that could overflow */
-static noinline bool hot_tx_rest(struct netdev_queue *txq)
-{
-	struct sk_buff *whole = hot_waits.whole, *next, *part;
-	struct hot_cut cut __attribute__((uninitialized));	/* hot_offload_cut() fills it */
-
-	if (!whole)
-		return true;
-	hot_offload_cut(whole, &cut);
-	if (hot_waits.acks)
-		cut.parts = hot_waits.acks + 1;
-	next = hot_tx_part(whole, hot_waits.next, &cut);
-	while (!hot_is_not(next)) {
-		part = next;
-		next = HOT_NOT(HOT_SENT);	/* that was the last */
-		if (hot_waits.next + 1 < cut.parts)
-			next = hot_tx_part(whole, hot_waits.next + 1, &cut);
-		if (!hot_tx_give(part, whole->dev, txq, !hot_is_not(next))) {
-			hot_skb_free(part);
-			if (!hot_is_not(next))
-				hot_skb_free(next);
-			return false;
-		}
-		hot_waits.next++;
-	}
-	if (next == HOT_NOT(HOT_NO_BUFFER))
-		return false;
-	hot_tx_end_wait();
-	return true;
 }
 
 /* A request is taken: it is the hot routines' until the driver has all of its parts, which may be one.
@@ -495,7 +442,7 @@ static noinline u32 hot_tx_lacking(struct net_device *dev, struct netdev_queue *
 	u32 sent = 0, result = HOT_SENT;
 
 	for (; count; requests++, count--) {
-		if (!hot_tx_rest(txq) || !hot_tx_done_room(&hot_shared[cpu], 0))
+		if (!hot_offload_rest(txq) || !hot_tx_done_room(&hot_shared[cpu], 0))
 			result = HOT_BUSY;
 		else
 			result = hot_tx_take(dev, cpu, requests, false);
@@ -504,7 +451,7 @@ static noinline u32 hot_tx_lacking(struct net_device *dev, struct netdev_queue *
 		hot_tx_result(requests, cpu, result);
 		sent += result == HOT_SENT;
 	}
-	hot_tx_rest(txq);
+	hot_offload_rest(txq);
 	for (; count; requests++, count--)
 		hot_tx_result(requests, cpu, result);
 	return sent;
@@ -517,7 +464,7 @@ void hot_transmit_rest(void)
 
 	__preempt_count_add(SOFTIRQ_DISABLE_OFFSET);
 	HARD_TX_LOCK(dev, txq, HOT_QUEUE_OWNER + hot_cpu_id());
-	hot_tx_rest(txq);
+	hot_offload_rest(txq);
 	HARD_TX_UNLOCK(dev, txq);
 	__preempt_count_sub(SOFTIRQ_DISABLE_OFFSET);
 }
@@ -548,7 +495,7 @@ u32 hot_transmit(struct net_device *dev, u32 first, u32 count)
 	__preempt_count_add(SOFTIRQ_DISABLE_OFFSET);
 	HARD_TX_LOCK(dev, txq, HOT_QUEUE_OWNER + cpu);
 	if (unlikely(!netif_running(dev) || !netif_carrier_ok(dev))) {
-		hot_tx_end_wait();
+		hot_transmit_end_wait();
 		for (i = 0; i < count; i++)
 			hot_tx_result(&requests[i], cpu, HOT_DOWN);
 	} else if (unlikely(hot_is_lacking(dev, cpu))) {
@@ -573,13 +520,13 @@ u32 hot_transmit_acks(struct net_device *dev, u32 index)
 	__preempt_count_add(SOFTIRQ_DISABLE_OFFSET);
 	HARD_TX_LOCK(dev, txq, HOT_QUEUE_OWNER + cpu);
 	if (unlikely(!netif_running(dev) || !netif_carrier_ok(dev))) {
-		hot_tx_end_wait();
+		hot_transmit_end_wait();
 		result = HOT_DOWN;
-	} else if (!hot_tx_rest(txq) || !hot_tx_done_room(&hot_shared[cpu], 0)) {
+	} else if (!hot_offload_rest(txq) || !hot_tx_done_room(&hot_shared[cpu], 0)) {
 		result = HOT_BUSY;
 	} else {
 		result = hot_tx_take(dev, cpu, &requests[index], true);
-		hot_tx_rest(txq);
+		hot_offload_rest(txq);
 	}
 	hot_tx_result(&requests[index], cpu, result);
 	HARD_TX_UNLOCK(dev, txq);

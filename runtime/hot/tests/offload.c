@@ -462,6 +462,82 @@ void test_offload_refused(void)
 	nothing_lost();
 }
 
+/* Parts keep their buffers: nobody frees one of both alone, and empty pools get them back. */
+void test_offload_kept(void)
+{
+	const struct hot_cpu *cpu = &hot_cpus[hot_cpu_id()];
+	struct sk_buff *part;
+	void *head;
+	u64 bad;
+	u32 n;
+
+	begin_long(200);
+	driver->dev.features = 0;
+	exhaust_skbs(&n, many, HOT_POOL_MAX);	/* none are kept from before */
+	while (n)
+		hot_skb_free(many[--n]);
+	CHECK(!cpu->kept_count && hot_transmit(&driver->dev, 1, 1) == 1);
+	part = last_packet()->skb;
+	head = part->head;
+	bad = counted(HOT_COUNT_BAD_FREE);
+	hot_buffer_put(head);			/* in flight */
+	CHECK(counted(HOT_COUNT_BAD_FREE) == bad + 1);
+	driver_clean(LONG);
+	CHECK(completions() == 1 && cpu->kept_count == LONG);
+	hot_skb_free(part);
+	hot_buffer_put(head);
+	CHECK(counted(HOT_COUNT_BAD_FREE) == bad + 3 && cpu->kept_count == LONG);
+	/* the same again, except for one whose data somebody shares */
+	CHECK(hot_transmit(&driver->dev, 1, 1) == 1 && cpu->kept_count == 0);
+	part = last_packet()->skb;
+	head = part->head;
+	part->cloned = 1;
+	atomic_set(&skb_shinfo(part)->dataref, 2);
+	driver_clean(LONG);
+	CHECK(completions() == 1 && cpu->kept_count == LONG - 1);
+	hot_buffer_put(head);
+	CHECK(counted(HOT_COUNT_BAD_FREE) == bad + 3);
+	/* an end behind the buffer: it is not believed */
+	CHECK(hot_transmit(&driver->dev, 1, 1) == 1);
+	last_packet()->skb->end = 1 << 20;
+	driver_clean(LONG);
+	CHECK(completions() == 1 && cpu->kept_count == LONG - 1);
+	CHECK(counted(HOT_COUNT_BAD_FREE) == bad + 4);
+	exhaust_skbs(&n, many, HOT_POOL_MAX);
+	CHECK(!cpu->kept_count);
+	while (n)
+		hot_skb_free(many[--n]);
+	offload(0);
+	nothing_lost();
+}
+
+/* A part that the driver did not take is sent as it is, unless the device can less now. */
+void test_offload_made(void)
+{
+	struct sk_buff *made;
+
+	begin_long(11);
+	CHECK(hot_transmit(&driver->dev, 1, 1) == 1 && hot_transmit_waits());
+	made = hot_waits.made;
+	CHECK(made && made->data_len && driver->next == 11);
+	driver_clean(1);
+	hot_poll(64);
+	CHECK(driver->next == 12 && last_packet()->skb == made && hot_waits.made);
+	driver->dev.features = 0;
+	driver_clean(1);
+	hot_poll(64);
+	CHECK(driver->next == 13 && last_packet()->descriptors == 1 && !last_packet()->skb->data_len);
+	while (hot_transmit_waits()) {
+		driver_clean(1);
+		hot_poll(64);
+	}
+	CHECK(driver->next == LONG && completions() == 0);
+	driver_clean(11);
+	CHECK(completions() == 1);
+	offload(0);
+	nothing_lost();
+}
+
 /* After an abort in the middle of it. */
 void test_offload_recovered(void)
 {
