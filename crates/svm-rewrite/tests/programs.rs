@@ -345,13 +345,14 @@ fn tables_among_code_are_data() {
         (table, "\t.align 16\ng:\tmov (%rdi),%eax\n\tret"),
         (table, "\t.asciz \"f, by nobody <f@example.org>\""),
         (
-            "\t.type k,@object\n\t.align 64\nk:\t.long 0xc3, 0x06, 7",
+            "\t.type k,@object\n\t.align 64\nk:\t.long 0x06, 0xc3, 7",
             "\t.align 16\n\t.size k,.-k",
         ),
         (
             "\t.align 32\nk:\t.long 0xff06, 6, 5\n\t.align 32\nl:\t.quad 6",
             "",
         ),
+        ("k:\t.long 0xff06, 6, 5\n\t.align 32\nl:\t.quad 6", ""),
         // A distance to code, and one within the table.
         ("\t.align 8\nk:\t.long l-k, 6, 0x0606\nl:\t.long 1", ""),
     ] {
@@ -375,12 +376,96 @@ fn bytes_that_may_be_code_are_not_taken_for_tables() {
     ] {
         is_refused(&among_code(&before, bad, ""), "no");
     }
-    // `l` would be at another distance from `k`.
-    let far = "k:\t.long 0xff06, 6, 5\n\t.align 32\nl:\t.quad 6";
-    is_refused(&among_code(&format!("\t{K}"), far, ""), "no");
     // Too short for where code would be.
     let short = "\t.align 16\nk:\t.long 0xff06, 6, 5\n\t.byte k-f";
     is_refused(&among_code(&format!("\t{K}"), short, ""), "no");
     let info = "\t.align 8\n\t.quad 0x06\ng:\tmov -8(%rdi),%eax\n\tret";
     is_refused(&among_code("\tlea g(%rip),%rcx", info, ""), "no");
+}
+
+/// They are at the same distance from a multiple of what their section is aligned to.
+#[test]
+fn tables_among_code_are_aligned_as_they_were() {
+    let within = "\tlea k(%rip),%rcx\n\tand $-64,%rcx\n\tmov 8(%rsi),%eax";
+    let table = "\t.align 64\nj:\t.long 0xff06,1\n\t.align 8\nk:\t.long 0xff06,7,9";
+    is_the_same(&among_code(within, table, ""), TWO_CASES);
+    // 16 bytes behind a multiple of 64.
+    let rest = "\tlea k(%rip),%rcx\n\tmov %ecx,%edx\n\tand $63,%edx\n\tadd %edx,%eax";
+    let behind = "\t.align 64\ng:\tret\n\t.align 16\nk:\t.long 0xff06,7,9";
+    is_the_same(&among_code(rest, behind, ""), TWO_CASES);
+    // What the text has in `.rodata` stays side by side.
+    let two = "\tlea a(%rip),%rcx\n\tadd 4(%rcx),%eax\n\tlea k(%rip),%rcx";
+    let table = "\t.align 16\nk:\t.long 0xff06,7,9\n\t.section .rodata\n\t.long 2";
+    let text = among_code(two, table, "");
+    let text = format!("\t.section .rodata,\"a\"\n\t.p2align 2\na:\t.long 1\n{text}");
+    is_the_same(&text, TWO_CASES);
+}
+
+/// Each of these computed something else when its table was moved.
+#[test]
+fn tables_that_are_reached_otherwise_than_by_their_labels_stay() {
+    const CODE: &str = "k:\t.byte 0x31,0xc0,0xff,0xc0,0xc3,6,6,6,6,6,6,6";
+    let call = |lea: &str| format!("\t{lea}\n\tsub $8,%rsp\n\tcall *%rcx\n\tadd $8,%rsp\n\tret");
+    let aligned = "\t.align 16\nk:\t.long 0xffffff06,6,7,8";
+    let g = "\t.align 16\ng:\tmov $5,%eax\n\tret";
+    for (before, table, behind) in [
+        // Code behind it, and in it.
+        (call("lea k+16(%rip),%rcx"), aligned, g),
+        (
+            call("lea k+4(%rip),%rcx"),
+            "k:\t.long 0xffffff06\n\t.byte 0xb8,9,0,0,0,0xc3",
+            "",
+        ),
+        // Code, whose address is taken unseen, or that claims to be an object.
+        (call("mov k@GOTPCREL(%rip),%rcx"), CODE, ""),
+        (call("LEA k(%rip),%rcx"), CODE, ""),
+        (call("{disp32} lea k(%rip),%rcx"), CODE, ""),
+        (
+            call("lea k(%rip),%rcx"),
+            "\t.type k,@object\n\t.size k,12\nk:\t.byte 0x31,0xc0,0xc3,6,6,6,6,6,6,6,6,6",
+            "",
+        ),
+        // Others may call what is returned, or stored.
+        ("\tlea k(%rip),%rax\n\tret".to_owned(), CODE, ""),
+        (
+            "\tlea k(%rip),%rcx\n\tmov %rcx,(%rsi)\n\tret".to_owned(),
+            CODE,
+            "",
+        ),
+        // By the address of code.
+        (
+            "\tlea f(%rip),%rcx\n\tadd 16(%rcx),%eax".to_owned(),
+            aligned,
+            "",
+        ),
+        (
+            "\tcall 1f\n1:\tpop %rcx\n\tadd 20(%rcx),%eax".to_owned(),
+            aligned,
+            "",
+        ),
+        (
+            "\tlea g(%rip),%rcx\n\tadd -4(%rcx),%eax\n\tadd k(%rip),%eax".to_owned(),
+            aligned,
+            "\t.align 16\n\t.globl x\nx:\ng:\tret",
+        ),
+        (
+            "\tlea g(%rip),%rcx\n\tadd -4(%rcx),%eax\n\tadd k(%rip),%eax".to_owned(),
+            aligned,
+            "\t.data\n\t.long 1\n\t.text\ng:\tret",
+        ),
+        // By its neighbour's.
+        (
+            "\tadd l-4(%rip),%eax\n\tadd k(%rip),%eax\n\tmov %rsi,%rcx".to_owned(),
+            aligned,
+            "\t.align 16\n\t.globl x\nx:\tret\n\t.align 16\nl:\t.long 6",
+        ),
+        // Written, in a page that the code makes writable by its own address.
+        (
+            "\tmov %eax,k(%rip)\n\tmov %rsi,%rcx".to_owned(),
+            aligned,
+            "",
+        ),
+    ] {
+        is_refused(&among_code(&before, table, behind), "no");
+    }
 }

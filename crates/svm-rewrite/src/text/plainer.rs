@@ -14,21 +14,11 @@ pub fn plainer(text: &[u8], assemble: impl Fn(&[u8]) -> Option<Vec<u8>>) -> Opti
         matches!(both, (Some(one), Some(other)) if are_the_same(&one, &other))
     });
     let text = single.as_deref().unwrap_or(text);
-    apart(text, assemble).or(single)
+    let apart = Proposal::find(text).and_then(|proposal| proposal.settle(assemble));
+    apart.or(single)
 }
 
 fn are_the_same(one: &[u8], other: &[u8]) -> bool {
     let both = (elf_loader::read(one), elf_loader::read(other));
     matches!(both, (Ok(one), Ok(other)) if same(&one, &other))
-}
-
-fn apart(text: &[u8], assemble: impl Fn(&[u8]) -> Option<Vec<u8>>) -> Option<Vec<u8>> {
-    let proposal = Proposal::find(text)?;
-    // With a distance between code and a table it is not assembled.
-    let (original, apart) = (
-        assemble(&proposal.original())?,
-        assemble(&proposal.apart())?,
-    );
-    let (original, apart) = (elf_loader::read(&original), elf_loader::read(&apart));
-    proposal.settle(&original.ok()?, &apart.ok()?)
 }
