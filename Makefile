@@ -182,6 +182,7 @@ programs: setup ## every compiler; programs, DKMS packages and gcc's torture pro
 	TWIN=$(CURDIR)/$(TWIN) sh scripts/random.sh
 	TWIN=$(CURDIR)/$(TWIN) sh scripts/programs.sh all
 	TWIN=$(CURDIR)/$(TWIN) sh scripts/suites.sh
+	TWIN=$(CURDIR)/$(TWIN) sh scripts/tables.sh
 	$(MAKE) stock
 	TWIN=$(CURDIR)/$(TWIN) bash scripts/dkms.sh all
 	$(CARGO) test -p svm-rewrite --test source -- --ignored dkms

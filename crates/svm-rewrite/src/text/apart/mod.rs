@@ -133,8 +133,12 @@ impl<'t> Proposal<'t> {
             writer.copy(statement(table.statements.start).start);
             if let Some((align, rest)) = places.map(|places| places[n]) {
                 writer.add(&format!(
-                    ".pushsection {SECTION},\"a\",@progbits; .balign {align}; .skip {rest}; "
+                    ".pushsection {SECTION},\"a\",@progbits; .balign {align}; "
                 ));
+                // The assembler warns of none.
+                if rest != 0 {
+                    writer.add(&format!(".skip {rest}; "));
+                }
             }
             for (k, part) in table.parts() {
                 writer.copy(statement(k).start);
