@@ -354,7 +354,7 @@ fn tables_among_code_are_data() {
         ),
         ("k:\t.long 0xff06, 6, 5\n\t.align 32\nl:\t.quad 6", ""),
         // A distance to code, and one within the table.
-        ("\t.align 8\nk:\t.long l-k, 6, 0x0606\nl:\t.long 1", ""),
+        ("\t.align 8\nk:\t.long l-k, 6, 0x0606\nl:\t.long 6", ""),
     ] {
         is_the_same(&among_code(&format!("\t{K}"), table, behind), TWO_CASES);
     }
@@ -431,6 +431,17 @@ fn tables_that_are_reached_otherwise_than_by_their_labels_stay() {
             "\tlea k(%rip),%rcx\n\tmov %rcx,(%rsi)\n\tret".to_owned(),
             CODE,
             "",
+        ),
+        // By a distance, in code or in a table elsewhere.
+        (
+            call("lea k(%rip),%rcx\n\tadd $j-k,%rcx"),
+            "k:\t.long 0xffffff06\nj:\t.byte 0x31,0xc0,0xc3,6,6,6,6,6",
+            "",
+        ),
+        (
+            call("lea p(%rip),%rcx\n\tmovslq (%rcx),%rdx\n\tadd %rdx,%rcx"),
+            CODE,
+            "\t.section .rodata\np:\t.long k-p",
         ),
         // By the address of code.
         (

@@ -8,8 +8,8 @@ use super::super::expression::{Token, is_nonzero, names, tokens};
 pub enum Mention<'t> {
     /// A label, and so many bytes.
     Place(&'t [u8], i64),
-    /// One label's distance from another: no address.
-    Distance,
+    /// One label's distance from another: no address, but a way to both.
+    Distance(&'t [u8], &'t [u8]),
     /// Anything else that has names.
     Other,
     /// It has no names.
@@ -24,8 +24,8 @@ impl<'t> Mention<'t> {
         let expression = without_registers(expression).trim_ascii();
         let end = expression.iter().position(|b| matches!(b, b'+' | b'-'));
         let (name, rest) = expression.split_at(end.unwrap_or(expression.len()));
-        if is_distance(expression) {
-            return Mention::Distance;
+        if let Some((to, from)) = distance(expression) {
+            return Mention::Distance(to, from);
         }
         let name = name.trim_ascii();
         match (single(name), offset(rest)) {
@@ -68,16 +68,17 @@ fn offset(rest: &[u8]) -> Option<i64> {
     }
 }
 
-fn is_distance(expression: &[u8]) -> bool {
-    let is_label = |token| {
-        matches!(token, Some(Token::Name(name)) if name != b".")
-            || matches!(token, Some(Token::Number(name)) if !is_constant(name))
+fn distance(expression: &[u8]) -> Option<(&[u8], &[u8])> {
+    let label = |token| match token {
+        Some(Token::Name(name)) if name != b"." => Some(name),
+        Some(Token::Number(name)) if !is_constant(name) => Some(name),
+        _ => None,
     };
     let mut tokens = tokens(expression);
-    is_label(tokens.next())
-        && tokens.next() == Some(Token::Sign(b'-'))
-        && is_label(tokens.next())
-        && tokens.next().is_none()
+    let to = label(tokens.next())?;
+    let is_difference = tokens.next() == Some(Token::Sign(b'-'));
+    let from = label(tokens.next()).filter(|_| is_difference)?;
+    tokens.next().is_none().then_some((to, from))
 }
 
 #[cfg(test)]
@@ -94,8 +95,8 @@ mod tests {
             ("k+512-32(%rip)", place(480)),
             ("k-0x80(%rip)", place(-128)),
             ("k - 2*8(,%rdi,4)", place(-16)),
-            ("c-k", Mention::Distance),
-            ("k-1b(%rcx)", Mention::Distance),
+            ("c-k", Mention::Distance(b"c", b"k")),
+            ("k-1b(%rcx)", Mention::Distance(b"k", b"1b")),
             ("16(%rip)", Mention::Number),
             ("$0xA040608020C0E000", Mention::Number),
             ("%rax", Mention::Number),

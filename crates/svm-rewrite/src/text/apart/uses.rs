@@ -84,7 +84,8 @@ impl<'t> Uses<'t> {
             let may_be_written = n + 1 == all.len() && !only_reads(&name);
             match Mention::of(operand) {
                 _ if transfers(&name) && !is_indirect => self.others.extend(names(operand)),
-                Mention::Number | Mention::Distance => {}
+                Mention::Number => {}
+                Mention::Distance(to, from) => self.reach(to, from),
                 Mention::Place(label, offset) if operand.starts_with(b"$") => {
                     self.load(label, offset);
                 }
@@ -101,6 +102,13 @@ impl<'t> Uses<'t> {
             }
         }
         Some(())
+    }
+
+    /// Whoever is at one label may go to the other.
+    fn reach(&mut self, to: &'t [u8], from: &'t [u8]) {
+        for label in [to, from] {
+            self.places.entry(label).or_default().taken.push(0);
+        }
     }
 
     fn load(&mut self, label: &'t [u8], offset: i64) {
@@ -146,7 +154,8 @@ impl<'t> Uses<'t> {
     fn data(&mut self, fields: &'t [u8]) {
         for field in expression::split(fields).map(<[u8]>::trim_ascii) {
             match Mention::of(field) {
-                Mention::Number | Mention::Distance => {}
+                Mention::Number => {}
+                Mention::Distance(to, from) => self.reach(to, from),
                 Mention::Place(label, offset) => {
                     self.places.entry(label).or_default().taken.push(offset);
                 }
