@@ -170,6 +170,61 @@ static void a_frontend_that_waits_gets_one_event(void)
 	CHECK_EQUAL(notified, 1);
 }
 
+/* Of pace.c: ns, and windows. */
+#define WINDOW 250000
+enum { ALONE = 4 };
+
+/* Its packet with that number, from 1 on, has its event when the window ends, and nobody waits for anything then. */
+static void ask_by_time(uint32_t asked)
+{
+	const uint32_t told = notified;
+
+	look(0, 0);
+	put_frames(0, 1);
+	kick(0);
+	CHECK_EQUAL(notified, told);
+	CHECK(end_window());
+	CHECK_EQUAL(notified, told + 1);
+	CHECK(!end_window());
+	CHECK_EQUAL(get(0, 0, NETIF_REQUEST_EVENT), asked + 1);
+}
+
+/* The same at once, and no window. */
+static void ask_alone(uint32_t asked)
+{
+	const uint32_t told = notified;
+
+	look(0, 0);
+	put_frames(0, 1);
+	kick(0);
+	CHECK_EQUAL(notified, told + 1);
+	CHECK(!timer_set);
+	CHECK_EQUAL(get(0, 0, NETIF_REQUEST_EVENT), asked + 1);
+}
+
+/* One packet in each window: after some, its event at once, and no end of a window. However many there are in all, the
+ * guest is not paced. */
+static void a_guest_that_asks_and_waits_has_no_window(void)
+{
+	uint32_t i, own;
+
+	start();
+	fill_frame(60);
+	for (i = 1; i <= ALONE; i++)
+		ask_by_time(i);
+	for (; i < 3 * BUSY; i++, now += WINDOW)
+		ask_alone(i);
+	/* Others' windows end meanwhile. */
+	put_frames(1, 2);
+	kick(1);
+	CHECK(end_window());
+	ask_alone(i++);
+	/* A second one in the same window waits for its end, as it did before; so do those of the next windows. */
+	for (own = i + ALONE; i <= own; i++)
+		ask_by_time(i);
+	ask_alone(i);
+}
+
 /* Its queue is nearly full: it is not kept waiting. */
 static void many_answers_are_an_event_at_once(void)
 {
@@ -585,6 +640,7 @@ int main(void)
 	RUN(a_request_is_read_once);
 	RUN(a_frontend_that_looks_itself_gets_no_event);
 	RUN(a_frontend_that_waits_gets_one_event);
+	RUN(a_guest_that_asks_and_waits_has_no_window);
 	RUN(many_answers_are_an_event_at_once);
 	RUN(answers_of_a_dead_driver_are_shown);
 	RUN(packets_that_wait_have_no_window);

@@ -334,7 +334,7 @@ static void switch_out(const struct taken *taken, const struct xen_packet *packe
 static void finish(struct vif *vif, const struct taken *taken, int16_t answer)
 {
 	respond(vif, taken, answer);
-	vif->window++;
+	xen_pace_count(vif);
 	if (answer == NETIF_RSP_OKAY) {
 		vif->status.sent++;
 		vif->status.sent_bytes += taken->packet.size;
@@ -527,11 +527,8 @@ static bool attend(struct vif *vif, bool kicked, bool over)
 
 	if (rest != REST_NONE)
 		kick(xen_vif_bit(vif));
-	/* Packets that wait for the driver, or for a restart, are not waited for by time. */
-	if (over && !vif->window)
-		vif->paced = false;
 	if (over)
-		vif->window = 0;
+		xen_pace_end(vif);
 	return rest == REST_WAITS && vif->transmit.taken == taken;
 }
 

@@ -13,10 +13,12 @@
  *                                      `--- WINDOW ---'
  *
  * The same end of a window is the time of the event for the packets that were answered in it:
- * one for all, if the guest has not seen the answers by then.
+ * one for all, if the guest has not seen the answers by then. A guest whose last ALONE windows had one packet each
+ * has the event of the next one with its answer, and no end of a window, which costs the machine
+ * thousands of instructions. The clock says whether that window is over when one more comes.
  *
  * Nobody waits for ever as long as a window ends while anybody waits for that. The timer is set
- * where the lock is given up (xen_vif_answer), if anyone is paced, has sent something, or
+ * where the lock is given up (xen_vif_answer), if anyone is paced, has sent something by which it is not alone, or
  * was shown answers without an event; and what the timer says is a flag, which whoever
  * serves next takes: this processor, or the tasklet if somebody else has the lock.
  *
@@ -33,6 +35,8 @@
 /* A quarter of the ring: the guest is never stopped by it. */
 #define AHEAD (NETIF_RING / 4)
 #define HOLD 1000000000ll	/* ns */
+/* Windows. One that asks and waits fast has one or two packets in each, by turns: its events are by time. */
+#define ALONE 4u
 
 static struct xen_timer timer;
 static bool is_set;		/* written served */
@@ -86,6 +90,35 @@ bool xen_pace_over(void)
 		return false;
 	is_set = false;
 	return true;
+}
+
+bool xen_pace_is_alone(const struct vif *vif)
+{
+	return vif->singles == ALONE;
+}
+
+void xen_pace_count(struct vif *vif)
+{
+	const bool alone = xen_pace_is_alone(vif);
+	const int64_t now = alone ? get_s_time() : 0;
+
+	/* No timer has ended the last one. */
+	if (alone && (!vif->window || now - vif->began >= WINDOW)) {
+		vif->window = 1;
+		vif->began = now;
+	} else if (vif->window++) {
+		vif->singles = 0;
+	}
+}
+
+void xen_pace_end(struct vif *vif)
+{
+	/* Packets that wait for the driver, or for a restart, are not waited for by time. */
+	if (!vif->window)
+		vif->paced = false;
+	else if (vif->window == 1 && !vif->paced && vif->singles < ALONE)
+		vif->singles++;
+	vif->window = 0;
 }
 
 uint32_t xen_pace_ahead(struct vif *vif, bool over)

@@ -42,10 +42,10 @@ static bool is_time_of_frames(struct vif *vif, bool over)
 }
 
 /* Of packets sent at once; with the stage `pace` when the window is over, for all in it, or when there are
- * many. */
+ * many; for one alone at once (pace.c). */
 static bool is_time_of_answers(const struct vif *vif, bool over)
 {
-	return over || !xen_stages.pace || vif->transmit.published - vif->transmit.told >= UNSEEN;
+	return over || !xen_stages.pace || xen_pace_is_alone(vif) || vif->transmit.published - vif->transmit.told >= UNSEEN;
 }
 
 static bool is_event_due(struct vif *vif, bool over)
@@ -68,7 +68,7 @@ static bool waits_for_window(const struct vif *vif)
 {
 	return vif->transmit.told != vif->transmit.published ||
 	       vif->receive.told != vif->receive.published ||
-	       (!vif->broken && xen_stages.pace && (vif->paced || vif->window));
+	       (!vif->broken && xen_stages.pace && (vif->paced || (vif->window && !xen_pace_is_alone(vif))));
 }
 
 void xen_vif_answer(bool over)

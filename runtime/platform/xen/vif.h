@@ -50,7 +50,9 @@ struct vif {
 	uint8_t mac[ETHERNET_ADDRESS];
 	uint32_t number;		/* of its entry */
 	uint32_t window;		/* packets that it has sent since the window began */
+	int64_t began;			/* ns, if it is alone: when its window began */
 	bool paced;			/* it does not notify for each (pace.c) */
+	uint8_t singles;		/* its last windows, up to that many, had one packet each */
 	uint8_t features;		/* TWIN_XEN_VIF_* */
 	bool broken;
 };
@@ -130,6 +132,12 @@ bool xen_pace_over(void);
 /* Guests are held from now on (xen_vif_hold); whether they are. */
 void xen_pace_hold(void);
 bool xen_pace_holds(void);
+/* Whether its windows have one packet each, and none of them is ended by time. */
+bool xen_pace_is_alone(const struct vif *vif);
+/* One more packet that it has sent. */
+void xen_pace_count(struct vif *vif);
+/* Its window has ended. */
+void xen_pace_end(struct vif *vif);
 /* How many requests the guest is to have there when it notifies next. `over`: a window has
  * ended, and what the guest had was served. */
 uint32_t xen_pace_ahead(struct vif *vif, bool over);
