@@ -273,12 +273,12 @@ fn what_depends_on_the_length_of_code_is_refused() {
     }
 }
 
-/// Data is decoded on into the filling of an alignment, which no line made.
+/// Bytes that are run on to are decoded on into the filling of an alignment, which no line made.
 #[test]
 fn what_is_no_instruction_behind_the_last_line_has_that_line() {
     let sandbox = Sandbox::new();
     let text =
-        "\t.text\nf:\tmovq (%rdi), %rax\n\tret\n\t.skip 6, 0x90\n\t.byte 0x3e, 0\n\t.p2align 4\n";
+        "\t.text\nf:\tmovq (%rdi), %rax\n\tnop\n\t.skip 6, 0x90\n\t.byte 0x3e, 0\n\t.p2align 4\n";
     sandbox.write("f.s", text);
     let outcome = sandbox.run(&["rewrite", "f.s", "-o", "out.s"]);
     assert_eq!(outcome.status, 1, "{}", outcome.stderr);

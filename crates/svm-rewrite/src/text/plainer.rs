@@ -5,10 +5,16 @@
 use super::apart::Proposal;
 use super::bytes::one_each;
 use super::expand::same;
+use super::moved::misread;
+use super::statement::split;
 
 /// The plainer text, whose lines are those of the original; `assemble` gives the object of a text.
-/// `None` if there is none, or if the assembler does not agree that it means the same.
+/// `None` if there is none, if the assembler does not agree that it means the same, or if the text is
+/// refused by what a line says: another form of the line might not say it.
 pub fn plainer(text: &[u8], assemble: impl Fn(&[u8]) -> Option<Vec<u8>>) -> Option<Vec<u8>> {
+    if !misread(text, &split(text)).is_empty() {
+        return None;
+    }
     let single = one_each(text).filter(|single| {
         let both = (assemble(text), assemble(single));
         matches!(both, (Some(one), Some(other)) if are_the_same(&one, &other))
