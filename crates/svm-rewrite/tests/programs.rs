@@ -401,7 +401,7 @@ fn tables_among_code_are_aligned_as_they_were() {
     is_the_same(&text, TWO_CASES);
 }
 
-/// Each of these computed something else when its table was moved.
+/// Nearly each of these computed something else when its table was moved.
 #[test]
 fn tables_that_are_reached_otherwise_than_by_their_labels_stay() {
     const CODE: &str = "k:\t.byte 0x31,0xc0,0xff,0xc0,0xc3,6,6,6,6,6,6,6";
