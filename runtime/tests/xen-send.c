@@ -266,6 +266,24 @@ static void buffers_come_back_or_stay_with_a_dead_driver(void)
 	CHECK_EQUAL(tx_answer(0, 0).status, NETIF_RSP_ERROR);
 }
 
+/* Guests go on talking with each other when the driver has ended: what others send to the wire meanwhile takes
+ * no buffer for good. */
+static void a_driver_that_has_ended_takes_no_buffers(void)
+{
+	uint32_t i;
+
+	start();
+	driver_gone = true;
+	fill_frame(1000);
+	for (i = 0; i < 2 * BUFFERS; i++) {
+		put_tx(0, (struct netif_tx_request){ .reference = 0, .size = 1000 });
+		kick(0);
+		CHECK_EQUAL(tx_answer(0, i).status, NETIF_RSP_ERROR);
+	}
+	for (i = 0; i < BUFFERS; i++)
+		CHECK_EQUAL(buffer_state[i], 0);
+}
+
 /* Refused and answered: a correct guest may be so. */
 static void what_cannot_be_copied_is_refused(void)
 {
@@ -293,6 +311,7 @@ int main(void)
 	RUN(the_rest_of_a_packet_is_not_missed);
 	RUN(half_a_packet_is_not_looked_at_for_ever);
 	RUN(buffers_come_back_or_stay_with_a_dead_driver);
+	RUN(a_driver_that_has_ended_takes_no_buffers);
 	RUN(what_cannot_be_copied_is_refused);
 	return test_summary();
 }

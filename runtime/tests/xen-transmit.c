@@ -255,6 +255,18 @@ static void what_was_given_up_stays_the_cards(void)
 	CHECK_EQUAL(transmit.free_count, BUFFERS - 1);
 }
 
+/* It had ended before, and nothing of it has run: the packet is the caller's. */
+static void what_no_driver_has_had_comes_back(void)
+{
+	start();
+	status = TWIN_DEAD;
+	xen_buffer_return(send(2 * TWIN_PAGE_SIZE));
+	CHECK_EQUAL(transmit.free_count, BUFFERS);
+	status = TWIN_ABORTED;
+	xen_buffer_return(send(2 * TWIN_PAGE_SIZE));
+	CHECK_EQUAL(transmit.free_count, BUFFERS - 2);
+}
+
 /* Or dom0 spins for it. Another's is not freed. */
 static void a_dead_driver_has_no_queue(void)
 {
@@ -289,7 +301,7 @@ static void nonsense_in_dom0s_memory(void)
 	CHECK_EQUAL(xen_transmit_complete(), 0);
 	is_gone = false;
 	result = HOT_BUSY;
-	xen_buffer_put(send(100));
+	put_buffer(send(100));
 	CHECK_EQUAL(xen_transmit_in_flight(), 1);
 	CHECK_EQUAL(transmit.free_count, BUFFERS - 1);
 }
@@ -422,7 +434,7 @@ static void only_a_packets_buffer_is_the_cards(void)
 		CHECK(xen_buffer_take(i + 1));
 	for (i = one; i != XEN_NO_BUFFER; i = transmit.next[i])
 		xen_buffer_let_go(i);
-	xen_buffer_put(one);
+	put_buffer(one);
 	CHECK_EQUAL(transmit.free_count, BUFFERS);
 	status = TWIN_ABORTED;
 	lost = send(100);
@@ -456,6 +468,7 @@ int main(void)
 	RUN(completions_of_nothing_are_nothing);
 	RUN(a_short_packet_completes_no_other);
 	RUN(what_was_given_up_stays_the_cards);
+	RUN(what_no_driver_has_had_comes_back);
 	RUN(a_dead_driver_has_no_queue);
 	RUN(nonsense_in_dom0s_memory);
 	xen_transmit_destroy();

@@ -33,7 +33,8 @@ static uint32_t answers[64], answer_count, answered;
 static uint8_t sent[64][65536];
 static struct xen_packet given[64];
 static uint32_t sent_count;
-static bool driver_dead;
+static bool driver_dead;	/* it ends with the packets that it is given */
+static bool driver_gone;	/* it has ended before: nothing runs */
 /* Driver code runs, with interrupts off: no lock of Xen's may be waited for. */
 static bool interrupts_off;
 static uint32_t room;		/* packets that it takes from now on */
@@ -223,10 +224,11 @@ static void set_buffers(uint32_t first, uint32_t state)
 		buffer_state[i] = state;
 }
 
-void xen_buffer_put(uint32_t first)
+void xen_buffer_return(uint32_t first)
 {
-	CHECK_EQUAL(buffer_state[first], 1);
-	set_buffers(first, 0);
+	CHECK(buffer_state[first]);
+	if (buffer_state[first] == 1)
+		set_buffers(first, 0);
 }
 
 void *xen_buffer_page(uint32_t first, uint32_t at)
@@ -256,7 +258,7 @@ bool xen_transmit(struct xen_packet *packets, uint32_t count)
 			room = 0;
 			packet->result = HOT_BUSY;
 		}
-		if (driver_dead)
+		if (driver_dead || driver_gone)
 			packet->result = HOT_DOWN;
 		if (packet->rest && (driver_dead || packet->result == HOT_SENT))
 			set_buffers(packet->buffer, 2);
@@ -269,7 +271,7 @@ bool xen_transmit(struct xen_packet *packets, uint32_t count)
 			       packet->rest);
 		sent_count++;
 	}
-	return !driver_dead;
+	return !driver_dead && !driver_gone;
 }
 
 uint32_t xen_transmit_complete(void)
@@ -509,7 +511,7 @@ static void start(void)
 	memset(grants, 0, sizeof(grants));
 	memset(produced, 0, sizeof(produced));
 	memset(buffer_state, 0, sizeof(buffer_state));
-	rings_gone = driver_dead = false;
+	rings_gone = driver_dead = driver_gone = false;
 	room = UINT32_MAX;
 	sent_count = answer_count = answered = notified = destroyed = requested = 0;
 	publications = 0;

@@ -361,7 +361,7 @@ static int16_t answer_to(enum fate fate)
 static void release(const struct taken *taken)
 {
 	if (taken->buffer != XEN_NO_BUFFER)
-		xen_buffer_put(taken->buffer);
+		xen_buffer_return(taken->buffer);
 }
 
 /* Whether a packet is a frame that only the card's state may have kept from the wire: others have
@@ -386,7 +386,7 @@ static bool send(struct vif *vif, uint32_t count)
 		waits |= result == HOT_BUSY || result == HOT_NO_BUFFER;
 		if (!waits && is_sound(result) && xen_is_group(batch[i].header))
 			switch_out(&batch[i], &packets[i]);
-		if (alive && result != HOT_SENT)
+		if (!alive || result != HOT_SENT)
 			release(&batch[i]);
 		if (waits)
 			put_off(vif, &batch[i]);

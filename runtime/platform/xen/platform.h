@@ -314,14 +314,15 @@ enum xen_gathered xen_transmit_gather(const struct twin_gather *gather, uint32_t
 int xen_transmit_create(void);			/* [idle] */
 void xen_transmit_destroy(void);		/* [idle]; the device reads no buffer */
 #define XEN_NO_BUFFER (~0u)
-/* The first of `count` buffers, one page each, 1 or more, or XEN_NO_BUFFER; the same back. Served */
+/* The first of `count` buffers, one page each, 1 or more, or XEN_NO_BUFFER. They come back when their packet
+ * does, or by being returned, which is nothing if the driver or the card has them. Served */
 uint32_t xen_buffer_get(uint32_t count);
-void xen_buffer_put(uint32_t first);
+void xen_buffer_return(uint32_t first);
 /* The page at byte `at` of those that begin with `first`, which has as many. */
 void *xen_buffer_page(uint32_t first, uint32_t at);
 /* Give packets[count] to the driver; each has its result. Buffers of those sent come back
- * by themselves, the others are the caller's again. False: the driver is dead or dom0's
- * memory is not there, and no buffer is the caller's. Served */
+ * by themselves, the others are the caller's to return. False: the driver is dead or dom0's
+ * memory is not there. Served */
 bool xen_transmit(struct xen_packet *packets, uint32_t count);
 #define XEN_TRANSMIT_BATCH 16u
 /* The machine frame of a buffer, by its number below XEN_BUFFERS. [idle] */

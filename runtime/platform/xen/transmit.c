@@ -8,7 +8,7 @@
  * is no longer needed, so a guest may end while its packet is on its way.
  *
  *   FREE --get--> TAKEN --sent--> SENT --completion--> FREE
- *                   |--put, or not sent--> FREE
+ *                   |--returned: not sent, or the driver had ended before--> FREE
  *                   \--the driver ended meanwhile--> LOST
  *   (FREE, but the card has it: HELD --the card is done--> FREE)
  *
@@ -79,7 +79,7 @@ static void set_free(uint32_t buffer)
 	transmit.free[transmit.free_count++] = buffer;
 }
 
-void xen_buffer_put(uint32_t first)
+static void put_buffer(uint32_t first)
 {
 	for (; first != XEN_NO_BUFFER; first = transmit.next[first]) {
 		if (xen_buffers[first].card)
@@ -87,6 +87,12 @@ void xen_buffer_put(uint32_t first)
 		else
 			set_free(first);
 	}
+}
+
+void xen_buffer_return(uint32_t first)
+{
+	if (xen_buffers[first].state == XEN_BUFFER_TAKEN)
+		put_buffer(first);
 }
 
 uint64_t xen_buffer_frame(uint32_t number)
@@ -143,7 +149,7 @@ int xen_transmit_create(void)
 			return -XEN_ENOMEM;
 		}
 		transmit.next[i] = XEN_NO_BUFFER;
-		xen_buffer_put(i);
+		put_buffer(i);
 	}
 	return 0;
 }
@@ -232,14 +238,15 @@ static void note_result(struct xen_packet *packet)
 }
 
 /* The driver ended in between: the device may have any of them. They are its own until it
- * was reset. Those of which the result was read are on their way. */
-static void give_up(struct xen_packet *packets, uint32_t count)
+ * was reset. Those of which the result was read are on their way. Where nothing of the driver ran, the device
+ * has none: guests that send to each other need the buffers. */
+static void give_up(struct xen_packet *packets, uint32_t count, bool ran)
 {
 	uint32_t i;
 
 	for (i = 0; i < count; i++) {
 		packets[i].result = HOT_DOWN;
-		if (packets[i].rest && xen_buffers[packets[i].buffer].state == XEN_BUFFER_TAKEN)
+		if (ran && packets[i].rest && xen_buffers[packets[i].buffer].state == XEN_BUFFER_TAKEN)
 			xen_buffers[packets[i].buffer].state = XEN_BUFFER_LOST;
 	}
 }
@@ -262,12 +269,13 @@ static void free_queue(void)
 	xen_dom0_write_ready(xen_device.given.queue_lock, &free, sizeof(free));
 }
 
-/* [off], and the window is there. Whether the driver has done what it was asked for. */
-static bool run(uint32_t count)
+/* [off], and the window is there. Whether the driver has done what it was asked for; *ran: whether it was entered. */
+static bool run(uint32_t count, bool *ran)
 {
 	uint64_t sent;
 	const int status = xen_run(twin_function_hot_transmit, xen_device.given.netdev, 0, count, &sent);
 
+	*ran = status != TWIN_DEAD;
 	if (status == TWIN_ABORTED)
 		free_queue();
 	return status == TWIN_OK;
@@ -278,10 +286,10 @@ bool xen_transmit(struct xen_packet *packets, uint32_t count)
 	const uint64_t flags = xen_interrupts_off();
 	const uint64_t at = transmit.channel[xen_processor() % HOT_CPUS].requests;
 	uint32_t i;
-	bool done;
+	bool done, ran = false;
 
 	xen_alias_ready(xen_processor());
-	done = put_requests(at, packets, count) && run(count);
+	done = put_requests(at, packets, count) && run(count, &ran);
 	for (i = 0; done && i < count; i++) {
 		done = xen_dom0_read_ready(&packets[i].result,
 					   at + i * sizeof(struct hot_tx_request) +
@@ -293,7 +301,7 @@ bool xen_transmit(struct xen_packet *packets, uint32_t count)
 	xen_interrupts_restore(flags);
 	done = done && xen_dma_ring();
 	if (!done)
-		give_up(packets, count);
+		give_up(packets, count, ran);
 	return done;
 }
 
@@ -349,7 +357,7 @@ static bool take_back(uint64_t cookie)
 	}
 	if (cookie > BUFFERS || xen_buffers[cookie - 1].state != XEN_BUFFER_SENT)
 		return false;
-	xen_buffer_put(cookie - 1);
+	put_buffer(cookie - 1);
 	return true;
 }
 
