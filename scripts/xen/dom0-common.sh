@@ -32,10 +32,10 @@ console_of() {
     echo "/var/log/xen/console/guest-guest$1.log"
 }
 
-# The lines of guest N's console as they come.
+# The lines of guest N's console as they come. Where `|` ends a pattern, `\|` is the character in busybox 1.37.
 follow_guest() {
     tail -n +1 -F "$(console_of "$1")" 2>/dev/null |
-        sed -n "s/\r//g; s|^@\(ok\|fail\|value\) |@\1 guest$1/|p"
+        sed -n "s/\r//g; s/^@\(ok\|fail\|value\) /&guest$1\//p"
 }
 
 # start_guest N [ROLE]
