@@ -33,7 +33,7 @@ static ssize_t written(int error, size_t length)
 static ssize_t attach_store(struct kobject *object, struct kobj_attribute *attribute, const char *text,
 			    size_t length)
 {
-	char name[IFNAMSIZ];
+	char name[IFNAMSIZ + 1];	/* and the end of the line */
 	int error;
 
 	if (strscpy(name, text, sizeof(name)) < 0)

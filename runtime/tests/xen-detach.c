@@ -8,7 +8,7 @@
 
 /* ---- What else detaching asks and ends ------------------------------------------------- */
 
-static uint32_t in_flight, ends;
+static uint32_t ends;
 static bool is_idle, is_dead;
 static struct twin_abort_report report;
 
@@ -31,11 +31,6 @@ uint64_t twin_call_lookup(struct twin_instance *instance, uint64_t target)
 {
 	(void)instance;
 	return target;
-}
-
-uint32_t xen_transmit_in_flight(void)
-{
-	return in_flight;
 }
 
 bool xen_interrupt_idle(void)

@@ -243,6 +243,8 @@ int snprintf(char *text, unsigned long size, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 #define XEN_WARNING "<1>"
 #define XEN_INFO "<2>"
+/* What a guest can have said as often as it likes: Xen prints some of them in five seconds (console.c). */
+#define XEN_GUEST_WARNING "<G><1>"
 
 /* ---- Livepatch ------------------------------------------------------------------ */
 

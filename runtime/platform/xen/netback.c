@@ -527,6 +527,9 @@ static bool attend(struct vif *vif, bool kicked, bool over)
 
 	if (rest != REST_NONE)
 		kick(xen_vif_bit(vif));
+	/* No completion comes that would look again: dom0 has the queue frozen for a moment (netif_tx_lock). */
+	if (rest == REST_WAITS && !xen_transmit_in_flight())
+		xen_pace_set();
 	if (over)
 		xen_pace_end(vif);
 	return rest == REST_WAITS && vif->transmit.taken == taken;

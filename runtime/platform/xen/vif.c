@@ -13,7 +13,7 @@ uint64_t xen_vif_present, xen_vif_kicked, xen_vif_active;
 void xen_vif_break(struct vif *vif, const char *why)
 {
 	if (!vif->broken)
-		printk(XEN_WARNING "twin: interface %u of domain %u is no longer served: %s\n",
+		printk(XEN_GUEST_WARNING "twin: interface %u of domain %u is no longer served: %s\n",
 		       vif->status.handle, vif->status.domain, why);
 	vif->broken = true;
 }
