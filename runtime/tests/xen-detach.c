@@ -227,6 +227,20 @@ static void a_quiet_driver_is_given_back(void)
 	is_detached(false);
 }
 
+/* The driver waits for dom0, whose processor may be this one: who spins for it here keeps it from answering. */
+static void a_driver_that_waits_is_not_spun_for(void)
+{
+	begin();
+	CHECK(xen_trylock());
+	upcall_waits = true;
+	waits_asked = 0;
+	CHECK_EQUAL(xen_detach_begin(false), -XEN_EAGAIN);
+	CHECK_EQUAL(waits_asked, 1);
+	upcall_waits = false;
+	xen_unlock();
+	is_detached(false);
+}
+
 static void a_dead_driver_is_not_waited_for(void)
 {
 	begin();
@@ -439,6 +453,7 @@ static void on_stack(void)
 int main(void)
 {
 	RUN(a_quiet_driver_is_given_back);
+	RUN(a_driver_that_waits_is_not_spun_for);
 	RUN(a_dead_driver_is_not_waited_for);
 	RUN(a_dead_drivers_card_is_stopped_first);
 	RUN(a_stopped_card_is_not_waited_for);

@@ -291,9 +291,13 @@ uint32_t xen_transmit_in_flight(void)
 	return in_flight;
 }
 
+static bool upcall_waits;	/* the driver waits for dom0, with the lock */
+static uint32_t waits_asked;	/* whether it does */
+
 bool xen_upcall_waits(void)
 {
-	return false;
+	waits_asked++;
+	return upcall_waits;
 }
 
 void xen_service_request(void)
@@ -521,6 +525,7 @@ static void start(void)
 	memset(produced, 0, sizeof(produced));
 	memset(buffer_state, 0, sizeof(buffer_state));
 	in_flight = 1;
+	upcall_waits = false;
 	rings_gone = driver_dead = driver_gone = false;
 	room = UINT32_MAX;
 	sent_count = answer_count = answered = notified = destroyed = requested = 0;

@@ -22,6 +22,9 @@ bool xen_lock_patiently(void)
 	for (i = 0; i < PATIENCE; i++) {
 		if (xen_trylock())
 			return true;
+		/* dom0 is to answer, and its processor may be this one. */
+		if (xen_upcall_waits())
+			return false;
 		__asm__ volatile("pause" ::: "memory");
 	}
 	return false;
