@@ -124,6 +124,10 @@ void *hot_pool_get(enum hot_pool_id id);		/* BUSY; NULL if exhausted */
 void hot_pool_put(enum hot_pool_id id, u32 index);	/* from CLAIMED */
 u32 hot_pool_reset(enum hot_pool_id id);		/* all not FREE or HELD; no one else runs */
 int hot_pool_setup(enum hot_pool_id id, u32 shift, u32 count);
+/* What hot_setup() has for the rings of struct hot_shared. */
+#define HOT_REQUESTS_BYTES	(HOT_REQUESTS * sizeof(struct hot_tx_request))
+#define HOT_TX_DONE_BYTES	(HOT_TX_DONE * sizeof(struct hot_tx_done))
+#define HOT_RELEASE_BYTES	(HOT_RELEASE * sizeof(u64))
 void *hot_pages(u32 order);				/* zeroed; NULL; upcall */
 
 /* Buffers: NULL if exhausted or size is above 4096. Free: any address inside. */

@@ -212,13 +212,15 @@ void *hot_pages(u32 order)
 	return pages;
 }
 
-/* As many objects as dom0 has contiguous memory for, `count` at most. */
+/* As many objects as dom0 has contiguous memory for, `count` at most; unless an earlier setup has them. */
 int hot_pool_setup(enum hot_pool_id id, u32 shift, u32 count)
 {
 	struct hot_pool *pool = &hot_pools[id];
 	void *base = NULL;
 	u32 i, order;
 
+	if (pool->count)
+		return 0;
 	for (; count << shift >= PAGE_SIZE; count /= 2) {
 		order = get_order((unsigned long)count << shift);
 		base = hot_pages(order);

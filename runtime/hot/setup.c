@@ -19,18 +19,19 @@ unsigned int hot_host_holds = 1;
 /* As many frames as the page map has entries for, until dom0 sets the real number. */
 unsigned long hot_machine_frames = 1ul << 28;
 
+/* Unless an earlier setup, which had no memory for the rest, has it. */
+static bool hot_setup_ring(u64 *ring, size_t bytes)
+{
+	if (!*ring)
+		*ring = (u64)hot_pages(get_order(bytes));
+	return *ring;
+}
+
 static int hot_setup_rings(struct hot_shared *shared)
 {
-	void *requests = hot_pages(get_order(HOT_REQUESTS * sizeof(struct hot_tx_request)));
-	void *tx_done = hot_pages(get_order(HOT_TX_DONE * sizeof(struct hot_tx_done)));
-	void *release = hot_pages(get_order(HOT_RELEASE * sizeof(u64)));
-
-	if (!requests || !tx_done || !release)
-		return -ENOMEM;
-	shared->requests = (u64)requests;
-	shared->tx_done = (u64)tx_done;
-	shared->release = (u64)release;
-	return 0;
+	return hot_setup_ring(&shared->requests, HOT_REQUESTS_BYTES) &&
+	       hot_setup_ring(&shared->tx_done, HOT_TX_DONE_BYTES) &&
+	       hot_setup_ring(&shared->release, HOT_RELEASE_BYTES) ? 0 : -ENOMEM;
 }
 
 /* All sk_buffs begin as they are while free: users 2, see skb.c. */

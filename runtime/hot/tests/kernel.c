@@ -22,11 +22,18 @@ void test_cpu_init(unsigned int cpu)
 	this_cpu_write(cpu_number, cpu);
 }
 
+unsigned int test_may_allocate = ~0u;
+unsigned int test_allocated;
+
 /* Naturally aligned, never freed: hot_setup() is the only user. */
 struct page *alloc_pages(gfp_t gfp, unsigned int order)
 {
 	unsigned long first = ALIGN(next_page, 1ul << order);
 
+	if (!test_may_allocate)
+		return NULL;
+	test_may_allocate--;
+	test_allocated++;
 	if ((first + (1ul << order)) << PAGE_SHIFT > TEST_RAM)
 		return NULL;
 	next_page = first + (1ul << order);

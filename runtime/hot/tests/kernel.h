@@ -10,6 +10,8 @@
 
 /* Calls of imports that steady state must not make. */
 extern unsigned int test_upcalls;
+/* How often alloc_pages() still gives pages, and has. */
+extern unsigned int test_may_allocate, test_allocated;
 
 /* The next behaviour of host_receive(), and its last arguments. */
 struct test_host {
