@@ -19,7 +19,7 @@
  *
  * Nobody waits for ever as long as a window ends while anybody waits for that. The timer is set
  * where the lock is given up (xen_vif_answer), if anyone is paced, has sent something by which it is not alone, or
- * was shown answers without an event; and what the timer says is a flag, which whoever
+ * was shown answers without an event, or has packets that wait with none on its way; and what the timer says is a flag, which whoever
  * serves next takes: this processor, or the tasklet if somebody else has the lock.
  *
  * dom0 wants the driver back while the card still has packets: guests are held then. Nothing
