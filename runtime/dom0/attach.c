@@ -20,6 +20,7 @@
 #include <linux/pci.h>
 #include <linux/reboot.h>
 #include <linux/rtnetlink.h>
+#include <linux/stop_machine.h>
 #include <linux/suspend.h>
 #include <xen/interface/xen.h>
 #include <asm/xen/hypercall.h>
@@ -146,6 +147,34 @@ static void describe_buffers(struct twin_xen_attach *attach)
 	}
 }
 
+/* Nobody in dom0 writes a register between guarding them here and in Xen (registers.c). */
+static int attach_in_xen(void *attach)
+{
+	int error = card.driver_registers ? twin_registers_guard(&card) : 0;
+
+	if (error)
+		return error;
+	error = twin_xen_call(TWIN_XEN_ATTACH, attach, sizeof(struct twin_xen_attach));
+	if (error)
+		twin_registers_release(&card);
+	return error;
+}
+
+static int detach_in_xen(void *detach)
+{
+	int error = twin_xen_call(TWIN_XEN_DETACH, detach, sizeof(struct twin_xen_detach));
+
+	if (!error)
+		twin_registers_release(&card);
+	return error;
+}
+
+/* With all other processors of dom0 stopped, if registers are guarded. */
+static int in_one(int (*function)(void *), void *data)
+{
+	return card.driver_registers ? stop_machine(function, data, NULL) : function(data);
+}
+
 static int tell_xen(void)
 {
 	struct twin_xen_attach *attach = kzalloc(sizeof(*attach), GFP_KERNEL);
@@ -175,8 +204,9 @@ static int tell_xen(void)
 	attach->stages = stages;
 	/* As it was when the registers were guarded, or not. */
 	attach->stages.dma = !!card.driver_registers;
-	error = twin_xen_call(TWIN_XEN_ATTACH, attach, sizeof(*attach));
-	if (error)
+	error = in_one(attach_in_xen, attach);
+	/* Which the call fills in: Xen was asked. */
+	if (error && attach->header.size)
 		log_refusal(error);
 	kfree(attach);
 	return error;
@@ -219,7 +249,7 @@ static int promiscuous(bool on)
 /* The card is at rest, and the driver writes no tail. */
 static int tell_xen_of_rings(void)
 {
-	int error = READ_ONCE(stages.dma) ? twin_registers_guard(&card) : 0;
+	int error = READ_ONCE(stages.dma) ? twin_registers_prepare(&card) : 0;
 
 	if (!error)
 		error = tell_xen();
@@ -376,7 +406,7 @@ static int tell_xen_detach(u32 tries, bool stopped)
 			twin_card_stop(&card);
 			detach.stopped = 1;
 		}
-		error = twin_xen_call(TWIN_XEN_DETACH, &detach, sizeof(detach));
+		error = in_one(detach_in_xen, &detach);
 		if (error != -EAGAIN && error != -ENOMEM)
 			break;
 		msleep(10);
@@ -406,7 +436,6 @@ static int take_back(u32 tries, bool must)
 		return error;
 	}
 	attached = false;
-	twin_registers_release(&card);
 	twin_card_share_interrupt(&card);
 	recover_all();
 	return 0;

@@ -97,6 +97,7 @@ struct twin_card {
 	unsigned long driver_registers;	/* where the driver has them mapped, while they are guarded; else 0 */
 	struct twin_mapping mapping[TWIN_MAPPINGS];	/* that are others meanwhile */
 	u32 mappings;
+	struct page *spare[2];		/* for what has memory in its place */
 };
 
 /*
@@ -152,9 +153,11 @@ bool twin_card_is_registers(const struct twin_card *card, u64 pointer);
 
 /*
  * From guard to release the card's registers are written by Xen alone, and the tails that the driver writes are
- * numbers in memory. The card is at rest when it begins. 0, or a negative errno after a line in the
- * log; release once more is nothing.
+ * numbers in memory. The card is at rest when it begins. prepare is before guard, and may sleep; guard, and release behind it, are
+ * where no other processor of dom0's runs until Xen has the same idea of these pages. Those two give 0, or a negative errno
+ * after a line in the log; release once more is nothing.
  */
+int twin_registers_prepare(struct twin_card *card);
 int twin_registers_guard(struct twin_card *card);
 void twin_registers_release(struct twin_card *card);
 

@@ -17,6 +17,12 @@
  * moment when Xen got the driver.
  *
  * The driver's structures are its own. Where its mapping is, is found by what it leads to (card.c).
+ *
+ * A page that is read-only here, and not yet or no longer in Xen's set of such pages, may not be written to:
+ * Xen brings the fault to dom0's kernel, whose end that is in a driver (ro-page-fault.c, pv_ro_page_fault). The driver's watchdog
+ * writes a register each two seconds, and holds no lock that could be had here. So all processors of dom0 are
+ * stopped from before the first page is protected until Xen guards them, and from before Xen ends that until the
+ * last page is as it was (attach.c).
  */
 #include "dom0.h"
 #include <linux/gfp.h>
@@ -71,25 +77,21 @@ static void fill(const struct twin_card *card, u32 ring, void *page)
 		words[i] = readl(card->registers + ring + i * sizeof(*words));
 }
 
-static int replace(struct twin_card *card, u32 ring)
+/* By one of the pages that were prepared. */
+static int replace(struct twin_card *card, u32 ring, struct page **memory)
 {
 	const unsigned long address = card->driver_registers + (ring & PAGE_MASK);
 	struct twin_mapping *mapping = keep(card, address);
-	struct page *page;
 	int error;
 
 	if (!mapping)
 		return -EINVAL;
-	page = alloc_page(GFP_KERNEL | __GFP_ZERO);
-	if (!page)
-		return -ENOMEM;
-	fill(card, ring, page_address(page));
-	error = map(address, mk_pte(page, PAGE_KERNEL));
-	if (error) {
-		__free_page(page);
+	fill(card, ring, page_address(*memory));
+	error = map(address, mk_pte(*memory, PAGE_KERNEL));
+	if (error)
 		return error;
-	}
-	mapping->memory = page;
+	mapping->memory = *memory;
+	*memory = NULL;
 	card->mappings++;
 	return 0;
 }
@@ -110,18 +112,29 @@ static int protect_all(struct twin_card *card, unsigned long start)
 	return error;
 }
 
-static int guard_all(struct twin_card *card)
+static int prepare(struct twin_card *card)
 {
-	int error;
+	u32 i;
 
 	if (pci_resource_len(card->pci, 0) != TWIN_REGISTERS || card->pci->device == TWIN_82542)
 		return -ENODEV;
 	card->driver_registers = twin_card_registers(card);
 	if (!card->driver_registers)
 		return -ENOENT;
-	error = replace(card, TWIN_RECEIVE);
+	for (i = 0; i < ARRAY_SIZE(card->spare); i++) {
+		card->spare[i] = alloc_page(GFP_KERNEL | __GFP_ZERO);
+		if (!card->spare[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int guard_all(struct twin_card *card)
+{
+	int error = replace(card, TWIN_RECEIVE, &card->spare[0]);
+
 	if (!error)
-		error = replace(card, TWIN_TRANSMIT);
+		error = replace(card, TWIN_TRANSMIT, &card->spare[1]);
 	if (!error)
 		error = protect_all(card, card->driver_registers);
 	if (!error)
@@ -129,10 +142,8 @@ static int guard_all(struct twin_card *card)
 	return error;
 }
 
-int twin_registers_guard(struct twin_card *card)
+static int refused(struct twin_card *card, int error)
 {
-	int error = guard_all(card);
-
 	if (!error)
 		return 0;
 	TWIN_LOG(err, "%s: its registers cannot be guarded: %d%s", card->netdev->name, error, TWIN_XEN_WITHOUT_DMA);
@@ -140,9 +151,21 @@ int twin_registers_guard(struct twin_card *card)
 	return error;
 }
 
+int twin_registers_prepare(struct twin_card *card)
+{
+	return refused(card, prepare(card));
+}
+
+int twin_registers_guard(struct twin_card *card)
+{
+	return refused(card, guard_all(card));
+}
+
 /* A page that cannot be taken away again stays, and is not freed: the driver may write there. */
 void twin_registers_release(struct twin_card *card)
 {
+	u32 i;
+
 	while (card->mappings) {
 		const struct twin_mapping *mapping = &card->mapping[--card->mappings];
 
@@ -150,6 +173,11 @@ void twin_registers_release(struct twin_card *card)
 			TWIN_LOG(err, "%s: its registers are not mapped as they were", card->netdev->name);
 		else if (mapping->memory)
 			__free_page(mapping->memory);
+	}
+	for (i = 0; i < ARRAY_SIZE(card->spare); i++) {
+		if (card->spare[i])
+			__free_page(card->spare[i]);
+		card->spare[i] = NULL;
 	}
 	card->driver_registers = 0;
 }

@@ -88,11 +88,17 @@ bool xen_card_map(uint64_t machine)
 	return registers;
 }
 
+/* Another processor may be in the middle of a write of dom0's, which it began while they were guarded. */
 void xen_card_unmap(void)
 {
-	if (registers)
-		vunmap((const void *)registers);
+	const volatile uint32_t *mapped;
+
+	lock_registers();
+	mapped = registers;
 	registers = NULL;
+	unlock_registers();
+	if (mapped)
+		vunmap((const void *)mapped);
 }
 
 uint32_t xen_card_doorbell(uint32_t kind)
