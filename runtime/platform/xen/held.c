@@ -18,7 +18,7 @@
  *   die			the machine starts anew
  *
  * A kernel of dom0's that wanted one of these pages for a page table would be refused that, and stop. It never does:
- * the pools' do not go back to its allocator (hot/pool.c), and of those that the card has when it is attached dom0
+ * the pools' do not go back to its allocator meanwhile (dom0/hot-module.c), and of those that the card has when it is attached dom0
  * keeps each until the driver is back (dom0/card.c, twin_card_pin).
  */
 #include "held.h"
