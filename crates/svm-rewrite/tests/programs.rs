@@ -365,6 +365,19 @@ fn tables_among_code_are_data() {
     is_the_same(&among_code(&copied, table, ""), TWO_CASES);
 }
 
+/// Their names are not followed: what comes next would be taken for what the last section has.
+#[test]
+fn other_directives_of_sections_are_refused() {
+    for section in [
+        ".sect .rodata,\"a\"",
+        ".section.s .rodata,\"a\"",
+        ".sect.s .rodata",
+    ] {
+        let text = cases(".Lc1:", &format!("\t{section}\ntbl: .quad .Lc0,.Lc1"));
+        is_refused(&text, "write `.section`");
+    }
+}
+
 /// Bytes that are code stay where they are, or the text is refused as it was.
 #[test]
 fn bytes_that_may_be_code_are_not_taken_for_tables() {
@@ -401,6 +414,123 @@ fn tables_among_code_are_aligned_as_they_were() {
     is_the_same(&text, TWO_CASES);
 }
 
+/// Code is filled up with other bytes than data, and they may be read with the table.
+#[test]
+fn what_fills_alignments_in_a_table_is_part_of_it() {
+    let table = "\t.align 8\nk:\t.byte 6,6,6\n\t.align 8\n\t.long 0xff06";
+    is_the_same(&among_code(&format!("\t{K}"), table, ""), TWO_CASES);
+    let table = "\t.align 8\nk:\t.byte 6,6,6\n\t.align 8\n\t.align 8\nj:\t.long 0xff06";
+    let before = format!("\tadd j(%rip),%eax\n\t{K}");
+    is_the_same(&among_code(&before, table, ""), TWO_CASES);
+}
+
+/// Each of these went to a table, or read it, by a number: the code had an address of its own.
+#[test]
+fn tables_of_code_that_has_its_own_address_stay() {
+    let table = "\t.align 64\nk:\t.long 0xffffff06,6,7,8,0xff06,9,10,11,0xff06,12";
+    let here = |lines: &str| format!("{table}\n\t.align 16\nhere:\t{lines}\n\tret");
+    let read = "\tadd 24(%rcx),%eax\n\tadd k(%rip),%eax\n\tmov %rsi,%rcx";
+    let called = format!("\tcall here\n{read}");
+    for (before, behind) in [
+        // A routine that gives its return address.
+        (called.clone(), here("mov (%rsp),%rcx")),
+        (called.clone(), here("pop %rcx\n\tpush %rcx")),
+        (called.clone(), here("endbr64\n\tmov (%rsp),%rcx")),
+        (
+            called.clone(),
+            here("push %rbx\n\tmov 8(%rsp),%rcx\n\tpop %rbx"),
+        ),
+        (
+            called.clone(),
+            here("sub $8,%rsp\n\tadd $8,%rsp\n\tpop %rcx\n\tpush %rcx"),
+        ),
+        (
+            called.clone(),
+            here("push %rbp\n\tmov %rsp,%rbp\n\tmov 8(%rbp),%rcx\n\tpop %rbp"),
+        ),
+        (
+            called.clone(),
+            here("mov %rsp,%rcx\n\tadd $-8,%rcx\n\tmov 8(%rcx),%rcx"),
+        ),
+        (
+            called.clone(),
+            here("lea -16(%rsp),%rcx\n\tmov 16(%rcx),%rcx"),
+        ),
+        (
+            called.clone(),
+            here("jmp 1f\n\tint3\n1:\tmovq (%rsp),%xmm0\n\tmovq %xmm0,%rcx"),
+        ),
+        (called, here("xchg %rcx,(%rsp)\n\txchg %rcx,(%rsp)")),
+        // Its own place, in several forms.
+        (format!("\tlea (%rip),%rcx\n{read}"), table.to_owned()),
+        (format!("\tlea .(%rip),%rcx\n{read}"), table.to_owned()),
+        (
+            format!("\t.byte 0x48,0x8d,0x0d,0,0,0,0\n{read}"),
+            table.to_owned(),
+        ),
+        (
+            format!("\tmov %rax,%r8\n\tmov $39,%eax\n\tsyscall\n\tmov %r8,%rax\n{read}"),
+            table.to_owned(),
+        ),
+        (
+            format!("\tfldz\n\tfnstenv -40(%rsp)\n\tmov -28(%rsp),%ecx\n{read}"),
+            table.to_owned(),
+        ),
+        // From data, as an address or as a distance.
+        (
+            format!("\tmov p(%rip),%rcx\n{read}"),
+            format!("{table}\n\t.data\np:\t.quad f"),
+        ),
+        (
+            format!("\tlea p(%rip),%rcx\n\tadd (%rcx),%rcx\n{read}"),
+            format!("{table}\n\t.section .rodata\np:\t.quad f-p"),
+        ),
+        // It reads beyond an end: the table's, and its own.
+        (
+            "\tmovdqu k(%rip),%xmm0\n\tpextrw $7,%xmm0,%eax\n\tmov %rsi,%rcx".to_owned(),
+            "\t.align 16\nk:\t.long 0xff06,1,2\n\t.align 16\ng:\tret".to_owned(),
+        ),
+        (
+            "\tadd e(%rip),%eax\n\tmov %rsi,%rcx".to_owned(),
+            "e:\tret\nk:\t.byte 6,6,6,6,6,6,6".to_owned(),
+        ),
+    ] {
+        is_refused(&among_code(&before, &behind, ""), "no");
+    }
+    // A routine that is called, and uses its own frame alone.
+    for lines in [
+        "nop",
+        "push %rbx\n\tmov (%rsp),%rbx\n\tpop %rbx",
+        "mov %rsp,%r8\n\tsub $64,%rsp\n\tand $-64,%rsp\n\tmov %rcx,(%rsp)\n\tmov %r8,%rsp",
+        "push %rbp\n\tmov %rsp,%rbp\n\tmov %rcx,-8(%rbp)\n\tmov 16(%rbp),%r8\n\tleave",
+    ] {
+        let before = format!("\tcall here\n\t{K}");
+        is_the_same(&among_code(&before, &here(lines), ""), TWO_CASES);
+    }
+}
+
+/// Others name the table, and its bytes stay at its name.
+#[test]
+fn global_tables_keep_their_bytes() {
+    const MAIN: &str = r#"
+#include <stdio.h>
+extern const unsigned k[];
+int f(long, int *, long, int);
+int main(void) {
+    int a[4] = {1, 20, 300, 4};
+    printf("%d %x %x\n", f(0, a, 0, 7), k[0], k[1]);
+}
+"#;
+    let table = |between: &str| {
+        format!("\t.globl k\n\t.type k,@object\nk:\n{between}\t.long 0xffffff06,6,7")
+    };
+    let before = "\tmov %rsi,%rcx";
+    is_the_same(&among_code(before, &table(""), ""), MAIN);
+    for between in ["\t.protected k\n", "\t.set x,1\n", "\t.ident \"k\"\n"] {
+        is_refused(&among_code(before, &table(between), ""), "no");
+    }
+}
+
 /// Nearly each of these computed something else when its table was moved.
 #[test]
 fn tables_that_are_reached_otherwise_than_by_their_labels_stay() {
@@ -423,6 +553,18 @@ fn tables_that_are_reached_otherwise_than_by_their_labels_stay() {
         (
             call("lea k(%rip),%rcx"),
             "\t.type k,@object\n\t.size k,12\nk:\t.byte 0x31,0xc0,0xc3,6,6,6,6,6,6,6,6,6",
+            "",
+        ),
+        // In it, by an address that is added to.
+        (
+            call("lea k(%rip),%rcx\n\tadd $4,%rcx"),
+            "k:\t.byte 6,6,6,6,0x31,0xc0,0xc3,6,6,6,6,6",
+            "",
+        ),
+        // It has the letters of an object's type in its name.
+        (
+            call("lea object(%rip),%rcx"),
+            "\t.globl object\n\t.type object,@function\nobject:\t.byte 0x31,0xc0,0xc3\nk:\t.long 0xff06",
             "",
         ),
         // Others may call what is returned, or stored.
@@ -473,6 +615,16 @@ fn tables_that_are_reached_otherwise_than_by_their_labels_stay() {
         // Written, in a page that the code makes writable by its own address.
         (
             "\tmov %eax,k(%rip)\n\tmov %rsi,%rcx".to_owned(),
+            aligned,
+            "",
+        ),
+        (
+            "\txchg k(%rip),%eax\n\tmov %rsi,%rcx".to_owned(),
+            aligned,
+            "",
+        ),
+        (
+            "\tlock cmpxchg %edx,k(%rip)\n\tmov %rsi,%rcx".to_owned(),
             aligned,
             "",
         ),

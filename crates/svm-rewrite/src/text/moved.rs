@@ -97,6 +97,9 @@ fn unread(text: &[u8], statements: &[Statement]) -> Vec<Obstacle> {
             StatementKind::Opaque | StatementKind::Definition if hides_a_body(name) => {
                 "directives are known here in lower case"
             }
+            StatementKind::Directive if enters_unseen(name) => {
+                "it goes to another section, and is not followed here; write `.section`"
+            }
             StatementKind::Directive if name == b".end" && k + 1 < statements.len() => {
                 "what follows is not assembled; leave it out"
             }
@@ -122,6 +125,16 @@ fn hides_a_body(name: &[u8]) -> bool {
         || is_repetition(&name)
         || is_end(&name)
         || switches(&name)
+}
+
+/// Directives that switch sections in some assemblers: GNU's (gas/config/obj-elf.c), LLVM's
+/// (ELFAsmParser.cpp).
+fn enters_unseen(name: &[u8]) -> bool {
+    const NAMES: [&[u8]; 8] = [
+        b".sect", b".sect.s", b".section.s", b".rodata", b".tdata", b".tbss", b".data.rel",
+        b".eh_frame",
+    ];
+    NAMES.contains(&name)
 }
 
 /// Whether a directive goes to a section with a name that twin gives.

@@ -2,6 +2,7 @@
 
 use foldhash::{HashMap, HashSet};
 
+use super::super::arguments::number;
 use super::super::directives::{aligns, declares, is_assignment, makes_bytes, switches};
 use super::super::expression::names;
 use super::super::sections::{Sections, Spot};
@@ -18,7 +19,6 @@ pub fn tables<'t>(text: &'t [u8], statements: &[Statement], uses: &Uses<'t>) -> 
         behind: behind(text, statements),
         sections: Sections::default(),
         ended: HashMap::default(),
-        code: HashSet::default(),
     };
     finder.tables()
 }
@@ -47,8 +47,6 @@ struct Finder<'t, 'u> {
     sections: Sections<'t>,
     /// Where nothing runs on to what comes next, for each place of code, and the labels there.
     ended: HashMap<Spot<'t>, Option<Vec<usize>>>,
-    /// Labels of code.
-    code: HashSet<&'t [u8]>,
 }
 
 impl<'t> Finder<'t, '_> {
@@ -66,15 +64,9 @@ impl<'t> Finder<'t, '_> {
                 }
             }
         }
-        let is_apart = !self.has_own_address() && !self.has_several(&found);
+        let is_apart = !self.has_several(&found);
         let found = found.into_iter().filter(|_| is_apart);
         found.map(|(_, table)| table).collect()
-    }
-
-    /// Whether the text has an address of its code, which may go or read from there to a table.
-    fn has_own_address(&self) -> bool {
-        let is_code = |name: &&[u8]| name[0].is_ascii_digit() || self.code.contains(*name);
-        self.uses.loaded.iter().any(is_code)
     }
 
     /// Whether there are two tables that it names in one section: one may be reached from another.
@@ -92,9 +84,6 @@ impl<'t> Finder<'t, '_> {
         if statement.kind == StatementKind::Directive && switches(name) {
             self.sections.directive(name, rest);
             return;
-        }
-        if statement.kind == StatementKind::Label && self.sections.is_code() {
-            self.code.insert(name);
         }
         let spot = self.sections.spot();
         let is_own = self.is_own(name);
@@ -124,7 +113,9 @@ impl<'t> Finder<'t, '_> {
             Some(Some(labels)) => &**labels,
             None => &[],
         };
-        if labels.iter().any(|k| self.is_named(*k)) {
+        // What has a name stays at it, also for others.
+        let has_name = |k: &usize| self.is_named(*k) || self.uses.global.contains(self.name(*k));
+        if labels.iter().any(has_name) {
             return None;
         }
         let table = self.whole(k)?;
@@ -237,7 +228,7 @@ impl<'t> Finder<'t, '_> {
             let (statement, name) = (&self.statements[k], self.name(k));
             match statement.kind {
                 StatementKind::Directive if aligns(name) => {
-                    is_aligned |= !matches!(statement.rest(self.text), b"0" | b"1");
+                    is_aligned |= is_wide(statement.rest(self.text));
                 }
                 StatementKind::Directive if declares(name) => {}
                 StatementKind::Label
@@ -253,6 +244,13 @@ impl<'t> Finder<'t, '_> {
         }
         true
     }
+}
+
+/// Whether an alignment is of more than a byte, whatever it takes: `4,,10` may be none.
+fn is_wide(operands: &[u8]) -> bool {
+    let mut fields = operands.split(|b| *b == b',').map(<[u8]>::trim_ascii);
+    let to = fields.next().and_then(number);
+    to.is_some_and(|to| to > 1) && fields.nth(1).is_none()
 }
 
 /// Directives that make the bytes of tables.

@@ -14,14 +14,16 @@
 //! * the text is plain: without macros, and symbols whose value is a place ([`uses`]);
 //! * nothing runs on into a table, and nothing can mean it by the place of code: a return or a jump
 //!   stands before, and no branch names its labels; behind are the section's end, or an alignment and
-//!   code; and the text has the address of none of its code, by a label or by a call ([`finder`]);
+//!   code ([`finder`]); and the text has the address of none of its code ([`address`]);
 //! * every name of it, with the number that is added, is a place in it ([`mention`]); whoever goes to
-//!   a place whose address is taken meets what cannot be run, before he may leave ([`proof`]);
+//!   a place whose address is taken meets what cannot be run, before he may leave ([`proof`]), and
+//!   code that takes one goes nowhere by a register;
 //! * tables of one section that the text names are one: distances between do not change;
 //! * the assembler makes the same bytes of it at both places, aligned alike ([`proof`]).
 //!
 //! Otherwise they stay, and the text is refused as before.
 
+mod address;
 mod finder;
 mod mention;
 mod points;
@@ -33,6 +35,7 @@ use std::ops::Range;
 use elf_loader::Object;
 
 use super::statement::{Statement, split_to_end};
+use crate::lift::lift_for;
 use points::Point;
 use proof::{Assembled, is_data, is_the_same};
 use uses::Uses;
@@ -55,7 +58,7 @@ struct Table {
     statements: Range<usize>,
     /// Its first byte or label, behind the alignment.
     first: usize,
-    /// Alignments in it: code is filled up with other bytes than data.
+    /// Alignments in it.
     gaps: Vec<usize>,
     /// Directives in it that switch to the section that it is in.
     switches: Vec<usize>,
@@ -73,15 +76,26 @@ struct Named {
     taken: Vec<i64>,
 }
 
+/// How a table stands in its section.
+#[derive(Debug)]
+struct Stand<'o> {
+    /// What the section is aligned to.
+    align: u64,
+    /// How many bytes it stands beyond that.
+    rest: u64,
+    /// What fills its alignments: code is filled up with other bytes than data.
+    gaps: Vec<&'o [u8]>,
+}
+
 /// Which text is written.
 #[derive(Clone, Copy)]
 enum Form<'p> {
     /// As it was, with marks.
     Original,
-    /// Tables apart, with marks, each at this place: alignment, and bytes beyond it.
-    Marked(&'p [(u64, u64)]),
+    /// Tables apart, with marks.
+    Marked(&'p [Stand<'p>]),
     /// The same without marks.
-    Apart(&'p [(u64, u64)]),
+    Apart(&'p [Stand<'p>]),
 }
 
 impl<'t> Proposal<'t> {
@@ -105,16 +119,39 @@ impl<'t> Proposal<'t> {
         let original = elf_loader::read(&original).ok()?;
         let original = Assembled::new(&original);
         let tables = || self.tables.iter().enumerate();
-        let places: Option<Vec<(u64, u64)>> = tables().map(|(n, _)| original.stands(n)).collect();
-        let places = places.filter(|_| !original.has_section())?;
-        // With a distance between code and a table it may not be assembled.
-        let apart = assemble(&self.written(Form::Marked(&places)))?;
-        let apart: Object<'_> = elf_loader::read(&apart).ok()?;
-        let apart = Assembled::new(&apart);
-        let holds = tables().all(|(n, table)| {
-            is_data(table, n, &original) && is_the_same(table, n, &original, &apart)
+        let stands = tables().map(|(n, table)| {
+            let (align, rest) = original.stands(n)?;
+            let gaps = original.gaps(n, table)?;
+            Some(Stand { align, rest, gaps })
         });
-        holds.then(|| self.written(Form::Apart(&places)))
+        let stands: Vec<Stand<'_>> = stands.collect::<Option<_>>()?;
+        if original.has_section() {
+            return None;
+        }
+        // With a distance between code and a table it may not be assembled.
+        let apart = assemble(&self.written(Form::Marked(&stands)))?;
+        let apart: Object<'_> = elf_loader::read(&apart).ok()?;
+        let moved = Assembled::new(&apart);
+        let is_data = tables()
+            .all(|(n, table)| is_data(table, n, &original) && is_the_same(n, &original, &moved));
+        let holds = is_data && self.is_read_alone(&apart, &moved);
+        holds.then(|| self.written(Form::Apart(&stands)))
+    }
+
+    /// Whether code goes and reads to a table by its names alone: it has no address of its own; it
+    /// does not go where a register points, which may be more than the address of a table; and no
+    /// operand reads beyond the end.
+    fn is_read_alone(&self, apart: &Object<'_>, moved: &Assembled<'_, '_>) -> bool {
+        let Ok(lifted) = lift_for(apart, true) else {
+            return false;
+        };
+        let mut labels = self.tables.iter().flat_map(|table| &table.labels);
+        let is_taken = labels.any(|label| !label.taken.is_empty());
+        let mut insts = lifted.insts.iter();
+        let goes_on = is_taken && insts.clone().any(address::goes_by_register);
+        !goes_on
+            && !address::is_had(&lifted)
+            && insts.all(|inst| moved.ends_within(&lifted, inst))
     }
 
     fn written(&self, form: Form<'_>) -> Vec<u8> {
@@ -123,48 +160,63 @@ impl<'t> Proposal<'t> {
             copied: 0,
             out: Vec::with_capacity(self.text.len() + 64 * self.tables.len()),
         };
-        let (places, is_marked) = match form {
+        let (stands, is_marked) = match form {
             Form::Original => (None, true),
-            Form::Marked(places) => (Some(places), true),
-            Form::Apart(places) => (Some(places), false),
+            Form::Marked(stands) => (Some(stands), true),
+            Form::Apart(stands) => (Some(stands), false),
         };
         let statement = |k: usize| &self.statements[k];
         for (n, table) in self.tables.iter().enumerate() {
             writer.copy(statement(table.statements.start).start);
-            if let Some((align, rest)) = places.map(|places| places[n]) {
+            let stand = stands.map(|stands| &stands[n]);
+            if let Some(Stand { align, rest, .. }) = stand {
                 writer.add(&format!(
                     ".pushsection {SECTION},\"a\",@progbits; .balign {align}; "
                 ));
                 // The assembler warns of none.
-                if rest != 0 {
+                if *rest != 0 {
                     writer.add(&format!(".skip {rest}; "));
                 }
             }
             for (k, part) in table.parts() {
                 writer.copy(statement(k).start);
-                match part {
-                    Part::Switch if places.is_some() => writer.leave_out(statement(k).end),
-                    Part::Switch => {}
-                    Part::At(point) if is_marked => {
-                        writer.add(&format!("{}: ", point.name(n)));
-                        if let Point::Gap(gap) = point {
-                            writer.copy(statement(k).end);
-                            writer.add(&format!("; {}:", Point::GapEnd(gap).name(n)));
-                        }
+                let end = statement(k).end;
+                match (part, stand) {
+                    (Part::Switch, Some(_)) => writer.leave_out(end),
+                    (Part::At(Point::Gap(gap)), Some(stand)) => {
+                        writer.leave_out(end);
+                        writer.add(&numbers(stand.gaps[gap]));
                     }
-                    Part::At(_) => {}
+                    (Part::At(point @ Point::Gap(gap)), None) => {
+                        writer.add(&format!("{}: ", point.name(n)));
+                        writer.copy(end);
+                        writer.add(&format!("; {}:", Point::GapEnd(gap).name(n)));
+                    }
+                    (Part::At(point), _) if is_marked => {
+                        writer.add(&format!("{}: ", point.name(n)));
+                    }
+                    (Part::Switch, None) | (Part::At(_), _) => {}
                 }
             }
             writer.copy(statement(table.statements.end - 1).end);
             if is_marked {
                 writer.add(&format!("; {}:", Point::End.name(n)));
             }
-            if places.is_some() {
+            if stand.is_some() {
                 writer.add("; .popsection");
             }
         }
         writer.copy(self.text.len() as u32);
         writer.out
+    }
+}
+
+/// Bytes as a directive; nothing for none.
+fn numbers(bytes: &[u8]) -> String {
+    let numbers: Vec<String> = bytes.iter().map(|byte| format!("{byte:#04x}")).collect();
+    match bytes {
+        [] => String::new(),
+        _ => format!(".byte {}", numbers.join(",")),
     }
 }
 
@@ -269,8 +321,6 @@ mod tests {
             "f: ret\nk: .long 1\ng: mov -4(%rdi),%eax\nret\n",
             "f: ret\n.quad 1\n.align 8\ng: ret\n",
             "f: ret\nk: .byte 0x48\nmov %eax,%ebx\nret\n",
-            "f: lea g(%rip),%rcx\nret\nk: .long 1\n.align 8\ng: ret\n",
-            "f: lea 1f(%rip),%rcx\nret\nk: .long 1\n.align 8\n1: ret\n",
             "f: ret\nk: .long 1\n.align 1\ng: ret\n",
             // More data is at a distance from it.
             "f: ret\nk: .long 1\n.align 8\n.set x,1\nl: .long 2\n",
@@ -282,11 +332,6 @@ mod tests {
             // Another name of that place is taken; the section goes on later.
             "f: lea g(%rip),%rcx\nret\nk: .long 1\n.align 8\n.globl x\nx:\ng: ret\n",
             "f: mov k(%rip),%eax\nret\nk: .long 1\n.data\n.long 1\n.text\ng: ret\n",
-            // The text has the address of its code.
-            "f: lea f(%rip),%rcx\nret\nk: .long 1\n",
-            "f: mov $f,%ecx\nret\nk: .long 1\n",
-            "f: call 1f\n1: pop %rcx\nret\nk: .long 1\n",
-            "f: call here\nret\nk: .long 1\n.align 8\nhere: mov (%rsp),%rcx\nret\n",
             // It is written.
             "f: mov %eax,k(%rip)\nret\nk: .long 1\n",
             "f: incl k(%rip)\nret\nk: .long 1\n",

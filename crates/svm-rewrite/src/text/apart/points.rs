@@ -67,6 +67,18 @@ impl Points {
         self.0.get(&(table, point)).map(|(_, at)| *at)
     }
 
+    /// Where the tables in a section are.
+    pub fn all(&self, section: SectionId) -> impl Iterator<Item = Range<u64>> {
+        let first = self
+            .0
+            .iter()
+            .filter_map(move |((table, point), (at, from))| {
+                let is_here = *point == Point::First && *at == section;
+                is_here.then_some((*table, *from as u64))
+            });
+        first.filter_map(|(table, from)| Some(from..self.at(table, Point::End)? as u64))
+    }
+
     /// Where a table's bytes are.
     pub fn bytes(&self, object: &Object<'_>, table: usize) -> Option<(SectionId, Range<usize>)> {
         let (section, from) = *self.0.get(&(table, Point::First))?;

@@ -6,13 +6,13 @@ use std::ops::Range;
 use elf_loader::consts::{
     R_X86_64_32, R_X86_64_32S, R_X86_64_64, R_X86_64_PC32, R_X86_64_PC64, SHF_ALLOC, SHF_EXECINSTR,
 };
-use elf_loader::{Object, Section};
+use elf_loader::{Object, Place, Section};
 use foldhash::HashSet;
-use iced_x86::{Decoder, DecoderError, DecoderOptions, FlowControl};
+use iced_x86::{Decoder, DecoderError, DecoderOptions, FlowControl, Register};
 
 use super::points::{Point, Points};
 use super::{SECTION, Table};
-use crate::lift::is_direct_branch;
+use crate::lift::{Inst, Lifted, is_direct_branch};
 
 /// An object with its tables among code, or apart.
 pub struct Assembled<'o, 'b> {
@@ -55,28 +55,51 @@ impl<'o, 'b> Assembled<'o, 'b> {
             && range.start as u64 % align == rest
     }
 
-    /// Its bytes; none where a relocation fills a field, and in alignments.
-    fn contents(&self, n: usize, table: &Table) -> Option<Vec<Option<u8>>> {
-        let (id, range) = self.points.bytes(self.object, n)?;
-        let mut contents = contents(self.object.section(id), &range)?;
-        for gap in 0..table.gaps.len() {
-            let place = |point| self.points.at(n, point)?.checked_sub(range.start);
-            let gap = place(Point::Gap(gap))?..place(Point::GapEnd(gap))?;
-            contents.get_mut(gap)?.fill(None);
+    /// Whether an operand that is a place of a table, and no more, is in that table to its end.
+    pub fn ends_within(&self, lifted: &Lifted<'_>, inst: &Inst) -> bool {
+        let Some(value) = inst.displacement.map(|value| lifted.value(value)) else {
+            return true;
+        };
+        let symbol = self.object.symbol(value.symbol);
+        let Place::In(section) = symbol.place else {
+            return true;
+        };
+        let iced = &inst.iced;
+        let is_alone = iced.is_ip_rel_memory_operand()
+            || iced.memory_base() == Register::None && iced.memory_index() == Register::None;
+        if self.object.section(section).name != SECTION || !is_alone {
+            return true;
         }
-        Some(contents)
+        let from = symbol.value.wrapping_add_signed(value.addend);
+        let to = from.saturating_add(iced.memory_size().size() as u64);
+        self.points
+            .all(section)
+            .any(|table| table.start <= from && to <= table.end)
+    }
+
+    /// What fills its alignments: they may be read, too.
+    pub fn gaps(&self, n: usize, table: &Table) -> Option<Vec<&'o [u8]>> {
+        let (id, _) = self.points.bytes(self.object, n)?;
+        let gaps = 0..table.gaps.len();
+        let bytes = gaps.map(|gap| {
+            let place = |point| self.points.at(n, point);
+            let gap = place(Point::Gap(gap))?..place(Point::GapEnd(gap))?;
+            self.object.section(id).data.get(gap)
+        });
+        bytes.collect()
+    }
+
+    /// Its bytes; none where a relocation fills a field.
+    fn contents(&self, n: usize) -> Option<Vec<Option<u8>>> {
+        let (id, range) = self.points.bytes(self.object, n)?;
+        contents(self.object.section(id), &range)
     }
 }
 
 /// Whether a table's bytes are the same at both places, but for what relocations fill: a
 /// distance to code is a number at one place, and a relocation at the other.
-pub fn is_the_same(
-    table: &Table,
-    n: usize,
-    original: &Assembled<'_, '_>,
-    apart: &Assembled<'_, '_>,
-) -> bool {
-    let both = (original.contents(n, table), apart.contents(n, table));
+pub fn is_the_same(n: usize, original: &Assembled<'_, '_>, apart: &Assembled<'_, '_>) -> bool {
+    let both = (original.contents(n), apart.contents(n));
     let (Some(one), Some(other)) = both else {
         return false;
     };
@@ -93,7 +116,7 @@ pub fn is_the_same(
 pub fn is_data(table: &Table, n: usize, original: &Assembled<'_, '_>) -> bool {
     let (Some((section, range)), Some(contents)) = (
         original.points.bytes(original.object, n),
-        original.contents(n, table),
+        original.contents(n),
     ) else {
         return false;
     };

@@ -22,23 +22,15 @@ pub struct Uses<'t> {
     pub places: HashMap<&'t [u8], Places>,
     /// Labels in other expressions, in branches, and of what is written: no table is there.
     pub others: HashSet<&'t [u8]>,
-    /// Those whose address an instruction takes.
-    pub loaded: Vec<&'t [u8]>,
     pub functions: HashSet<&'t [u8]>,
     pub objects: HashSet<&'t [u8]>,
     /// Others may name them.
     pub global: HashSet<&'t [u8]>,
-    called: HashSet<&'t [u8]>,
-    /// Labels before something that has a return address (`pop %rcx`), or nothing else yet.
-    pops: HashSet<&'t [u8]>,
-    /// The labels here.
-    here: Vec<&'t [u8]>,
 }
 
 impl<'t> Uses<'t> {
-    /// `None` if macros, another syntax, or symbols with places for their values hide uses; if
-    /// what is code cannot be told from the names of sections; or if the code has its own
-    /// address from a call.
+    /// `None` if macros, another syntax, or symbols with places for their values hide uses, or if
+    /// what is code cannot be told from the names of sections.
     pub fn find(text: &'t [u8], statements: &[Statement]) -> Option<Uses<'t>> {
         let mut uses = Uses::default();
         for statement in statements {
@@ -48,17 +40,13 @@ impl<'t> Uses<'t> {
                 // A macro that nothing uses any more.
                 StatementKind::Definition | StatementKind::Prefix => {}
                 StatementKind::Label if name.starts_with(b"\"") => return None,
-                StatementKind::Label => uses.here.push(name),
+                StatementKind::Label => {}
                 StatementKind::Assignment => names(rest).all(is_constant).then_some(())?,
                 StatementKind::Instruction => uses.instruction(statement.text(text))?,
                 StatementKind::Directive => uses.directive(name, rest)?,
             }
         }
-        let has_own_address = uses
-            .called
-            .iter()
-            .any(|name| name[0].is_ascii_digit() || uses.pops.contains(name));
-        (!has_own_address).then_some(uses)
+        Some(uses)
     }
 
     fn instruction(&mut self, text: &'t [u8]) -> Option<()> {
@@ -71,34 +59,22 @@ impl<'t> Uses<'t> {
         let all: Vec<&[u8]> = expression::split(operands)
             .map(<[u8]>::trim_ascii)
             .collect();
-        let has_return = name.starts_with(b"pop") || all.iter().any(|o| is_top(o));
-        match has_return {
-            true => self.pops.extend(self.here.drain(..)),
-            false => self.here.clear(),
-        }
-        if name.starts_with(b"call") {
-            self.called.extend(all.iter().flat_map(|o| names(o)));
-        }
         for (n, operand) in all.iter().enumerate() {
             let is_indirect = operand.starts_with(b"*");
-            let may_be_written = n + 1 == all.len() && !only_reads(&name);
+            let may_be_written = n + 1 == all.len() && !only_reads(&name) || exchanges(&name);
             match Mention::of(operand) {
                 _ if transfers(&name) && !is_indirect => self.others.extend(names(operand)),
                 Mention::Number => {}
                 Mention::Distance(to, from) => self.reach(to, from),
-                Mention::Place(label, offset) if operand.starts_with(b"$") => {
-                    self.load(label, offset);
-                }
-                Mention::Place(label, offset) if name.starts_with(b"lea") => {
-                    self.load(label, offset);
+                Mention::Place(label, offset)
+                    if operand.starts_with(b"$") || name.starts_with(b"lea") =>
+                {
+                    self.take(label, offset);
                 }
                 Mention::Place(label, offset) if is_indirect => self.read(label, offset),
                 Mention::Place(label, _) if may_be_written => _ = self.others.insert(label),
                 Mention::Place(label, offset) => self.read(label, offset),
-                Mention::Other => {
-                    self.others.extend(names(operand));
-                    self.loaded.extend(names(operand));
-                }
+                Mention::Other => self.others.extend(names(operand)),
             }
         }
         Some(())
@@ -106,14 +82,12 @@ impl<'t> Uses<'t> {
 
     /// Whoever is at one label may go to the other.
     fn reach(&mut self, to: &'t [u8], from: &'t [u8]) {
-        for label in [to, from] {
-            self.places.entry(label).or_default().taken.push(0);
-        }
+        self.take(to, 0);
+        self.take(from, 0);
     }
 
-    fn load(&mut self, label: &'t [u8], offset: i64) {
+    fn take(&mut self, label: &'t [u8], offset: i64) {
         self.places.entry(label).or_default().taken.push(offset);
-        self.loaded.push(label);
     }
 
     fn read(&mut self, label: &'t [u8], offset: i64) {
@@ -133,7 +107,12 @@ impl<'t> Uses<'t> {
             b".globl" | b".global" | b".weak" => self.global.extend(names(rest)),
             b".type" => {
                 let symbol = names(rest).next()?;
-                match contains(b"object") || contains(b"OBJECT") {
+                // The comma may be left out. A name may have these letters, too.
+                let kind = rest
+                    .split(|b| matches!(b, b',' | b' ' | b'\t'))
+                    .next_back()?;
+                let is = |part: &[u8]| kind.windows(part.len()).any(|window| window == part);
+                match is(b"object") || is(b"OBJECT") {
                     true => self.objects.insert(symbol),
                     false => self.functions.insert(symbol),
                 };
@@ -156,9 +135,7 @@ impl<'t> Uses<'t> {
             match Mention::of(field) {
                 Mention::Number => {}
                 Mention::Distance(to, from) => self.reach(to, from),
-                Mention::Place(label, offset) => {
-                    self.places.entry(label).or_default().taken.push(offset);
-                }
+                Mention::Place(label, offset) => self.take(label, offset),
                 Mention::Other => self.others.extend(names(field)),
             }
         }
@@ -184,9 +161,13 @@ fn is_plain(arguments: &[u8]) -> bool {
         }
 }
 
-/// Whether an operand is the top of the stack.
-fn is_top(operand: &[u8]) -> bool {
-    matches!(operand, b"(%rsp)" | b"0(%rsp)" | b"*(%rsp)")
+/// Instructions that write both operands, or their only one in any case: `xchg`, `cmpxchg`,
+/// `cmpbexadd`.
+fn exchanges(name: &[u8]) -> bool {
+    let parts: [&[u8]; 2] = [b"xchg", b"xadd"];
+    parts
+        .iter()
+        .any(|part| name.windows(4).any(|window| window == *part))
 }
 
 /// Instructions that do not write their last operand in memory.
