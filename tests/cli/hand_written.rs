@@ -335,8 +335,9 @@ fn numbers_that_nothing_runs_into_are_data() {
     }
 }
 
-/// `fstcw` is two instructions and a prefix by itself is none, so there are as many of these as
-/// lines. The store was once made twice: its line stayed, and the next one became it.
+/// `FSTCW` is two instructions, which are taken apart in lower case alone, and a prefix by itself is
+/// none, so there are as many of these as lines. The store was once made twice: its line stayed, and the
+/// next one became it.
 #[test]
 fn a_prefix_does_not_stand_for_the_second_of_two_instructions() {
     for prefix in [
@@ -350,13 +351,13 @@ fn a_prefix_does_not_stand_for_the_second_of_two_instructions() {
     ] {
         let sandbox = Sandbox::new();
         let text = format!(
-            ".text\n.globl f\nf: fstcw -2(%rsp)\naddq $5, (%rdi)\nmovq (%rdi), %rax\n\
+            ".text\n.globl f\nf: FSTCW -2(%rsp)\naddq $5, (%rdi)\nmovq (%rdi), %rax\n\
              {prefix}\nnop\nret\n"
         );
         sandbox.write("f.s", text);
         let outcome = sandbox.run(&["rewrite", "f.s", "-o", "f.twin.s"]);
         assert_eq!(outcome.status, 1, "{prefix}");
-        let said = "f.s: line 3: `fstcw -2(%rsp)`: these lines do not become one instruction each";
+        let said = "f.s: line 3: `FSTCW -2(%rsp)`: these lines do not become one instruction each";
         assert!(outcome.stderr.starts_with(said), "{}", outcome.stderr);
         assert_eq!(sandbox.names(), ["f.s"]);
     }

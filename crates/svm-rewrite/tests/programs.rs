@@ -414,6 +414,14 @@ fn tables_among_code_are_aligned_as_they_were() {
     is_the_same(&text, TWO_CASES);
 }
 
+/// The assembler makes two instructions of each, and others stand beside them.
+#[test]
+fn x87_instructions_that_wait_are_two() {
+    let lines = "\tfildl (%rsi)\n\tfstcw -40(%rsp)\n\tfstcw 8(%rsi)\n\tfistpl 4(%rsi)\n\tfstsw %ax\n\t\
+                 movzwl %ax,%eax\n\tfstenv -80(%rsp)\n\tfclex\n\tadd 8(%rsi),%eax\n\tfinit\n\tmov %rsi,%rcx";
+    is_the_same(&among_code(lines, "", ""), TWO_CASES);
+}
+
 /// Code is filled up with other bytes than data, and they may be read with the table.
 #[test]
 fn what_fills_alignments_in_a_table_is_part_of_it() {

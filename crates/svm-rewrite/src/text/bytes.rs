@@ -1,7 +1,9 @@
-//! Directives that make several instructions, taken apart:
+//! Statements that make several instructions, taken apart: directives, and x87 instructions that
+//! wait before (SDM volume 1, 8.3.11 and 8.3.12).
 //!
 //! ```text
 //!     .long 0x9066A4F3    ──>    .byte 0xf3,0xa4; .byte 0x66,0x90
+//!     fstcw (%rdi)        ──>    fwait; fnstcw (%rdi)
 //! ```
 //!
 //! So each has a statement that can be replaced by itself. That text counts only if it is
@@ -13,13 +15,22 @@ use iced_x86::{Decoder, DecoderOptions, Instruction};
 use super::directives::width;
 use super::statement::{Statement, StatementKind, split};
 
-/// A text with one instruction for each directive. `None` if it is so already.
+/// A text with one instruction for each statement. `None` if it is so already.
 pub fn one_each(text: &[u8]) -> Option<Vec<u8>> {
     let (mut out, mut copied) = (Vec::new(), 0);
     let mut behind_instruction = false;
     for statement in &split(text) {
         match statement.kind {
-            StatementKind::Instruction | StatementKind::Prefix => behind_instruction = true,
+            StatementKind::Instruction => {
+                behind_instruction = true;
+                if let Some(name) = waiting(statement.name(text)) {
+                    out.extend_from_slice(&text[copied..statement.start as usize]);
+                    out.extend_from_slice(b"fwait; ");
+                    out.extend_from_slice(name);
+                    copied = statement.name_end as usize;
+                }
+            }
+            StatementKind::Prefix => behind_instruction = true,
             StatementKind::Label => {}
             StatementKind::Directive if behind_instruction => {
                 behind_instruction = false;
@@ -35,6 +46,19 @@ pub fn one_each(text: &[u8]) -> Option<Vec<u8>> {
     }
     out.extend_from_slice(&text[copied..]);
     (copied != 0).then_some(out)
+}
+
+/// The name without a wait of an x87 instruction that waits before.
+fn waiting(name: &[u8]) -> Option<&'static [u8]> {
+    match name {
+        b"fstcw" => Some(b"fnstcw"),
+        b"fstsw" => Some(b"fnstsw"),
+        b"fstenv" => Some(b"fnstenv"),
+        b"fsave" => Some(b"fnsave"),
+        b"finit" => Some(b"fninit"),
+        b"fclex" => Some(b"fnclex"),
+        _ => None,
+    }
 }
 
 /// A directive of numbers that makes several whole instructions, as one of bytes for each.
@@ -92,5 +116,17 @@ mod tests {
         assert_eq!(of(".data\n.long 0x9066A4F3"), None);
         assert_eq!(of("cld\n.byte 0x90, 0x390"), None);
         assert_eq!(of("cld\n.byte 0x90, 020"), None);
+    }
+
+    #[test]
+    fn instructions_that_wait_are_taken_apart() {
+        let of = |text: &str| {
+            one_each(text.as_bytes()).map(|text| String::from_utf8(text).expect("ASCII"))
+        };
+        assert_eq!(
+            of("f: fstcw -2(%rsp); finit\nfstsw\tax").as_deref(),
+            Some("f: fwait; fnstcw -2(%rsp); fwait; fninit\nfwait; fnstsw\tax")
+        );
+        assert_eq!(of("fnstcw (%rdi)\nfstp %st(0)"), None);
     }
 }

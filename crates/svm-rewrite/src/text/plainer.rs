@@ -1,4 +1,4 @@
-//! A text that is refused as it is, in plainer form: one instruction for each directive that makes
+//! A text that is refused as it is, in plainer form: one instruction for each statement that makes
 //! any ([`one_each`]), and the tables that stand among its code in a section of their own
 //! ([`Proposal`]). The assembler is the judge of both.
 

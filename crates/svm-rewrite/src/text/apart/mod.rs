@@ -149,9 +149,7 @@ impl<'t> Proposal<'t> {
         let is_taken = labels.any(|label| !label.taken.is_empty());
         let mut insts = lifted.insts.iter();
         let goes_on = is_taken && insts.clone().any(address::goes_by_register);
-        !goes_on
-            && !address::is_had(&lifted)
-            && insts.all(|inst| moved.ends_within(&lifted, inst))
+        !goes_on && !address::is_had(&lifted) && insts.all(|inst| moved.ends_within(&lifted, inst))
     }
 
     fn written(&self, form: Form<'_>) -> Vec<u8> {

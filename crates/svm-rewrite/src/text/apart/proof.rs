@@ -7,7 +7,7 @@ use elf_loader::consts::{
     R_X86_64_32, R_X86_64_32S, R_X86_64_64, R_X86_64_PC32, R_X86_64_PC64, SHF_ALLOC, SHF_EXECINSTR,
 };
 use elf_loader::{Object, Place, Section};
-use foldhash::HashSet;
+use foldhash::HashMap;
 use iced_x86::{Decoder, DecoderError, DecoderOptions, FlowControl, Register};
 
 use super::points::{Point, Points};
@@ -164,45 +164,79 @@ fn contents(section: &Section<'_>, range: &Range<usize>) -> Option<Vec<Option<u8
     Some(contents)
 }
 
+/// A step along paths: to an instruction, and back when all paths from it were followed.
+enum Step {
+    Enter(u64),
+    Leave(u64),
+}
+
 /// Whether whoever goes to these bytes, at an offset in their section of so many bytes, comes to
-/// what cannot be run on every path, before he may leave or turn back: an instruction that is
-/// none, or a branch out of the section.
+/// what cannot be run on every path, before he may leave or come to the same place again: an
+/// instruction that is none, or a branch out of the section.
 fn cannot_run(bytes: &[u8], at: usize, section: u64) -> bool {
-    let end = at as u64 + bytes.len() as u64;
     let mut decoder = Decoder::with_ip(64, bytes, at as u64, DecoderOptions::NONE);
-    let (mut paths, mut seen) = (vec![at as u64], HashSet::default());
-    while let Some(next) = paths.pop() {
-        if !seen.insert(next) {
-            continue;
+    // Whether all paths from an instruction were followed: else it is on the path that is.
+    let mut followed: HashMap<u64, bool> = HashMap::default();
+    let mut steps = vec![Step::Enter(at as u64)];
+    while let Some(step) = steps.pop() {
+        let next = match step {
+            Step::Enter(next) => next,
+            Step::Leave(last) => {
+                followed.insert(last, true);
+                continue;
+            }
+        };
+        match followed.insert(next, false) {
+            None => {}
+            Some(true) => {
+                followed.insert(next, true);
+                continue;
+            }
+            // A loop, which may have no end.
+            Some(false) => return false,
         }
-        // It runs on to what stands behind.
-        if next >= end || decoder.set_position((next - at as u64) as usize).is_err() {
+        let Some(paths) = paths(&mut decoder, (at as u64, bytes.len()), next, section) else {
             return false;
-        }
-        decoder.set_ip(next);
-        let iced = decoder.decode();
-        match decoder.last_error() {
-            DecoderError::None => {}
-            DecoderError::InvalidInstruction => continue,
-            // What follows may make it one.
-            _ => return false,
-        }
-        let target = is_direct_branch(&iced).then(|| iced.near_branch_target());
-        match (iced.flow_control(), target) {
-            (FlowControl::Next, _) => paths.push(iced.next_ip()),
-            // A call that comes back is as good as none, and the branch is an end.
-            (FlowControl::Call | FlowControl::UnconditionalBranch, Some(to)) if to >= section => {}
-            (FlowControl::ConditionalBranch, Some(to)) if to >= section => {
-                paths.push(iced.next_ip());
-            }
-            (FlowControl::ConditionalBranch, Some(to)) if to > next => {
-                paths.extend([to, iced.next_ip()]);
-            }
-            (FlowControl::UnconditionalBranch, Some(to)) if to > next => paths.push(to),
-            _ => return false,
-        }
+        };
+        steps.push(Step::Leave(next));
+        steps.extend(paths.into_iter().flatten().map(Step::Enter));
     }
     true
+}
+
+/// Where control may go from an instruction at `next`: nowhere if it is none. `None` if it may leave
+/// the bytes for what is not known.
+fn paths(
+    decoder: &mut Decoder<'_>,
+    (start, length): (u64, usize),
+    next: u64,
+    section: u64,
+) -> Option<[Option<u64>; 2]> {
+    // It runs on to what stands behind, or turns back to what stands before.
+    let offset = usize::try_from(next.checked_sub(start)?).ok()?;
+    if offset >= length {
+        return None;
+    }
+    decoder.set_position(offset).ok()?;
+    decoder.set_ip(next);
+    let iced = decoder.decode();
+    match decoder.last_error() {
+        DecoderError::None => {}
+        DecoderError::InvalidInstruction => return Some([None, None]),
+        // What follows may make it one.
+        _ => return None,
+    }
+    let behind = Some(iced.next_ip());
+    let target = is_direct_branch(&iced).then(|| iced.near_branch_target());
+    let within = target.filter(|to| *to < section);
+    match (iced.flow_control(), target) {
+        (FlowControl::Next, _) => Some([behind, None]),
+        // A call that comes back is as good as none, and the branch is an end.
+        (FlowControl::Call, Some(_)) if within.is_none() => Some([None, None]),
+        (FlowControl::UnconditionalBranch, Some(_)) => Some([within, None]),
+        (FlowControl::ConditionalBranch, Some(_)) => Some([behind, within]),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -221,6 +255,8 @@ mod tests {
             &[0xeb, 0xfe, 0x06],
             &[0x74, 0xfe, 0x06],
             &[0xe8, 0, 0, 0, 0, 0x06],
+            // Back, by two jumps.
+            &[0xeb, 0x01, 0x06, 0x74, 0xfb, 0x06],
             // What follows may return.
             &[0, 0, 0, 0],
         ] {
@@ -231,6 +267,8 @@ mod tests {
             &[0x90, 0x06, 0][..],
             &[0xeb, 0x40],
             &[0x74, 1, 0x06, 0x90, 0x06, 0],
+            // Back, into an instruction.
+            &[0x3c, 0x06, 0x74, 0xfd, 0x06, 0],
         ] {
             assert!(!runs(code), "{code:?}");
         }
