@@ -439,6 +439,7 @@ fn tables_of_code_that_has_its_own_address_stay() {
     let here = |lines: &str| format!("{table}\n\t.align 16\nhere:\t{lines}\n\tret");
     let read = "\tadd 24(%rcx),%eax\n\tadd k(%rip),%eax\n\tmov %rsi,%rcx";
     let called = format!("\tcall here\n{read}");
+    let called_globally = format!("\t.globl here\n\tcall here@PLT\n{read}");
     for (before, behind) in [
         // A routine that gives its return address.
         (called.clone(), here("mov (%rsp),%rcx")),
@@ -468,7 +469,30 @@ fn tables_of_code_that_has_its_own_address_stay() {
             called.clone(),
             here("jmp 1f\n\tint3\n1:\tmovq (%rsp),%xmm0\n\tmovq %xmm0,%rcx"),
         ),
-        (called, here("xchg %rcx,(%rsp)\n\txchg %rcx,(%rsp)")),
+        (called.clone(), here("xchg %rcx,(%rsp)\n\txchg %rcx,(%rsp)")),
+        (
+            called.clone(),
+            here("mov %rsi,%r8\n\tmov %rsp,%rsi\n\tmov (%rsi),%rcx\n\tmov %r8,%rsi"),
+        ),
+        (
+            called.clone(),
+            here("xor %edx,%edx\n\tmov (%rsp,%rdx,8),%rcx"),
+        ),
+        (
+            called.clone(),
+            here("mov %rsp,%r8\n\tmov %rsp,%r9\n\tmov (%r8),%rcx"),
+        ),
+        (
+            called.clone(),
+            here(
+                "mov %rsi,%r8\n\tmov %rax,%r9\n\tmov %rsp,%rsi\n\tlodsq\n\tmov %rax,%rcx\n\tmov %r8,%rsi\n\tmov %r9,%rax",
+            ),
+        ),
+        (
+            called.clone(),
+            here("push %rsp\n\tpop %r8\n\tmov (%r8),%rcx"),
+        ),
+        (called_globally, here("mov (%rsp),%rcx")),
         // Its own place, in several forms.
         (format!("\tlea (%rip),%rcx\n{read}"), table.to_owned()),
         (format!("\tlea .(%rip),%rcx\n{read}"), table.to_owned()),
@@ -566,6 +590,11 @@ fn tables_that_are_reached_otherwise_than_by_their_labels_stay() {
         // In it, by an address that is added to.
         (
             call("lea k(%rip),%rcx\n\tadd $4,%rcx"),
+            "k:\t.byte 6,6,6,6,0x31,0xc0,0xc3,6,6,6,6,6",
+            "",
+        ),
+        (
+            "\tlea k(%rip),%rcx\n\tadd $4,%rcx\n\tpush %rcx\n\tret".to_owned(),
             "k:\t.byte 6,6,6,6,0x31,0xc0,0xc3,6,6,6,6,6",
             "",
         ),

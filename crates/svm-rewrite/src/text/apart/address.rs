@@ -27,15 +27,25 @@ pub fn is_had(lifted: &Lifted<'_>) -> bool {
             .any(|to| sees_return(lifted, to))
 }
 
-/// Whether an instruction goes where no name shows: an address in a table may be added to before.
-pub fn goes_by_register(inst: &Inst) -> bool {
-    let iced = &inst.iced;
-    let is_indirect = matches!(
-        iced.flow_control(),
-        FlowControl::IndirectBranch | FlowControl::IndirectCall
-    );
-    // What is in memory is an address as data has it.
-    is_indirect && !iced.is_ip_rel_memory_operand()
+/// Whether code goes where no name shows: an address in a table may be added to before.
+pub fn goes_by_register(lifted: &Lifted<'_>) -> bool {
+    let is_indirect = |inst: &Inst| {
+        let iced = &inst.iced;
+        let is_indirect = matches!(
+            iced.flow_control(),
+            FlowControl::IndirectBranch | FlowControl::IndirectCall
+        );
+        // What is in memory is an address as data has it.
+        is_indirect && !iced.is_ip_rel_memory_operand()
+    };
+    let returns_elsewhere = |two: &[Inst]| {
+        let (before, last) = (&two[0].iced, &two[1].iced);
+        let stores = before.op0_kind() == OpKind::Memory
+            && Operand::of(before).simple() == Some((Reg::RSP, 0));
+        last.flow_control() == FlowControl::Return
+            && (before.mnemonic() == Mnemonic::Push || stores)
+    };
+    lifted.insts.iter().any(is_indirect) || lifted.insts.windows(2).any(returns_elsewhere)
 }
 
 /// Whether loaded data has a place of code, or its distance. Tables of unwinders name functions.
@@ -50,7 +60,8 @@ fn is_in_data(lifted: &Lifted<'_>) -> bool {
 }
 
 /// Whether an instruction, other than a branch, has a place of code in its operands, or learns
-/// it: `syscall` leaves it in rcx (SDM volume 2, SYSCALL), the x87 state has the last one's.
+/// it: `syscall` leaves it in rcx (SDM volume 2, SYSCALL), the x87 state has the last one's, the
+/// shadow stack those of the calls.
 fn names_code(lifted: &Lifted<'_>, inst: &Inst) -> bool {
     let is_code = |value| {
         let value = lifted.value(value);
@@ -63,6 +74,8 @@ fn names_code(lifted: &Lifted<'_>, inst: &Inst) -> bool {
             | Mnemonic::Fstenv
             | Mnemonic::Fnsave
             | Mnemonic::Fsave
+            | Mnemonic::Rdsspd
+            | Mnemonic::Rdsspq
     );
     let is_resolved = inst.displacement.is_none() && inst.iced.is_ip_rel_memory_operand();
     let is_named = inst.target.is_none() && inst.relocated_values().any(is_code);
@@ -73,21 +86,17 @@ fn is_call(iced: &Instruction) -> bool {
     iced.flow_control() == FlowControl::Call
 }
 
-/// Where a routine's return address is: so many bytes above what registers point to.
+/// Where a routine's return address is: so many bytes above what each register points to, if
+/// that is known.
 #[derive(Clone, Copy)]
 struct Place {
-    /// Above rsp, if that is known.
-    top: Option<i64>,
-    /// Above another register that was copied from it.
-    frame: Option<(Reg, i64)>,
+    above: [Option<i64>; 16],
 }
 
 /// Whether a routine that is called uses its return address otherwise than to return.
 fn sees_return(lifted: &Lifted<'_>, entry: InstIdx) -> bool {
-    let called = Place {
-        top: Some(0),
-        frame: None,
-    };
+    let mut called = Place { above: [None; 16] };
+    called.set(Reg::RSP, Some(0));
     let (mut paths, mut seen) = (vec![(entry, called)], HashSet::default());
     while let Some((i, place)) = paths.pop() {
         if i.0 as usize >= lifted.insts.len() || !seen.insert(i) {
@@ -119,70 +128,75 @@ fn sees_return(lifted: &Lifted<'_>, entry: InstIdx) -> bool {
 }
 
 impl Place {
+    fn of(&self, register: Reg) -> Option<i64> {
+        self.above[usize::from(register.number())]
+    }
+
+    fn set(&mut self, register: Reg, at: Option<i64>) {
+        self.above[usize::from(register.number())] = at;
+    }
+
     /// Whether an instruction has the return address, or its place, in an operand.
-    fn is_used(self, iced: &Instruction) -> bool {
-        let is_top = |at: Option<i64>| at.is_some_and(|at| at <= 0);
-        if iced.mnemonic() == Mnemonic::Pop && is_top(self.top) {
+    fn is_used(&self, iced: &Instruction) -> bool {
+        let is_top = self.of(Reg::RSP).is_some_and(|at| at <= 0);
+        let pushes_place =
+            iced.mnemonic() == Mnemonic::Push && gpr(iced.op0_register()) == Some(Reg::RSP);
+        if iced.mnemonic() == Mnemonic::Pop && is_top || pushes_place {
             return true;
         }
-        let Some((base, displacement)) = Operand::of(iced).simple() else {
-            return false;
-        };
-        let at = match self.frame {
-            _ if base == Reg::RSP => self.top,
-            Some((register, at)) if base == register => Some(at),
-            _ => None,
+        // Their operands have no displacement.
+        if iced.is_string_instruction() {
+            return [Reg::RSI, Reg::RDI]
+                .iter()
+                .any(|register| self.of(*register).is_some());
+        }
+        let operand = Operand::of(iced);
+        let Some((base, displacement)) = operand.simple() else {
+            return operand.is_indexed_stack();
         };
         let size = (iced.memory_size().size() as i64).max(1);
+        let at = self.of(base);
         at.is_some_and(|at| displacement < at + 8 && displacement + size > at)
     }
 
     /// Where it is behind an instruction.
     fn behind(mut self, iced: &Instruction) -> Place {
-        let written = match iced.op0_kind() {
-            OpKind::Register if !matches!(iced.mnemonic(), Mnemonic::Cmp | Mnemonic::Test) => {
-                gpr(iced.op0_register())
-            }
-            _ => None,
-        };
         let moved = i64::from(iced.stack_pointer_increment());
+        let pointed = self.pointed(iced);
         if moved != 0 {
             let is_plain = matches!(
                 iced.mnemonic(),
                 Mnemonic::Push | Mnemonic::Pop | Mnemonic::Pushfq | Mnemonic::Popfq
             );
-            self.top = self.top.filter(|_| is_plain).map(|at| at - moved);
+            let top = self.of(Reg::RSP).filter(|_| is_plain);
+            self.set(Reg::RSP, top.map(|at| at - moved));
         }
-        let is_popped = iced.mnemonic() == Mnemonic::Pop;
-        match (written, self.pointed(iced)) {
-            (Some(Reg::RSP), pointed) if moved == 0 => self.top = pointed,
-            (Some(register), Some(at)) if moved == 0 => self.frame = Some((register, at)),
-            (Some(register), _) if moved == 0 || is_popped => {
-                self.frame = self.frame.filter(|(frame, _)| *frame != register);
-            }
-            _ => {}
+        let only_reads = matches!(
+            iced.mnemonic(),
+            Mnemonic::Cmp | Mnemonic::Test | Mnemonic::Push
+        );
+        if iced.op0_kind() == OpKind::Register
+            && !only_reads
+            && let Some(register) = gpr(iced.op0_register())
+        {
+            self.set(register, pointed);
         }
         self
     }
 
     /// How far below it the result of an instruction points, if that is a sum that is known.
-    fn pointed(self, iced: &Instruction) -> Option<i64> {
-        let of = |register: Reg| match self.frame {
-            _ if register == Reg::RSP => self.top,
-            Some((frame, at)) if frame == register => Some(at),
-            _ => None,
-        };
+    fn pointed(&self, iced: &Instruction) -> Option<i64> {
         match iced.code() {
-            Code::Mov_r64_rm64 | Code::Mov_rm64_r64 => of(gpr(iced.op1_register())?),
+            Code::Mov_r64_rm64 | Code::Mov_rm64_r64 => self.of(gpr(iced.op1_register())?),
             Code::Lea_r64_m => {
                 let (base, displacement) = Operand::of(iced).simple()?;
-                Some(of(base)? - displacement)
+                Some(self.of(base)? - displacement)
             }
             Code::Sub_rm64_imm8 | Code::Sub_rm64_imm32 => {
-                Some(of(gpr(iced.op0_register())?)? + iced.immediate(1) as i64)
+                Some(self.of(gpr(iced.op0_register())?)? + iced.immediate(1) as i64)
             }
             Code::Add_rm64_imm8 | Code::Add_rm64_imm32 => {
-                Some(of(gpr(iced.op0_register())?)? - iced.immediate(1) as i64)
+                Some(self.of(gpr(iced.op0_register())?)? - iced.immediate(1) as i64)
             }
             _ => None,
         }

@@ -147,8 +147,8 @@ impl<'t> Proposal<'t> {
         };
         let mut labels = self.tables.iter().flat_map(|table| &table.labels);
         let is_taken = labels.any(|label| !label.taken.is_empty());
+        let goes_on = is_taken && address::goes_by_register(&lifted);
         let mut insts = lifted.insts.iter();
-        let goes_on = is_taken && insts.clone().any(address::goes_by_register);
         !goes_on && !address::is_had(&lifted) && insts.all(|inst| moved.ends_within(&lifted, inst))
     }
 
