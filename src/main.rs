@@ -24,12 +24,12 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use command_line::failure::Failure;
+use command_line::memory::Allocator;
 use command_line::output;
-use mimalloc::MiMalloc;
 
-/// See the workspace's `Cargo.toml`.
+/// Without memory it ends the program.
 #[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
+static ALLOCATOR: Allocator = Allocator;
 
 fn main() -> ExitCode {
     let cli = match cli::Cli::try_parse() {

@@ -14,6 +14,7 @@ mod kbuild;
 mod macros;
 #[path = "../../crates/xen-host/tests/host/made_up/mod.rs"]
 mod made_up;
+mod memory;
 mod outputs;
 mod places;
 mod report;

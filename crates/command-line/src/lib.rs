@@ -12,6 +12,7 @@ pub mod codes;
 pub mod failure;
 pub mod input;
 pub mod interrupt;
+pub mod memory;
 pub mod options;
 pub mod output;
 pub mod run;

@@ -185,6 +185,25 @@ pub fn remove_all() {
     std::mem::forget(list);
 }
 
+/// Removes the files that are listed, and the directories in which there is none, unless this
+/// thread or another is about to change the list. Takes no memory, unless a path
+/// has hundreds of bytes: what lies in a directory of our own stays. The caller has to end the program.
+pub fn remove_without_memory() {
+    let Ok(list) = LIST.try_lock() else {
+        return;
+    };
+    // A directory comes after the one that it lies in.
+    for (path, kind) in list.iter().rev() {
+        // What cannot be removed stays: there is nobody left to tell.
+        let _ = match kind {
+            TemporaryKind::File => std::fs::remove_file(path),
+            TemporaryKind::ForOutputs => std::fs::remove_dir(path),
+            TemporaryKind::Scratch => Ok(()),
+        };
+    }
+    std::mem::forget(list);
+}
+
 /// An assembler that still runs may add a file while the others are removed.
 fn remove_scratch(path: &Path) -> io::Result<()> {
     const TRIES: usize = 16;
