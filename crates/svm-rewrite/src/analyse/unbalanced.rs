@@ -1,6 +1,7 @@
 //! Refuses functions that do not keep their stack in order: where a frame is, the rest of the
 //! rewriter and the verifier know only if it is the same on every path.
 
+use iced_x86::{Code, FlowControl, Instruction, Mnemonic, Register};
 use twin_abi::stack;
 
 use super::classify;
@@ -15,13 +16,78 @@ pub fn refusals(
     flow: &Flow,
     rules: &classify::Rules,
 ) -> impl Iterator<Item = Refusal> {
-    // Where return addresses are compared, one that was written is found when it runs.
-    let found = flow.unbalanced.iter();
-    let found = found.filter(|(_, why)| *why != Unbalanced::Overwritten || !rules.guards_returns);
-    found.map(|(i, why)| {
+    flow.unbalanced.iter().filter_map(|(i, why)| {
+        if is_own_thunk(lifted, *i, *why) {
+            return Some(lifted.refusal(RefusalCode::Retpoline, *i, OWN_THUNK));
+        }
+        // Where return addresses are compared, one that was written is found when it runs.
+        if *why == Unbalanced::Overwritten && rules.guards_returns {
+            return None;
+        }
         let reason = reason(*why) + &believed(lifted, *i, *why);
-        lifted.refusal(code(*why), *i, reason)
+        Some(lifted.refusal(code(*why), *i, reason))
     })
+}
+
+/// Why the thunks of a compiler's own are refused.
+const OWN_THUNK: &str = "its `ret` is a jump, or a return from another function: a thunk that the \
+                         compiler itself made";
+
+//          jmp  .L0
+//      .L1: mov  %rax,(%rsp)       -mindirect-branch=thunk, thunk-inline; -mretpoline
+//          ret
+//
+//          jmp  .L0
+//      .L1: lea  8(%rsp),%rsp      -mfunction-return=thunk, thunk-inline
+//          ret
+//
+/// Whether these instructions are what is not in order. Where return addresses are compared, the
+/// first thunk would be an abort whenever it runs.
+fn is_own_thunk(lifted: &Lifted<'_>, i: InstIdx, why: Unbalanced) -> bool {
+    let first = match why {
+        Unbalanced::Overwritten => i.0.checked_sub(1),
+        Unbalanced::Above => Some(i.0),
+        Unbalanced::Paths(..)
+        | Unbalanced::RealignedPaths
+        | Unbalanced::Deep(_)
+        | Unbalanced::Left(_)
+        | Unbalanced::Realigned
+        | Unbalanced::Computed(_) => None,
+    };
+    let Some(first) = first.filter(|first| is_behind_loop(lifted, *first)) else {
+        return false;
+    };
+    let pair = lifted.insts[first as usize..].first_chunk::<2>();
+    pair.is_some_and(|[first, ret]| {
+        let writes = match first.iced.code() {
+            Code::Mov_rm64_r64 => is_at_rsp(&first.iced, 0),
+            Code::Lea_r64_m => is_at_rsp(&first.iced, 8),
+            _ => false,
+        };
+        writes && ret.iced.code() == Code::Retnq && first.section == ret.section
+    })
+}
+
+/// Whether a jump of the same function stands before the instruction, or before the padding there:
+/// the end of the loop that holds up a processor which runs ahead.
+fn is_behind_loop(lifted: &Lifted<'_>, first: u32) -> bool {
+    let pads = |i: InstIdx| {
+        let mnemonic = lifted.inst(i).iced.mnemonic();
+        matches!(mnemonic, Mnemonic::Nop | Mnemonic::Int3)
+    };
+    let before = (0..first).rev().map(InstIdx).find(|i| !pads(*i));
+    let f = lifted.function_of(InstIdx(first));
+    before.is_some_and(|i| {
+        let ends = lifted.inst(i).iced.flow_control() == FlowControl::UnconditionalBranch;
+        ends && lifted.function_of(i) == f
+    })
+}
+
+/// Whether the operand in memory is so many bytes above `rsp`.
+fn is_at_rsp(iced: &Instruction, bytes: u64) -> bool {
+    iced.memory_base() == Register::RSP
+        && iced.memory_index() == Register::None
+        && iced.memory_displacement64() == bytes
 }
 
 fn code(why: Unbalanced) -> RefusalCode {
@@ -67,7 +133,9 @@ fn reason(why: Unbalanced) -> String {
         Unbalanced::Above => "rsp is moved above the return address".to_owned(),
         Unbalanced::Deep(bytes) => {
             let most = stack::MAX_FRAME;
-            format!("the frame has {bytes} bytes here, and it may have {most}")
+            format!(
+                "the frame has {bytes} bytes here, and it may have {most}: allocate large arrays"
+            )
         }
         Unbalanced::Left(bytes) => {
             format!("the function ends with {bytes} bytes of its frame on the stack")

@@ -140,6 +140,12 @@ pub(crate) fn explanation(code: RefusalCode) -> Explanation {
             "In assembly, leave the same depth on every path, and pop the whole frame before `ret` and tail calls. Use arrays of constant size, allocate large ones, and compile without `-mstackrealign`. A function that switches stacks belongs to the VM instance.",
             Assembly("mov (%rdi),%rsp\nret"),
         ),
+        RefusalCode::Retpoline => (
+            "The compiler has put a thunk into the object itself: the thunk writes an address over its return address, or drops it, and returns.",
+            "Such a `ret` is a jump. Where a jump may lead is a table's decision, and a return address that was written is an abort: nothing that goes through the thunk would arrive.",
+            "Compile with `-mindirect-branch=thunk-extern` and `-mfunction-return=thunk-extern`, as the kernel does: twin knows its thunks by their names. Or compile without these options; clang's is `-mretpoline`.",
+            Assembly("call 1f\n2: pause\nlfence\njmp 2b\n1: mov %rax,(%rsp)\nret"),
+        ),
         RefusalCode::NoScratch => (
             "The sequence needs more registers than are dead or can be spilled at this place.",
             "A bit's offset is in %rsp itself, or %r10 and %r11 are live over a call out of the object, so no register can be saved there without changing what the original computes.",

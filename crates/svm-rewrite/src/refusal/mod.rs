@@ -88,6 +88,9 @@ codes! {
     /// `rsp` is moved in a way that cannot be followed.
     StackPointer = "stack-pointer",
         "compile this function without alloca, variable-length arrays and stack realignment";
+    /// A thunk by which the compiler makes an indirect branch or a return of `ret`.
+    Retpoline = "retpoline",
+        "compile with -mindirect-branch=thunk-extern and -mfunction-return=thunk-extern, as the kernel does, or without either";
     /// No set of registers frees what the sequence needs.
     NoScratch = "no-scratch",
         "compile with optimisation, or split the instruction";
