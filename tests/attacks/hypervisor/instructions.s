@@ -823,3 +823,90 @@ ret
 # from: SDM vol. 2, RDTSCP
 rdtscp
 ret
+
+### a shadow stack's token cleared
+# refuse: P3-instruction
+# from: SDM vol. 2, CLRSSBSY
+{T:(%rdi)}
+.byte 0xf3, 0x0f, 0xae, 0x30         # clrssbsy (%rax)
+ret
+
+### a program's shadow stack written
+# refuse: P3-instruction
+# from: SDM vol. 2, WRUSSQ
+{T:(%rdi)}
+.byte 0x66, 0x48, 0x0f, 0x38, 0xf5, 0x08
+ret
+
+### errors of stores waited for
+# refuse: P3-instruction
+# from: APM vol. 3, MCOMMIT
+.byte 0xf3, 0x0f, 0x01, 0xfa
+ret
+
+### the rights of a page read
+# refuse: P3-undecodable
+# from: APM vol. 3, RMPREAD
+.byte 0xf2, 0x0f, 0x01, 0xfd
+ret
+
+### a model-specific register written, whose number is a constant
+# refuse: P3-undecodable
+# from: Intel's architecture instruction set extensions, WRMSRNS, MSR_IMM
+.byte 0xc4, 0xe7, 0x7a, 0xf6, 0xc0, 0, 0, 0, 0
+ret
+
+### a digest of Zhaoxin's, of what is at rsi
+# refuse: P3-instruction
+# from: Zhaoxin GMI reference, SM3
+.byte 0xf3, 0x0f, 0xa6, 0xe8
+ret
+
+### a cipher of Zhaoxin's, from rsi to rdi
+# refuse: P3-instruction
+# from: Zhaoxin GMI reference, SM4
+.byte 0xf3, 0x0f, 0xa7, 0xf0
+ret
+
+### a signature of Zhaoxin's, of what is at rcx
+# refuse: P3-undecodable
+# from: Zhaoxin GMI reference, SM2
+.byte 0xf2, 0x0f, 0xa6, 0xc0
+ret
+
+### a jump of VIA's to other instructions
+# refuse: P3-undecodable
+# from: VIA C3 processor alternate instruction set, 0f 3f
+.byte 0x0f, 0x3f
+ret
+
+### a scalar stored past the caches, which AMD's processors alone have
+# refuse: P3-instruction
+# from: APM vol. 4, MOVNTSD
+{T:(%rdi)}
+.byte 0xf2, 0x0f, 0x2b, 0x00
+ret
+
+### a jump on a mask register, of processors that read VEX otherwise
+# refuse: P3-undecodable
+# from: Xeon Phi (Knights Corner) instruction set reference, JKZD
+.byte 0xc5, 0xf8, 0x84, 0, 0, 0, 0
+ret
+
+### pext in the encoding of APX
+# refuse: P3-undecodable
+# from: Intel APX specification, EVEX-promoted BMI2
+.byte 0x62, 0xf2, 0xfe, 0x08, 0xf5, 0xc1
+ret
+
+### an addition without flags, of APX
+# refuse: P3-undecodable
+# from: Intel APX specification, NF
+.byte 0x62, 0xf4, 0xfc, 0x0c, 0x01, 0xc8
+ret
+
+### a vector of 32 bytes with a rounding of its own, of AVX10
+# refuse: P3-undecodable
+# from: Intel AVX10.2 specification, the bit U of EVEX
+.byte 0x62, 0xf1, 0xf9, 0x18, 0x58, 0xc2
+ret
