@@ -302,3 +302,53 @@ mov %rax, -0x8000(%rsp); ret
 # refuse: P1-operand
 # from: docs/spec/window.md
 shl $22, %rdi; shr $22, %rdi; mov %gs:8(%rdi), %eax; ret
+
+### a low half is no place here: 67 is never missing
+# refuse: P1-operand
+# from: docs/proof/window.md
+mov %edi, %edi; mov %gs:8(%rdi), %eax; ret
+
+### a small constant is none either
+# refuse: P1-operand
+# from: docs/proof/window.md
+mov $200, %edi; mov %gs:(%rdi), %eax; ret
+
+### the mask of the other window
+# refuse: object-symbol
+# from: docs/spec/window.md
+and twin_window_mask(%rip), %rdi; mov %gs:(%rdi), %eax; ret
+
+### a base of 32 bits and the prefixes 65 67 in front of a VEX of two bytes, an index of 64 bits in its bits
+# accept
+# from: SDM vol. 1, 3.7.5: with prefix 67 all of them have 32
+.byte 0x65, 0x67, 0xc5, 0x7a, 0x6f, 0x44, 0x8f, 0x08
+ret
+
+### sixteen bytes from the last address of 32 bits on
+# accept
+# from: docs/proof/window.md: they end in the guard
+mov $-1, %edi; movups %gs:(%edi), %xmm0; ret
+
+### 64 bytes at a displacement that is multiplied by them
+# accept
+# from: SDM vol. 2, 2.7.5
+.byte 0x65, 0x67, 0x62, 0xf1, 0xfe, 0x48, 0x6f, 0x47, 0x7f
+ret
+
+### the same by a base that another extension would make %r23d
+# refuse: P3-undecodable
+# from: Intel APX, EVEX.B4
+.byte 0x65, 0x67, 0x62, 0xf9, 0xfe, 0x48, 0x6f, 0x47, 0x7f
+ret
+
+### the same by an index that another extension would make a higher one
+# refuse: P3-undecodable
+# from: Intel APX, EVEX.X4
+.byte 0x65, 0x67, 0x62, 0xf1, 0xfa, 0x48, 0x6f, 0x44, 0x8f, 0x7f
+ret
+
+### a REX of two bytes between the prefixes and the opcode
+# refuse: P3-undecodable
+# from: Intel APX, REX2: without APX it is no instruction
+.byte 0x65, 0x67, 0xd5, 0x18, 0x8b, 0x07
+ret

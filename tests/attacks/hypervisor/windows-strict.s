@@ -210,3 +210,143 @@ ud2
 # from: docs/spec/object.md
 movabs $twin_wild, %rdi
 ret
+
+### a conditional jump to the abort
+# refuse: P2-callee
+# from: docs/proof/window.md: it is called, so that the return address says where
+cmp twin_lowest(%rip), %rdi
+jb twin_wild
+ret
+
+### the abort is called with the direction flag set
+# refuse: P2-direction
+# from: psABI 3.2.1
+std
+push %rdi
+call twin_wild
+ud2
+
+### code behind the abort
+# refuse: P2-unreached
+# from: docs/proof/window.md: twin_wild does not return
+push %rdi
+call twin_wild
+mov %gs:8(%edi), %eax
+ret
+
+### the second byte of the abort
+# refuse: P2-relocation
+# from: contract P2
+push %rdi
+call twin_wild+1
+ud2
+
+### an abort of the object's own
+# refuse: object-symbol
+# from: docs/spec/object.md
+push %rdi
+call twin_wild
+ud2
+.globl twin_wild
+twin_wild: ret
+
+### an abort that may stay unresolved: the call goes to the next instruction
+# refuse: P2-relocation
+# from: gABI chapter 4
+.weak twin_wild
+push %rdi
+call twin_wild
+ud2
+
+### a comparison that one edge skips
+# accept
+# from: docs/spec/window.md: a comparison proves nothing, the prefixes do
+test %esi, %esi
+je 1f
+cmp twin_lowest(%rip), %rdi
+jb 2f
+1: mov %gs:8(%edi), %eax
+ret
+2: push %rdi
+call twin_wild
+ud2
+
+### the same for an access without prefixes
+# refuse: P1-operand
+# from: docs/spec/window.md
+cmp twin_lowest(%rip), %rdi
+jb 2f
+cmp twin_highest(%rip), %rdi
+ja 2f
+mov 8(%rdi), %eax
+ret
+2: push %rdi
+call twin_wild
+ud2
+
+### two bounds in one field
+# refuse: P2-relocation
+# from: gABI chapter 4: relocations of one field are applied one after another
+1: cmp 0x1000(%rip), %rdi
+.reloc 1b+3, R_X86_64_PC32, twin_lowest-4
+.reloc 1b+3, R_X86_64_PC32, twin_highest-4
+ret
+
+### a bound by the relocation for calls
+# refuse: P2-relocation
+# from: psABI 4.4
+1: cmp 0x1000(%rip), %rdi
+.reloc 1b+3, R_X86_64_PLT32, twin_lowest-4
+ret
+
+### a bound through a table that a linker makes
+# refuse: P2-relocation
+# from: psABI 4.4, GOTPCREL
+cmp twin_lowest@GOTPCREL(%rip), %rdi
+ret
+
+### a bound's distance in an immediate
+# refuse: P2-relocation
+# from: psABI 4.4
+1: mov $0x12345678, %eax
+.reloc 1b+1, R_X86_64_PC32, twin_lowest-4
+ret
+
+### a bound's distance over the opcode
+# refuse: P2-relocation
+# from: psABI 4.4
+1: cmp 0x1000(%rip), %rdi
+.reloc 1b+2, R_X86_64_PC32, twin_lowest-4
+ret
+
+### the same comparison at a bound and at the code, after one another
+# refuse: P1-operand
+# from: crates/svm-verify, decode/memo.rs: equal bytes are judged once
+1: cmp 0x0(%rip), %rdi
+.reloc 1b+3, R_X86_64_PC32, twin_lowest-4
+cmp 0x0(%rip), %rdi
+ret
+.fill 16, 1, 0x90
+
+### flags kept around a comparison, and the word on the stack changed in between
+# accept
+# from: docs/spec/window.md: the flags are the driver's
+push %rax
+lahf
+seto %al
+cmp twin_lowest(%rip), %rdi
+add $0x7f, %al
+sahf
+pop %rax
+ret
+
+### flags kept around a comparison, with one pop too few
+# refuse: P4-return
+# from: contract P4
+push %rax
+lahf
+seto %al
+cmp twin_lowest(%rip), %rdi
+add $0x7f, %al
+sahf
+ret
