@@ -112,3 +112,36 @@ test %edi, %edi; je 1f; push %rax; mov 8(%rsp), %rax; jmp 2f; 1: mov (%rsp), %ra
 # accept
 # from: the own return address, read
 push %rbx; call g; mov 8(%rsp), %rax; pop %rbx; ret
+
+### loaded into rsp
+# refuse: P4-rsp
+# from: the own return address, read
+mov (%rsp), %rsp; ret
+
+### returned to below a frame
+# refuse: P4-return
+# from: the own return address, read
+mov (%rsp), %rax; push %rax; ret
+
+### a base of string instructions
+# refuse: P1-string-pointer
+# from: the own return address, read
+mov (%rsp), %rdi; movabs $twin_window, %rdx; lea (%rdi,%rdx), %rdi; stosb; ret
+
+### its place by a SIB byte whose index is none, of any scale
+# accept
+# from: SDM vol. 2, table 2-3
+.byte 0x48, 0x8b, 0x44, 0xe4, 0x00
+ret
+
+### the same with REX.X, which makes r12 the index
+# refuse: P1-operand
+# from: SDM vol. 2, table 2-5
+.byte 0x4a, 0x8b, 0x44, 0xe4, 0x00
+ret
+
+### the same with REX.B, which makes r12 the base
+# refuse: P1-operand
+# from: SDM vol. 2, table 2-5
+.byte 0x49, 0x8b, 0x44, 0xe4, 0x00
+ret
