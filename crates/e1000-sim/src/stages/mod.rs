@@ -14,6 +14,7 @@
 pub mod ack;
 pub mod aggregate;
 pub mod bridge;
+mod counts;
 pub mod local;
 pub mod notify;
 pub mod offload;

@@ -3,37 +3,17 @@
 //! rewritten, verified code. Guests' bytes are out of its reach: the runtime copies and sums
 //! them (`runtime/core/gather.c`).
 
-use serde::{Deserialize, Serialize};
+use super::counts::counts;
 
-/// Packets so far. The driver's memory has the counts: they are for people.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OffloadCounts {
-    /// Large packets that were cut.
-    pub cut: u64,
-    /// Packets made of others: their segments, or one for one.
-    pub parts: u64,
-    /// Copies of guests' bytes by the runtime: for one of these, or again for one that the driver
-    /// had not taken.
-    pub gathered: u64,
-}
-
-impl OffloadCounts {
-    /// The counts that `counter` gives by name.
-    pub fn read(counter: impl Fn(&str) -> Option<u64>) -> OffloadCounts {
-        let count = |name| counter(name).unwrap_or(0);
-        OffloadCounts {
-            cut: count("cut"),
-            parts: count("parts"),
-            gathered: count("gathered"),
-        }
-    }
-
-    /// By name.
-    pub fn list(&self) -> [(&'static str, u64); 3] {
-        [
-            ("cut", self.cut),
-            ("parts", self.parts),
-            ("gathered", self.gathered),
-        ]
+counts! {
+    /// Packets so far. The driver's memory has the counts: they are for people.
+    pub struct OffloadCounts {
+        /// Large packets that were cut.
+        cut,
+        /// Packets made of others: their segments, or one for one.
+        parts,
+        /// Copies of guests' bytes by the runtime: for one of these, or again for one that was made
+        /// for a card that could do more.
+        gathered,
     }
 }
