@@ -7,53 +7,111 @@
 #include "frames.h"
 #include "internal.h"
 
-/* A stretch of guest's bytes that is in one page of the guest's, at most `length`. */
-static uint32_t within_page(uint64_t machine, uint32_t length)
-{
-	const uint32_t rest = TWIN_PAGE_SIZE - (uint32_t)(machine & PAGE_MASK);
+/* Where the next bytes of a packet are. */
+struct source {
+	const struct twin_piece *piece;
+	uint32_t offset;		/* in that */
+	twin_guest_memory *memory;
+	void *data;
+};
 
-	return length < rest ? length : rest;
+static inline uint32_t least(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
 }
 
-/* Of a packet's pieces from one on, whether there are so many bytes behind an offset in it. */
-static bool has_bytes(const struct twin_piece *piece, const struct twin_piece *end, uint64_t bytes)
+static inline uint32_t rest_of_page(uint64_t address)
 {
-	uint64_t sum = 0;
+	return TWIN_PAGE_SIZE - (uint32_t)(address & PAGE_MASK);
+}
 
-	for (; piece < end && sum < bytes; piece++)
-		sum += piece->length;
-	return sum >= bytes;
+/* Behind `skipped` bytes of a packet; false if it has not so many more. */
+static bool find_source(struct source *source, const struct twin_flight *flight, uint64_t skipped,
+			uint64_t bytes)
+{
+	const struct twin_piece *piece = flight->piece, *end = piece + flight->pieces;
+	uint64_t has = 0;
+
+	for (; piece < end && skipped >= piece->length; piece++)
+		skipped -= piece->length;
+	source->piece = piece;
+	source->offset = (uint32_t)skipped;
+	for (; piece < end && has < skipped + bytes; piece++)
+		has += piece->length;
+	return has >= skipped + bytes;
+}
+
+/* Copies so many bytes, which the source has, to memory that is here. */
+INLINE void copy_from(struct source *source, uint8_t *to, uint32_t left)
+{
+	uint32_t part, rest;
+
+	for (; left; left -= part, to += part) {
+		const uint64_t machine = source->piece->address + source->offset;
+
+		rest = source->piece->length - source->offset;
+		part = least(least(left, rest), rest_of_page(machine));
+		copy(to, source->memory(source->data, machine), part);
+		source->offset += part;
+		if (part == rest) {
+			source->piece++;
+			source->offset = 0;
+		}
+	}
+}
+
+/* fill_place() for a place that crosses pages: page by page, as copy_pages() of switch.c. */
+static __attribute__((noinline)) int fill_across(struct twin_instance *instance, struct source *source,
+						 uint64_t to, uint32_t left, uint64_t *sum)
+{
+	struct twin_sum total = { 0 };
+	uint64_t mapped;
+	uint32_t part;
+
+	for (; left; left -= part, to += part) {
+		part = least(left, rest_of_page(to));
+		if (twin_translate(instance, to, &mapped))
+			return TWIN_ABORTED;
+		copy_from(source, (uint8_t *)mapped, part);
+		twin_sum_add(&total, (const void *)mapped, part);
+	}
+	*sum = twin_sum_of(&total);
+	return TWIN_OK;
+}
+
+/* Copies to one place, which has so many bytes, and gives their sum: of what is there, so that a guest that
+ * changes its bytes meanwhile changes nothing of it. */
+INLINE int fill_place(struct twin_instance *instance, struct source *source, uint64_t to, uint32_t left,
+		      uint64_t *sum)
+{
+	uint64_t mapped;
+
+	if (RARE(to + left - 1 < to))		/* wraps */
+		return TWIN_ABORTED;
+	if (RARE(left > rest_of_page(to)))
+		return fill_across(instance, source, to, left, sum);
+	if (RARE(twin_translate(instance, to, &mapped)))
+		return TWIN_ABORTED;
+	copy_from(source, (uint8_t *)mapped, left);
+	*sum = twin_sum_fold(twin_sum_bytes(0, (const void *)mapped, left));
+	return TWIN_OK;
 }
 
 int twin_gather(struct twin_instance *instance, struct twin_outgoing *outgoing,
-		const struct twin_gather *gather, twin_guest_memory *memory, void *data,
-		uint32_t *sum)
+		const struct twin_gather *gather, twin_guest_memory *memory, void *data)
 {
 	const struct twin_flight *flight = twin_outgoing_find(outgoing, gather->ticket);
-	uint32_t offset = gather->offset, left = gather->length, at, part;
-	const struct twin_piece *piece, *end;
-	struct twin_sum total = { 0 };
-	uint64_t to = gather->to, machine;
-	const void *bytes;
+	const uint32_t places = twin_gather_places(gather), bytes = places * sizeof(uint64_t);
+	struct source source = { .memory = memory, .data = data };
+	uint32_t left = gather->bytes, each = gather->each, i;
+	uint64_t list[TWIN_GATHERS];
 
-	if (!flight || left > TWIN_GATHER_MOST)
+	if (!flight || !places || !find_source(&source, flight, gather->offset, left))
 		return TWIN_INVALID;
-	end = flight->piece + flight->pieces;
-	for (piece = flight->piece; piece < end && offset >= piece->length; piece++)
-		offset -= piece->length;
-	if (!has_bytes(piece, end, (uint64_t)offset + left))
-		return TWIN_INVALID;
-	for (; left; piece++, offset = 0) {
-		for (at = offset; left && at < piece->length; at += part, left -= part, to += part) {
-			machine = piece->address + at;
-			part = piece->length - at;
-			part = within_page(machine, part < left ? part : left);
-			bytes = memory(data, machine);
-			if (twin_copy_to_dom0(instance, to, bytes, part))
-				return TWIN_ABORTED;
-			twin_sum_add(&total, bytes, part);
-		}
-	}
-	*sum = total.sum;
-	return TWIN_OK;
+	if (twin_copy_from_dom0(instance, list, gather->list, bytes))
+		return TWIN_ABORTED;
+	for (i = 0; i < places; i++, left -= each)
+		if (fill_place(instance, &source, list[i], least(left, each), &list[i]))
+			return TWIN_ABORTED;
+	return twin_copy_to_dom0(instance, gather->list, list, bytes);
 }

@@ -206,8 +206,8 @@ static int window_of(struct twin_instance *instance, uint64_t page, uint64_t *wi
 	return TWIN_MAPPED;
 }
 
-/* Not inlined: with a window twin_translate is then a few instructions. */
-static __attribute__((noinline)) int translate_by_table(struct twin_instance *instance,
+/* Not inlined: what is mostly enough saves no registers for it. */
+static __attribute__((noinline)) int translate_by_chain(struct twin_instance *instance,
 							uint64_t va, uint64_t *mapped)
 {
 	uint64_t window;
@@ -216,6 +216,19 @@ static __attribute__((noinline)) int translate_by_table(struct twin_instance *in
 	if (!refusal)
 		*mapped = window + (va & PAGE_MASK);
 	return refusal;
+}
+
+/* As emitted code does it; chains have the rest. */
+static inline int translate_by_table(struct twin_instance *instance, uint64_t va, uint64_t *mapped)
+{
+	const struct twin_stlb_entry *entry = &instance->stlb[stlb_index(va)];
+	uint64_t xlate;
+
+	if (RARE(__atomic_load_n(&entry->tag, __ATOMIC_ACQUIRE) != page_of(va)))
+		return translate_by_chain(instance, va, mapped);
+	xlate = __atomic_load_n(&entry->xlate, __ATOMIC_RELAXED);
+	*mapped = instance->scheme == TWIN_SCHEME_PAPER ? xlate ^ va : xlate + (va & PAGE_MASK);
+	return TWIN_MAPPED;
 }
 
 int twin_translate(struct twin_instance *instance, uint64_t va, uint64_t *mapped)

@@ -88,6 +88,15 @@ static __always_inline u32 hot_cpu_id(void)
 	return raw_smp_processor_id() & (HOT_CPUS - 1);
 }
 
+/* This CPU's, as an address that the compiler does not know to be part of an array (pool.c). */
+static __always_inline struct hot_cpu *hot_cpu_here(void)
+{
+	struct hot_cpu *cpu = &hot_cpus[hot_cpu_id()];
+
+	OPTIMIZER_HIDE_VAR(cpu);
+	return cpu;
+}
+
 /* Adds to a counter of this CPU. */
 static __always_inline void hot_count_on(u32 cpu, enum hot_counter which, u32 n)
 {
@@ -201,12 +210,23 @@ struct sk_buff *hot_skb_build(void *data, u32 size);
 #define HOT_SHARED_INFO		SKB_DATA_ALIGN(sizeof(struct skb_shared_info))
 #define HOT_USERS		2	/* references: the pool's and the caller's */
 
-static __always_inline void hot_skb_init(struct sk_buff *skb, void *data, u32 size)
+/* word_by_word: without a string instruction, which takes two more translations. */
+static __always_inline void hot_skb_init(struct sk_buff *skb, void *data, u32 size, u32 cpu, bool word_by_word)
 {
 	struct skb_shared_info *shared;
+	u32 i;
 
 	size -= HOT_SHARED_INFO;
-	memset(skb, 0, offsetof(struct sk_buff, tail));
+	if (word_by_word) {
+		_Static_assert(offsetof(struct sk_buff, tail) % 4 == 0, "words");
+#pragma GCC unroll 32
+		for (i = 0; i < offsetof(struct sk_buff, tail) / 8; i++)
+			((u64 *)skb)[i] = 0;
+		if (offsetof(struct sk_buff, tail) % 8)
+			((u32 *)skb)[i * 2] = 0;
+	} else {
+		memset(skb, 0, offsetof(struct sk_buff, tail));
+	}
 	skb->truesize = SKB_TRUESIZE(size);
 	refcount_set(&skb->users, HOT_USERS);
 	skb->head = data;
@@ -217,7 +237,7 @@ static __always_inline void hot_skb_init(struct sk_buff *skb, void *data, u32 si
 	skb->head_frag = 1;
 	skb->mac_header = (typeof(skb->mac_header))~0U;
 	skb->transport_header = (typeof(skb->transport_header))~0U;
-	skb->alloc_cpu = raw_smp_processor_id();
+	skb->alloc_cpu = cpu;
 	hot_skb_tag(skb)->flags = 0;
 
 	shared = skb_shinfo(skb);
@@ -233,26 +253,113 @@ u32 hot_skb_reset(void);
 
 /* ---- kept.c: parts (offload.c) that keep their buffers ---- */
 
+/* A buffer of a packet to send: head room, linear bytes, room to pad, skb_shared_info. */
+#define HOT_HEADROOM		(NET_SKB_PAD + NET_IP_ALIGN)
+#define HOT_TX_ROOM(linear)	(SKB_DATA_ALIGN(HOT_HEADROOM + (linear) + ETH_ZLEN) + \
+				 SKB_DATA_ALIGN(sizeof(struct skb_shared_info)))
+#define HOT_TX_BUFFER		HOT_TX_ROOM(HOT_HEADER)
+
 #define HOT_KEPT	256u	/* that a CPU has at most: a ring of the driver's */
 #define HOT_KEPT_BYTES	(1u << HOT_BUFFER_SHIFT)
 
-/* An sk_buff with room for a packet of so many linear bytes, after HOT_HEADROOM; NULL. */
-struct sk_buff *hot_kept_get(u32 linear);
+static __always_inline void **hot_kept_buffer(struct sk_buff *skb)
+{
+	return &container_of(skb, struct hot_skb, skb)->kept;
+}
+/* From now on its buffer is as any other. */
+void hot_kept_unbind(struct sk_buff *skb);
 /* Whether a part whose state the caller has changed to CLAIMED is now kept with its buffer. If not,
  * its buffer is as any other. */
-bool hot_kept_put(struct sk_buff *skb);
+static __always_inline bool hot_kept_put(struct sk_buff *skb)
+{
+	struct hot_cpu *cpu = hot_cpu_here();
+	void *buffer = *hot_kept_buffer(skb);
+
+	if (unlikely(!buffer))
+		return false;
+	/* Another head is dom0's (pskb_expand_head()), and one that is shared is not free. */
+	if (unlikely(skb->head != buffer || skb->cloned || cpu->kept_count >= HOT_KEPT ||
+		     skb->end != HOT_KEPT_BYTES - HOT_SHARED_INFO)) {
+		hot_kept_unbind(skb);
+		return false;
+	}
+	hot_skb_tag(skb)->cookie = (unsigned long)cpu->kept;
+	cpu->kept = skb;
+	cpu->kept_count++;
+	return true;
+}
+/*
+ * Some of this CPU's, for whoever makes several parts: on the stack, where nothing is translated. They are given
+ * back before anything else is freed here, and an abort counts them as taken back (hot_kept_reset()).
+ */
+struct hot_kept_list {
+	struct sk_buff *first;	/* NULL: the pools have the next one */
+	u32 count;
+	u32 room;		/* bytes of a buffer that is as large as any of them needs */
+	unsigned long base;	/* of the pool of sk_buffs */
+	u32 objects;
+	u32 cpu;
+};
+
+/* All that are kept, for parts of so many linear bytes at most; none if these need other buffers. */
+static __always_inline void hot_kept_take(struct hot_kept_list *list, u32 linear)
+{
+	const struct hot_pool *pool = &hot_pools[HOT_POOL_SKB];
+	struct hot_cpu *cpu = hot_cpu_here();
+
+	OPTIMIZER_HIDE_VAR(pool);
+	list->base = pool->base;
+	list->objects = pool->count;
+	list->cpu = raw_smp_processor_id();
+	list->room = HOT_TX_ROOM(linear);
+	list->first = NULL;
+	list->count = 0;
+	if (unlikely(list->room > HOT_KEPT_BYTES))
+		return;
+	list->first = cpu->kept;
+	list->count = cpu->kept_count;
+	cpu->kept = NULL;
+	cpu->kept_count = 0;
+}
+
+/* Those that are left, if any are: the pools were not asked then. */
+static __always_inline void hot_kept_give_back(const struct hot_kept_list *list)
+{
+	struct hot_cpu *cpu = hot_cpu_here();
+
+	if (!list->first)
+		return;
+	cpu->kept = list->first;
+	cpu->kept_count = list->count;
+}
+
+/* One with a buffer of so many bytes, bound if it can be; NULL. */
+struct sk_buff *hot_kept_from_pools(u32 room);
+
+/* An sk_buff with that room, after HOT_HEADROOM, and linked to the next one of the list; NULL. */
+static __always_inline struct sk_buff *hot_kept_next(struct hot_kept_list *list)
+{
+	struct sk_buff *skb = list->first;
+	unsigned long index;
+
+	if (unlikely(!skb))
+		return hot_kept_from_pools(list->room);
+	index = ((unsigned long)skb - list->base) >> HOT_SKB_SHIFT;
+	if (likely(!((unsigned long)skb & ((1ul << HOT_SKB_SHIFT) - 1)) && index < list->objects))
+		WRITE_ONCE(hot_pools[HOT_POOL_SKB].state[index], HOT_OBJECT_BUSY);
+	list->first = (struct sk_buff *)hot_skb_tag(skb)->cookie;
+	list->count--;
+	hot_skb_init(skb, *hot_kept_buffer(skb), HOT_KEPT_BYTES, list->cpu, true);
+	skb->next = list->first;
+	skb_reserve(skb, HOT_HEADROOM);
+	return skb;
+}
 /* Gives this CPU's to the pools; whether there were any. */
 bool hot_kept_drain(void);
 /* No CPU has any: what they had goes back by hot_pool_reset(). */
 void hot_kept_reset(void);
 
 /* ---- transmit.c, offload.c, acks.c ---- */
-
-/* A buffer of a packet to send: head room, linear bytes, room to pad, skb_shared_info. */
-#define HOT_HEADROOM		(NET_SKB_PAD + NET_IP_ALIGN)
-#define HOT_TX_ROOM(linear)	(SKB_DATA_ALIGN(HOT_HEADROOM + (linear) + ETH_ZLEN) + \
-				 SKB_DATA_ALIGN(sizeof(struct skb_shared_info)))
-#define HOT_TX_BUFFER		HOT_TX_ROOM(HOT_HEADER)
 
 /*
  * The large packet that is being cut, and its next part; under the queue's lock. Parts are made as
@@ -262,9 +369,11 @@ void hot_kept_reset(void);
 extern struct hot_waits {
 	struct sk_buff *whole;
 	struct net_device *dev;		/* stays */
-	struct sk_buff *made;		/* the next part, if the driver did not take it; or NULL */
-	netdev_features_t features;	/* of the device, when that was made */
-	u32 next;
+	struct sk_buff *made;		/* the next parts, if the driver did not take them; linked by skb->next */
+	u32 made_count;
+	u32 next;			/* the first that the driver has not got */
+	netdev_features_t features;	/* of the device, when those were made */
+	u64 place[HOT_GATHERS];		/* what host_gather() is given */
 	u32 acks;			/* further numbers of a template; 0: it is cut */
 	u32 ack[1 + HOT_ACKS];		/* its own, and those */
 } hot_waits;
@@ -273,6 +382,8 @@ extern struct hot_waits {
 void hot_transmit_rest(void);
 /* It is gone: its sk_buffs were reset. */
 void hot_transmit_recover(void);
+/* The parts that are made are none after all. */
+void hot_transmit_drop_made(void);
 /* It is sent, or never will be: it completes when the last of its parts is freed. */
 void hot_transmit_end_wait(void);
 
@@ -300,15 +411,6 @@ struct hot_cut {
 void hot_offload_cut(const struct sk_buff *whole, struct hot_cut *cut);
 /* Whether a part, with all that may have to be copied, has room in a buffer. */
 bool hot_offload_fits(const struct sk_buff *whole);
-/*
- * In place of an sk_buff, why there is none: HOT_NO_BUFFER, HOT_INVALID. An address in the null
- * page, because a second result by reference would have stack protectors in every caller.
- */
-#define HOT_NOT(result)		((struct sk_buff *)(unsigned long)(result))
-static __always_inline bool hot_is_not(const struct sk_buff *skb)
-{
-	return (unsigned long)skb < PAGE_SIZE;
-}
 
 /*
  * Sends parts of the packet that waits, in order, until the driver takes no more or there is no

@@ -10,7 +10,7 @@
  *
  * A packet that only lacks something, or nothing, is one part. The whole stays until all parts
  * are freed, and then completes. Only headers are read here: a guest's pages are out of reach, so
- * the host copies them where there may be no fragments, and adds them up (host_gather).
+ * the host copies them where there may be no fragments, and adds them up (host_gather), for several parts at once.
  */
 #include "internal.h"
 #include <linux/if_vlan.h>
@@ -211,6 +211,13 @@ static __always_inline void copy_pattern(u64 *to, const struct pattern *pattern,
 		to[i] = pattern->word[i];
 }
 
+static __always_inline void write_tcp(u8 *tcp, u32 seq, u16 flags, u16 check)
+{
+	*(u32 *)(tcp + 4) = seq;
+	*(u16 *)(tcp + TCP_FLAGS) = flags;
+	*(u16 *)(tcp + 16) = check;
+}
+
 /*
  * What one segment has for itself in its headers, where IP begins at `network` and TCP at `transport`.
  * gathered: of the bytes behind them, to have the checksum; or TO_SUM: it has the pseudo header's sum.
@@ -235,16 +242,16 @@ static __always_inline void change_headers(u8 *data, const struct pattern *patte
 		check = ~twin_sum_fold(sum + pattern->tcp_sum + seq + flags + gathered);
 		check = check ? check : 0xffff;
 	}
+	/* All in one block, for one translation. */
 	if (likely(!pattern->is_6)) {
 		*(u16 *)(data + network + 2) = length;
 		*(u16 *)(data + network + 4) = id;
 		*(u16 *)(data + network + 10) = ~twin_sum_fold((u64)pattern->ip_sum + length + id);
+		write_tcp(data + transport, seq, flags, check);
 	} else {
 		*(u16 *)(data + network + 4) = htons(bytes - network - sizeof(struct ipv6hdr));
+		write_tcp(data + transport, seq, flags, check);
 	}
-	*(u32 *)(data + transport + 4) = seq;
-	*(u16 *)(data + transport + TCP_FLAGS) = flags;
-	*(u16 *)(data + transport + 16) = check;
 }
 
 /* The tag that the device would insert, between addresses and type (IEEE 802.1Q, 9.3). */
@@ -335,43 +342,21 @@ struct common {
 	struct pattern pattern;		/* if there are several */
 };
 
-/*
- * Appends a span of the payload; counts a copy by the host. Gives the sum of what the host copied, behind the linear bytes; above
- * 0xffff: it does not know the packet.
- */
-static __always_inline u32 add_span(struct sk_buff *part, struct sk_buff *whole, const struct common *all,
-				    u32 needs, struct span span, u32 linear, u32 *copies)
+/* Which bytes of the payload a part has. */
+static __always_inline struct span span_of(const struct hot_cut *cut, u32 number)
 {
-	const struct hot_cut *cut = &all->cut;
-	u8 *to;
-	u32 at;
+	const u32 from = number * cut->size;
 
-	if (unlikely(linear))
-		append(part, whole->data + cut->headers + span.from, linear);
-	span.from += linear - cut->inside;
-	span.length -= linear;
-	if (!span.length)
-		return 0;
-	if (!(needs & HOT_DO_GATHER)) {
-		share_fragments(part, whole, span);
-		return 0;
-	}
-	at = part->tail;
-	to = part->head + at;
-	part->tail = at + span.length;
-	part->len += span.length;
-	*copies += 1;
-	return host_gather(to, all->description.cookie, span.from, span.length, whole);
+	return (struct span){ .from = from, .length = min(cut->size, cut->payload - from) };
 }
 
 /* A segment's headers, when the rest is there. */
-static __always_inline void finish_segment(struct sk_buff *part, const struct common *all, u32 number,
-					   struct span span, u32 gathered)
+static __always_inline void finish_segment(u8 *data, const struct common *all, u32 number, struct span span,
+					   u32 gathered)
 {
 	const struct pattern *pattern = &all->pattern;
 	const u32 bytes = all->cut.headers + span.length;
 	const bool is_last = span.from + span.length == all->cut.payload;
-	u8 *data = part->data;
 
 	/* With numbers that the compiler knows all of it is at one address. */
 	if (likely(pattern->network == ETH_HLEN && pattern->transport == ETH_HLEN + sizeof(struct iphdr)))
@@ -382,49 +367,195 @@ static __always_inline void finish_segment(struct sk_buff *part, const struct co
 			       gathered);
 }
 
-/*
- * Part number of a packet, with one of the references to it that the caller has; HOT_NOT(HOT_INVALID) if the
- * host does not have the packet.
- */
-static __always_inline struct sk_buff *make_part(struct sk_buff *whole, u32 number, const struct common *all,
-						 u32 *copies)
-{
-	const struct hot_cut *cut = &all->cut;
-	struct span span = { .from = number * cut->size };
-	u32 needs = cut->needs, linear, gathered;
-	struct sk_buff *part;
+/* Which parts are made at once, and what is the same of them. */
+struct batch {
+	u32 number;		/* of the first */
+	u32 most;
+	u32 linear;		/* bytes of the payload that are in the whole's linear part */
+	u32 needs;
+	u32 bytes;		/* that are in its fragments, of all that are begun */
+};
 
-	span.length = min(cut->size, cut->payload - span.from);
-	linear = linear_of(cut, span);
+/* As many as the host fills at once, because a call of it costs as much as a part's bytes do; if it has nothing to
+ * fill, one. */
+static __always_inline void plan_batch(struct batch *batch, const struct hot_cut *cut, u32 number)
+{
+	const struct span span = span_of(cut, number);
+
+	batch->number = number;
+	batch->most = 1;
+	/* Only the first part has any, for these are fewer than a segment's. */
+	batch->linear = linear_of(cut, span);
+	batch->needs = cut->needs;
+	batch->bytes = 0;
+	if (cut->gso && cut->needs & HOT_DO_GATHER && !batch->linear)
+		batch->most = min_t(u32, cut->parts - number, HOT_GATHERS);
 	/* It is going to be padded, which pages cannot be. */
 	if (cut->headers + span.length < ETH_ZLEN)
-		needs |= HOT_DO_GATHER;
-	part = hot_kept_get(cut->headers + (needs & HOT_DO_GATHER ? span.length : linear));
+		batch->needs |= HOT_DO_GATHER;
+}
+
+/*
+ * A part but for the bytes that the host copies, for which there is room at its end, and what is computed from
+ * them. It has one of the references to the whole that the caller has. *place: where those bytes are to be. NULL:
+ * there is no buffer.
+ */
+static __always_inline struct sk_buff *begin_part(struct hot_kept_list *kept, struct sk_buff *whole,
+						  const struct common *all, const struct batch *batch, struct span span,
+						  u64 *place)
+{
+	const struct hot_cut *cut = &all->cut;
+	struct sk_buff *part = hot_kept_next(kept);
+	u8 *data;
+
 	if (unlikely(!part))
-		return HOT_NOT(HOT_NO_BUFFER);
+		return NULL;
+	data = part->data;
+	*place = (unsigned long)data + cut->headers + batch->linear;
 	describe(part, &all->description);
 	if (cut->gso) {
-		copy_pattern((u64 *)part->data, &all->pattern, cut->headers);
+		copy_pattern((u64 *)data, &all->pattern, cut->headers);
 		part->tail += cut->headers;
 		part->len = cut->headers;
 	} else {
 		append(part, whole->data, cut->headers);
 	}
-	gathered = add_span(part, whole, all, needs, span, linear, copies);
-	if (unlikely(gathered > 0xffff)) {
-		atomic_inc(&whole->users.refs);	/* the caller still has that one */
-		hot_skb_free(part);
-		return HOT_NOT(HOT_INVALID);
+	if (unlikely(batch->linear))
+		append(part, whole->data + cut->headers + span.from, batch->linear);
+	span.from += batch->linear - cut->inside;
+	span.length -= batch->linear;
+	if (batch->needs & HOT_DO_GATHER) {
+		part->tail += span.length;
+		part->len += span.length;
+	} else if (span.length) {
+		share_fragments(part, whole, span);
 	}
-	/* Of a segment's sum most is known, if all that is linear is its headers. */
-	if (cut->gso)
-		finish_segment(part, all, number, span,
-			       needs & HOT_DO_SUM && !linear ? gathered : TO_SUM);
-	if (needs & HOT_DO_SUM && (linear || !cut->gso))
-		sum(part, cut->headers + linear, gathered);
-	if (needs & HOT_DO_TAG)
-		insert_tag(part);
 	return part;
+}
+
+/* Begins the batch's parts, linked by skb->next; gives the first, and *count, how many there were buffers for. */
+static __always_inline struct sk_buff *begin_parts(struct batch *batch, struct sk_buff *whole,
+						   const struct common *all, u32 *count)
+{
+	const struct hot_cut *cut = &all->cut;
+	struct sk_buff *part, *first = NULL, *last = NULL, *next = NULL;
+	struct span span = span_of(cut, batch->number);
+	struct hot_kept_list kept;
+	u64 place;
+	u32 n;
+
+	hot_kept_take(&kept, cut->headers + (batch->needs & HOT_DO_GATHER ? span.length : batch->linear));
+	for (n = 0; n < batch->most; n++, last = part) {
+		span = span_of(cut, batch->number + n);
+		part = begin_part(&kept, whole, all, batch, span, &place);
+		if (unlikely(!part))
+			break;
+		hot_waits.place[n] = place;
+		batch->bytes += span.length - batch->linear;
+		/* One that was kept is linked to the next that was kept already. */
+		if (unlikely(part != next)) {
+			if (n)
+				last->next = part;
+			else
+				first = part;
+		}
+		next = kept.first;
+	}
+	hot_kept_give_back(&kept);
+	*count = n;
+	return first;
+}
+
+/* The rest of it. gathered: the sum of what the host copied. */
+static __always_inline void end_part(struct sk_buff *part, u8 *data, const struct common *all, u32 number,
+				     const struct batch *batch, u32 gathered)
+{
+	const struct hot_cut *cut = &all->cut;
+
+	/* Of a segment's sum most is known, if all that is linear is its headers. */
+	if (likely(cut->gso))
+		finish_segment(data, all, number, span_of(cut, number),
+			       batch->needs & HOT_DO_SUM && !batch->linear ? gathered : TO_SUM);
+	if (batch->needs & HOT_DO_SUM && (batch->linear || !cut->gso))
+		sum(part, cut->headers + batch->linear, gathered);
+	if (batch->needs & HOT_DO_TAG)
+		insert_tag(part);
+}
+
+/* None of these is made after all: the caller still has their references to the whole. */
+static noinline void drop_parts(struct sk_buff *whole, struct sk_buff *part, u32 count)
+{
+	struct sk_buff *next;
+
+	atomic_add(count, &whole->users.refs);
+	for (; count; count--, part = next) {
+		next = part->next;
+		part->next = NULL;
+		hot_skb_free(part);
+	}
+}
+
+/*
+ * Parts that are made, in order, and that the driver has not got: linked by skb->next. Of the whole there is a
+ * reference for each.
+ */
+struct made {
+	struct sk_buff *first;
+	u32 count;
+};
+
+/* Has the host fill what the batch's parts lack; whether it has the packet. Counts what it filled. */
+static __always_inline bool fill_parts(const struct batch *batch, struct sk_buff *whole, const struct common *all,
+				       u32 count, u32 *copies)
+{
+	const struct hot_cut *cut = &all->cut;
+
+	if (!batch->bytes) {
+		hot_waits.place[0] = 0;		/* the sum of nothing */
+		return true;
+	}
+	if (!(batch->needs & HOT_DO_GATHER))
+		return true;
+	*copies += count;
+	return host_gather(hot_waits.place, all->description.cookie,
+			   batch->number * cut->size + batch->linear - cut->inside, batch->bytes,
+			   count > 1 ? cut->size : batch->bytes, whole);
+}
+
+/*
+ * Makes parts from that number on, behind one at most, and gives how many; if none, *why: HOT_NO_BUFFER, or
+ * HOT_INVALID if the host does not have the packet.
+ */
+static __always_inline u32 make_parts(struct made *made, struct sk_buff *whole, u32 number, const struct common *all,
+				      u32 *copies, u32 *why)
+{
+	struct sk_buff *part, *next;
+	struct batch batch;
+	u32 count, n;
+
+	plan_batch(&batch, &all->cut, number);
+	part = begin_parts(&batch, whole, all, &count);
+	*why = HOT_NO_BUFFER;
+	if (unlikely(!count))
+		return 0;
+	*why = HOT_INVALID;
+	if (unlikely(!fill_parts(&batch, whole, all, count, copies))) {
+		drop_parts(whole, part, count);
+		return 0;
+	}
+	*why = HOT_SENT;
+	if (made->count)
+		made->first->next = part;
+	else
+		made->first = part;
+	made->count += count;
+	for (n = 0; n < count; n++, part = next) {
+		u8 *data = part->data;
+
+		next = part->next;
+		end_part(part, data, all, number + n, &batch, hot_waits.place[n] & 0xffff);
+	}
+	return count;
 }
 
 /* ---- Sending ---------------------------------------------------------------- */
@@ -437,28 +568,40 @@ struct road {
 	u32 given;
 };
 
-/* Whether the driver took it: else it is still the caller's. */
-static __always_inline bool give(struct road *road, struct sk_buff *part, bool more)
+/* Gives the first one; whether the driver took it. */
+static __always_inline bool give_first(struct road *road, struct made *made)
 {
+	struct sk_buff *part = made->first, *next = part->next;
+	const bool more = made->count > 1;
+
+	part->next = NULL;
 	if (road->more != more)
 		__this_cpu_write(softnet_data.xmit.more, more);
 	road->more = more;
-	if (unlikely(!dev_xmit_complete(road->give(part, road->dev))))
+	if (unlikely(!dev_xmit_complete(road->give(part, road->dev)))) {
+		part->next = next;
 		return false;
+	}
+	made->first = next;
+	made->count--;
 	road->given++;
 	return true;
 }
 
-/* The part that was not taken the last time, unless the device can less now; NULL. */
-static struct sk_buff *take_made(const struct net_device *dev)
+/* The parts that were not taken the last time, unless the device can less now. */
+static __always_inline struct made take_made(const struct net_device *dev)
 {
-	struct sk_buff *part = hot_waits.made;
+	const struct made made = { .first = hot_waits.made, .count = hot_waits.made_count };
 
+	if (likely(!made.count))
+		return made;
+	if (unlikely(hot_waits.features != dev->features)) {
+		hot_transmit_drop_made();
+		return (struct made){ .first = NULL };
+	}
 	hot_waits.made = NULL;
-	if (!part || likely(hot_waits.features == dev->features))
-		return part;
-	hot_skb_free(part);
-	return NULL;
+	hot_waits.made_count = 0;
+	return made;
 }
 
 /* What a packet's parts have in common. */
@@ -483,57 +626,46 @@ static void count_given(struct netdev_queue *txq, u32 given, u32 copies)
 }
 
 /*
- * As in a batch, one part is built ahead: who says "more" has it. One that the driver did not take stays for
- * the next time. A packet that the host does not know any more ends there.
+ * As in a batch, one part at least is built ahead: who says "more" has it. Those that the driver did not take
+ * stay for the next time, and none is made for a queue that stands. A packet that the host does not know any
+ * more ends there.
  */
 __attribute__((no_stack_protector))	/* no index into what it has there is another's */
 bool hot_offload_rest(struct netdev_queue *txq)
 {
-	struct sk_buff *whole = hot_waits.whole, *next = HOT_NOT(HOT_BUSY), *part;
+	struct sk_buff *whole = hot_waits.whole;
 	struct common all __attribute__((uninitialized));	/* read_common() fills it */
+	u32 number, copies = 0, why = HOT_SENT;
 	struct road road;
-	u32 number, copies = 0;
+	struct made made;
 
 	if (!whole)
 		return true;
 	if (netif_xmit_frozen_or_stopped(txq))
 		return false;
 	road = (struct road){ .give = whole->dev->netdev_ops->ndo_start_xmit, .dev = whole->dev, .more = 2 };
-	part = take_made(road.dev);
+	made = take_made(road.dev);
 	read_common(&all, whole);
-	number = hot_waits.next + (part != NULL);
+	number = hot_waits.next + made.count;
 	/* A reference for each part that is to come: those that did not are given back. */
 	atomic_add(all.cut.parts - number, &whole->users.refs);
-	for (;; part = next) {
-		if (part && unlikely(netif_xmit_frozen_or_stopped(txq))) {
-			next = HOT_NOT(HOT_BUSY);
-			break;
-		}
-		next = HOT_NOT(HOT_SENT);	/* that was the last */
-		if (number < all.cut.parts) {
+	do {
+		while (made.count < 2 && number < all.cut.parts && why == HOT_SENT) {
 			if (unlikely(hot_waits.acks))
 				hot_acks_number(whole, number);
-			next = make_part(whole, hot_waits.acks ? 0 : number, &all, &copies);
-			number += !hot_is_not(next);
+			number += make_parts(&made, whole, hot_waits.acks ? 0 : number, &all, &copies, &why);
 		}
-		if (part && unlikely(!give(&road, part, !hot_is_not(next))))
-			break;
-		if (hot_is_not(next)) {
-			part = NULL;
-			break;
-		}
-	}
+	} while (made.count && give_first(&road, &made) && !netif_xmit_frozen_or_stopped(txq));
 	atomic_sub(all.cut.parts - number, &whole->users.refs);
 	hot_waits.next += road.given;
 	count_given(txq, road.given, copies);
-	if (part) {
-		hot_waits.made = part;
+	if (made.count) {
+		hot_waits.made = made.first;
+		hot_waits.made_count = made.count;
 		hot_waits.features = road.dev->features;
-		if (!hot_is_not(next))
-			hot_skb_free(next);
 		return false;
 	}
-	if (next == HOT_NOT(HOT_NO_BUFFER))
+	if (number < all.cut.parts && why != HOT_INVALID)
 		return false;
 	hot_transmit_end_wait();
 	return true;

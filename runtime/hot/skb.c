@@ -41,7 +41,7 @@ struct sk_buff *hot_skb_build(void *data, u32 size)
 
 	if (unlikely(!skb))
 		return NULL;
-	hot_skb_init(skb, data, size);
+	hot_skb_init(skb, data, size, raw_smp_processor_id(), false);
 	return skb;
 }
 
@@ -141,6 +141,26 @@ static __always_inline bool hot_skb_unref(struct sk_buff *skb)
 	return true;
 }
 
+/* hot_skb_release() of one that is not a part, and has no destructor any more. */
+static noinline void hot_skb_release_plain(struct sk_buff *skb, u32 index)
+{
+	struct hot_tag *tag = hot_skb_tag(skb);
+	const u8 flags = tag->flags;
+
+	hot_skb_free_data(skb, flags);
+	if (flags & HOT_TAG_COMPLETE)
+		hot_tx_complete(tag);
+	tag->flags = 0;
+	hot_pool_put(HOT_POOL_SKB, index);
+}
+
+/* A part that is not kept. */
+static noinline void hot_skb_release_data(struct sk_buff *skb, u32 index, u8 flags)
+{
+	hot_skb_free_data(skb, flags);
+	hot_pool_put(HOT_POOL_SKB, index);
+}
+
 /* hot_skb_release() of a part: it is kept with its buffer, if it can be (kept.c), and its whole loses a reference. */
 static noinline void hot_skb_release_part(struct sk_buff *skb, u32 index)
 {
@@ -149,36 +169,45 @@ static noinline void hot_skb_release_part(struct sk_buff *skb, u32 index)
 	const u8 flags = tag->flags;
 
 	tag->flags = 0;
-	if (unlikely(!hot_kept_put(skb))) {
-		hot_skb_free_data(skb, flags);
-		hot_pool_put(HOT_POOL_SKB, index);
-	}
+	if (unlikely(!hot_kept_put(skb)))
+		hot_skb_release_data(skb, index, flags);
 	/* All but the last reference only count. Once deep: a whole is no part. */
-	if (hot_skb_unref(whole))
-		hot_skb_free(whole);
+	if (likely(atomic_dec_return(&whole->users.refs) != HOT_USERS - 1))
+		return;
+	atomic_set(&whole->users.refs, HOT_USERS);
+	hot_skb_free(whole);
 }
 
-/* Frees a pool's sk_buff whose state the caller has changed to CLAIMED. */
-static void hot_skb_release(struct sk_buff *skb, u32 index)
+static noinline void hot_skb_destruct(struct sk_buff *skb)
 {
-	struct hot_tag *tag = hot_skb_tag(skb);
-	u8 flags = tag->flags;
+	if (skb->destructor == HOT_CHAIN)
+		hot_chain_free(skb);
+	else
+		skb->destructor(skb);
+}
 
-	if (unlikely(skb->destructor)) {
-		if (skb->destructor == HOT_CHAIN)
-			hot_chain_free(skb);
-		else
-			skb->destructor(skb);
-	}
-	if (unlikely(flags & HOT_TAG_PART)) {
+/* Frees a pool's sk_buff whose state the caller has changed to CLAIMED. All that it ends with are calls, so the caller
+ * saves no registers for them. */
+static __always_inline void hot_skb_release(struct sk_buff *skb, u32 index)
+{
+	const u8 flags = hot_skb_tag(skb)->flags;
+
+	if (unlikely(skb->destructor))
+		hot_skb_destruct(skb);
+	if (unlikely(flags & HOT_TAG_PART))
 		hot_skb_release_part(skb, index);
-		return;
+	else
+		hot_skb_release_plain(skb, index);
+}
+
+/* Gives one of several references back; whether that was the last one of a BUSY sk_buff. */
+static noinline bool hot_skb_drop(struct sk_buff *skb, u32 index)
+{
+	if (unlikely(READ_ONCE(hot_pools[HOT_POOL_SKB].state[index]) != HOT_OBJECT_BUSY)) {
+		hot_count(HOT_COUNT_BAD_FREE);
+		return false;
 	}
-	hot_skb_free_data(skb, flags);
-	if (flags & HOT_TAG_COMPLETE)
-		hot_tx_complete(tag);
-	tag->flags = 0;
-	hot_pool_put(HOT_POOL_SKB, index);
+	return hot_skb_unref(skb);
 }
 
 void hot_skb_free(struct sk_buff *skb)
@@ -194,11 +223,8 @@ void hot_skb_free(struct sk_buff *skb)
 		kfree_skb_reason(skb, SKB_DROP_REASON_NOT_SPECIFIED);	/* upcall */
 		return;
 	}
-	if (unlikely(READ_ONCE(pool->state[index]) != HOT_OBJECT_BUSY)) {
-		hot_count(HOT_COUNT_BAD_FREE);
-		return;
-	}
-	if (!hot_skb_unref(skb))
+	/* Whoever has the only one needs not look twice whether it is BUSY. */
+	if (unlikely(atomic_read(&skb->users.refs) != HOT_USERS) && !hot_skb_drop(skb, index))
 		return;
 	if (likely(hot_pool_change(pool, index, HOT_OBJECT_BUSY, HOT_OBJECT_CLAIMED)))
 		hot_skb_release(skb, index);

@@ -394,17 +394,32 @@ void hot_transmit_recover(void)
 {
 	hot_waits.whole = NULL;
 	hot_waits.made = NULL;
+	hot_waits.made_count = 0;
+}
+
+/* Links are in dom0's memory: there are not more than were counted. */
+void hot_transmit_drop_made(void)
+{
+	struct sk_buff *part = hot_waits.made, *next;
+	u32 count = hot_waits.made_count;
+
+	hot_waits.made = NULL;
+	hot_waits.made_count = 0;
+	for (; part && count; count--, part = next) {
+		next = part->next;
+		part->next = NULL;
+		hot_skb_free(part);
+	}
 }
 
 void hot_transmit_end_wait(void)
 {
-	struct sk_buff *whole = hot_waits.whole, *made = hot_waits.made;
+	struct sk_buff *whole = hot_waits.whole;
 
 	if (!whole)
 		return;
 	hot_waits.whole = NULL;
-	hot_waits.made = NULL;
-	hot_skb_free(made);
+	hot_transmit_drop_made();
 	hot_skb_free(whole);
 }
 

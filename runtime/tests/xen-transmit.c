@@ -148,11 +148,18 @@ static uint32_t send(uint32_t rest)
 static enum xen_gathered gather(uint64_t cookie, void *to, uint32_t offset, uint32_t length,
 				uint32_t *sum)
 {
+	uint64_t list[2] = { (uint64_t)to, 0xeeee };
 	const struct twin_gather asked = {
-		.to = (uint64_t)to, .ticket = cookie, .offset = offset, .length = length,
+		.list = (uint64_t)list, .ticket = cookie, .offset = offset, .bytes = length, .each = length,
 	};
+	const enum xen_gathered gathered = xen_transmit_gather(&asked);
 
-	return xen_transmit_gather(&asked, sum);
+	if (gathered == XEN_GATHERED)
+		*sum = (uint32_t)list[0];
+	else
+		CHECK_EQUAL(list[0], (uint64_t)to);
+	CHECK_EQUAL(list[1], 0xeeee);
+	return gathered;
 }
 
 /* A packet in three buffers, whose bytes are known. */
@@ -309,7 +316,7 @@ static void nonsense_in_dom0s_memory(void)
 static void bytes_of_a_packet_that_is_sent(void)
 {
 	static const uint32_t stretch[][2] = { { 0, 100 }, { 1, 99 }, { 4090, 20 }, { 8191, 2 },
-					       { 0, 4096 }, { 4095, 4096 }, { 8999, 1 }, { 9000, 0 } };
+					       { 0, 4096 }, { 4095, 4096 }, { 8999, 1 }, { 0, 1 } };
 	uint8_t to[TWIN_GATHER_MOST + 1];
 	uint32_t one, i, k, at, length, sum, right;
 
@@ -334,10 +341,67 @@ static void bytes_of_a_packet_that_is_sent(void)
 	CHECK_EQUAL(gather(one + 1, to, 0, 1, &sum), XEN_GATHERED_NOTHING);
 }
 
+/* Several places at once, the last one with fewer bytes. */
+static void bytes_to_several_places(void)
+{
+	static uint8_t to[TWIN_GATHERS][600];
+	uint64_t list[TWIN_GATHERS + 1];
+	struct twin_gather asked = { .list = (uint64_t)list, .offset = 77, .bytes = 500 * TWIN_GATHERS - 123, .each = 500 };
+	uint32_t i, k, length;
+	uint64_t right;
+
+	start();
+	asked.ticket = send_known(9000) + 1;
+	memset(to, 0xee, sizeof(to));
+	for (i = 0; i < TWIN_GATHERS; i++)
+		list[i] = (uint64_t)to[TWIN_GATHERS - 1 - i];
+	list[i] = 0xeeee;
+	CHECK_EQUAL(xen_transmit_gather(&asked), XEN_GATHERED);
+	for (i = 0; i < TWIN_GATHERS; i++) {
+		const uint8_t *place = to[TWIN_GATHERS - 1 - i];
+
+		length = i + 1 < TWIN_GATHERS ? 500 : 500 - 123;
+		for (k = 0, right = 0; k < length; k++) {
+			const uint32_t at = 77 + i * 500 + k;
+
+			CHECK_EQUAL(place[k], (uint8_t)(at * 7 + (at >> 8)));
+			right += k % 2 ? place[k] << 8 : place[k];
+		}
+		while (right >> 16)
+			right = (right & 0xffff) + (right >> 16);
+		CHECK_EQUAL(list[i], right);
+		CHECK_EQUAL(place[length], 0xee);
+	}
+	CHECK_EQUAL(list[TWIN_GATHERS], 0xeeee);
+}
+
+/* None, too many, and more than any is: the list is not read either. */
+static void numbers_of_places(void)
+{
+	static const uint32_t wrong[][2] = {	/* bytes, each */
+		{ 0, 0 }, { 0, 100 }, { 100, 0 }, { TWIN_GATHERS + 1, 1 }, { UINT32_MAX, 1 },
+		{ UINT32_MAX, UINT32_MAX }, { 1, UINT32_MAX }, { 100, 1u << 28 }, { UINT32_MAX, TWIN_GATHER_MOST },
+	};
+	struct twin_gather asked = { .list = 0 };
+	uint32_t i;
+
+	start();
+	asked.ticket = send_known(9000) + 1;
+	is_gone = true;
+	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		asked.bytes = wrong[i][0];
+		asked.each = wrong[i][1];
+		CHECK_EQUAL(xen_transmit_gather(&asked), XEN_GATHERED_NOTHING);
+	}
+	asked.bytes = asked.each = 100;
+	CHECK_EQUAL(xen_transmit_gather(&asked), XEN_GATHERED_ELSEWHERE);
+}
+
 static void bytes_of_nothing_else(void)
 {
 	uint8_t to[TWIN_GATHER_MOST + 1];
-	struct twin_call_frame frame = { .rdi = (uint64_t)to, .rdx = 10, .rcx = 100 };
+	uint64_t list = (uint64_t)to;
+	struct twin_call_frame frame = { .rdi = (uint64_t)&list, .rdx = 10, .rcx = 100, .r8 = 100 };
 	uint32_t one, got, sum = 77;
 
 	start();
@@ -358,11 +422,13 @@ static void bytes_of_nothing_else(void)
 	CHECK_EQUAL(to[0], 0xee);
 	CHECK_EQUAL(sum, 77);
 	/* as the hot routines call it */
+	frame.rax = 77;
 	CHECK_EQUAL(twin_import_host_gather(NULL, &frame), TWIN_OK);
-	CHECK_EQUAL(frame.rax, UINT32_MAX);
+	CHECK_EQUAL(frame.rax, 0);
+	CHECK_EQUAL(list, (uint64_t)to);
 	frame.rsi = one + 1;
 	CHECK_EQUAL(twin_import_host_gather(NULL, &frame), TWIN_OK);
-	CHECK(frame.rax <= 0xffff && to[0] == (uint8_t)(10 * 7));
+	CHECK(frame.rax == 1 && list <= 0xffff && to[0] == (uint8_t)(10 * 7));
 	is_gone = true;
 	CHECK_EQUAL(twin_import_host_gather(NULL, &frame), TWIN_ABORTED);
 }
@@ -473,6 +539,8 @@ int main(void)
 	RUN(nonsense_in_dom0s_memory);
 	xen_transmit_destroy();
 	RUN(bytes_of_a_packet_that_is_sent);
+	RUN(bytes_to_several_places);
+	RUN(numbers_of_places);
 	RUN(bytes_of_nothing_else);
 	RUN(guests_are_offered_all);
 	RUN(polls_ask_with_the_stage_alone);

@@ -237,9 +237,9 @@ void *xen_buffer_page(uint32_t first, uint32_t at)
 	return pages[first + at / 4096];
 }
 
-enum xen_gathered xen_transmit_gather(const struct twin_gather *gather, uint32_t *sum)
+enum xen_gathered xen_transmit_gather(const struct twin_gather *gather)
 {
-	(void)gather, (void)sum;
+	(void)gather;
 	return XEN_GATHERED_NOTHING;
 }
 

@@ -8,51 +8,51 @@
  */
 #include <linux/mm.h>
 #include <linux/skbuff.h>
+#include <twin/sum.h>
 
 #include "shim.h"
 
-#define GATHER_UNKNOWN (~0u)
-
-u32 host_gather(void *to, u64 cookie, u32 offset, u32 length, const struct sk_buff *whole);
+u32 host_gather(u64 *list, u64 cookie, u32 offset, u32 bytes, u32 each, const struct sk_buff *whole);
 
 /* The sum of 16-bit words, carries added (RFC 1071). */
 static u32 sum_of(const u8 *bytes, u32 length)
 {
-	u64 sum = 0, word;
-
-	for (; length >= sizeof(word); length -= sizeof(word), bytes += sizeof(word)) {
-		word = *(const u64 *)bytes;
-		sum += word;
-		sum += sum < word;
-	}
-	for (word = 0; length; length--)
-		word = word << 8 | bytes[length - 1];
-	sum += word;
-	sum += sum < word;
-	while (sum >> 16)
-		sum = (sum & 0xffff) + (sum >> 16);
-	return sum;
+	return twin_sum_fold(twin_sum_bytes(0, bytes, length));
 }
 
-u32 host_gather(void *to, u64 cookie, u32 offset, u32 length, const struct sk_buff *whole)
+/* Copies to one place from the fragments on, *offset behind the beginning of the first. */
+static bool fill_place(u8 *to, const skb_frag_t **fragment, const skb_frag_t *end, u32 *offset, u32 length)
 {
-	const struct skb_shared_info *info = skb_shinfo(whole);
-	u32 i, done = 0;
+	u32 part;
 
-	for (i = 0; i < info->nr_frags && done < length; i++) {
-		const skb_frag_t *fragment = &info->frags[i];
-		u64 machine = page_to_phys(skb_frag_page(fragment)) + skb_frag_off(fragment);
-		u32 size = skb_frag_size(fragment), part;
+	for (; length; length -= part, to += part) {
+		u64 machine;
 
-		if (offset >= size) {
-			offset -= size;
-			continue;
-		}
-		part = min(size - offset, length - done);
-		if (!host_guest_read(to + done, machine + offset, part))
-			return GATHER_UNKNOWN;
-		done += part;
-		offset = 0;
+		for (; *fragment < end && *offset >= skb_frag_size(*fragment); ++*fragment)
+			*offset -= skb_frag_size(*fragment);
+		if (*fragment == end)
+			return false;
+		part = min(skb_frag_size(*fragment) - *offset, length);
+		machine = page_to_phys(skb_frag_page(*fragment)) + skb_frag_off(*fragment);
+		if (!host_guest_read(to, machine + *offset, part))
+			return false;
+		*offset += part;
 	}
-	return done == length ? sum_of(to, length) : GATHER_UNKNOWN;
+	return true;
+}
+
+u32 host_gather(u64 *list, u64 cookie, u32 offset, u32 bytes, u32 each, const struct sk_buff *whole)
+{
+	const skb_frag_t *fragment = skb_shinfo(whole)->frags, *end = fragment + skb_shinfo(whole)->nr_frags;
+	u32 length;
+
+	for (; bytes; bytes -= length, list++) {
+		u8 *to = (u8 *)*list;
+
+		length = min(bytes, each);
+		if (!fill_place(to, &fragment, end, &offset, length))
+			return 0;
+		*list = sum_of(to, length);
+	}
+	return 1;
 }

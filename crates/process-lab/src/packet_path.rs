@@ -87,10 +87,11 @@ pub struct Notify {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gather {
-    pub to: u64,
+    pub list: u64,
     pub ticket: u64,
     pub offset: u32,
-    pub length: u32,
+    pub bytes: u32,
+    pub each: u32,
 }
 
 /// `twin_guest_memory`.
@@ -103,7 +104,6 @@ unsafe extern "C" {
         gather: *const Gather,
         memory: GuestMemory,
         data: *mut c_void,
-        sum: *mut u32,
     ) -> c_int;
 
     pub fn twin_notify_size() -> u64;

@@ -55,7 +55,8 @@ void frame(u8 *f, u8 first, u16 type);
 	X(aggregate_ends) X(aggregate_order) X(aggregate_rivals) X(aggregate_unwanted) X(aggregate_recovered) \
 	X(aggregate_given) X(aggregate_referenced) X(aggregate_broken_chain) X(aggregate_long) X(aggregate_model) \
 	X(offload_same_frames) X(offload_off) X(offload_waits) X(offload_exhausted) X(offload_forgotten) \
-	X(offload_refused) X(offload_kept) X(offload_made) X(offload_recovered) X(offload_fuzz) \
+	X(offload_refused) X(offload_kept) X(offload_made) X(offload_at_once) X(offload_at_once_dropped) \
+	X(offload_at_once_exhausted) X(offload_at_once_recovered) X(offload_recovered) X(offload_fuzz) \
 	X(acks_same_frames) X(acks_refused) X(acks_read_once) X(acks_wait) X(acks_down)
 
 #define DECLARE(name) void test_##name(void);

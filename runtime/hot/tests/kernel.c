@@ -116,28 +116,43 @@ u32 host_receive(void *data, u32 length, struct sk_buff *skb, u32 flags, u32 vla
 	return host->answer;
 }
 
-/* Guests' memory is not there: its bytes are what test_guest_byte() says. */
-u32 host_gather(void *to, u64 cookie, u32 offset, u32 length, const struct sk_buff *whole)
+/* Guests' memory is not there: its bytes are what test_guest_byte() says. Those of a packet at one place of it. */
+static u8 packet_byte(const struct skb_shared_info *info, u32 at)
 {
-	const struct skb_shared_info *info = skb_shinfo(whole);
-	u32 i, n = 0, sum = 0;
+	u32 i;
 
-	test_host[raw_smp_processor_id()].gathered++;
-	if (test_host[raw_smp_processor_id()].forgotten == cookie)
-		return ~0u;
-	for (i = 0; i < info->nr_frags && n < length; i++) {
-		u64 at = (page_to_pfn(skb_frag_page(&info->frags[i])) << PAGE_SHIFT) +
-			 skb_frag_off(&info->frags[i]);
-		u32 size = skb_frag_size(&info->frags[i]), k;
+	for (i = 0; i < info->nr_frags; i++) {
+		const skb_frag_t *fragment = &info->frags[i];
 
-		for (k = offset < size ? offset : size; k < size && n < length; k++, n++)
-			((u8 *)to)[n] = test_guest_byte(at + k);
-		offset -= min(offset, size);
+		if (at < skb_frag_size(fragment))
+			return test_guest_byte((page_to_pfn(skb_frag_page(fragment)) << PAGE_SHIFT) +
+					       skb_frag_off(fragment) + at);
+		at -= skb_frag_size(fragment);
 	}
-	CHECK(n == length);
-	for (i = 0; i < n; i++)
-		sum += i % 2 ? ((u8 *)to)[i] << 8 : ((u8 *)to)[i];
-	while (sum >> 16)
-		sum = (sum & 0xffff) + (sum >> 16);
-	return sum;
+	CHECK(!"behind its end");
+	return 0;
+}
+
+u32 host_gather(u64 *list, u64 cookie, u32 offset, u32 bytes, u32 each, const struct sk_buff *whole)
+{
+	struct test_host *host = &test_host[raw_smp_processor_id()];
+	u32 i, length, sum;
+
+	host->gathered++;
+	if (host->forgotten == cookie)
+		return 0;
+	CHECK(bytes && each && each <= HOT_GATHER_MOST && bytes <= each * HOT_GATHERS);
+	for (; bytes; bytes -= length, offset += length, list++) {
+		u8 *to = (u8 *)*list;
+
+		length = min(bytes, each);
+		for (i = 0, sum = 0; i < length; i++) {
+			to[i] = packet_byte(skb_shinfo(whole), offset + i);
+			sum += i % 2 ? to[i] << 8 : to[i];
+		}
+		while (sum >> 16)
+			sum = (sum & 0xffff) + (sum >> 16);
+		*list = sum;
+	}
+	return 1;
 }

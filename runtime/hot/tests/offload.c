@@ -538,6 +538,122 @@ void test_offload_made(void)
 	nothing_lost();
 }
 
+/* The host's calls for a large packet. */
+#define CALLS DIV_ROUND_UP(LONG, HOT_GATHERS)
+
+/* The host fills many at once; what the driver does not take waits, and is not made again. */
+void test_offload_at_once(void)
+{
+	u32 room, gathered;
+	u64 copies;
+
+	for (room = 1; room < LONG + 2; room++) {
+		begin_long(room);
+		driver->dev.features = 0;
+		gathered = test_host[0].gathered;
+		copies = counted(HOT_COUNT_GATHERED);
+		CHECK(hot_transmit(&driver->dev, 1, 1) == 1 && driver->next == min_t(u32, room, LONG));
+		CHECK(hot_waits.made_count < HOT_GATHERS + 1);
+		while (hot_transmit_waits()) {
+			CHECK(hot_waits.made_count && completions() == 0);
+			driver_clean(1 + test_random() % room);
+			hot_poll(64);
+		}
+		CHECK(driver->next == LONG && !hot_waits.made_count);
+		CHECK(test_host[0].gathered == gathered + CALLS);
+		CHECK(counted(HOT_COUNT_GATHERED) == copies + LONG);
+		driver_clean(LONG);
+		CHECK(completions() == 1);
+		offload(0);
+		nothing_lost();
+	}
+}
+
+/* Those that wait are none after all: the device can less or more, the link goes, the host forgets the packet. */
+void test_offload_at_once_dropped(void)
+{
+	u32 waited;
+
+	begin_long(11);
+	driver->dev.features = 0;
+	CHECK(hot_transmit(&driver->dev, 1, 1) == 1 && hot_waits.made_count > 1);
+	driver->dev.features = NETIF_F_SG | NETIF_F_HW_CSUM;
+	driver_clean(1);
+	hot_poll(64);
+	CHECK(driver->next == 12 && last_packet()->skb->data_len && hot_waits.made_count == 1);
+	driver->dev.features = 0;
+	driver_clean(1);
+	hot_poll(64);
+	CHECK(driver->next == 13 && !last_packet()->skb->data_len);
+	/* the list that is in the making fails, and what was made before it is sent */
+	waited = hot_waits.made_count;
+	CHECK(waited > 1);
+	test_host[0].forgotten = 0x1001;
+	driver_clean(11);
+	hot_poll(64);
+	driver_clean(11);
+	hot_poll(64);
+	CHECK(!hot_transmit_waits() && driver->next == 13 + waited && completions() == 0);
+	driver_clean(11);
+	CHECK(completions() == 1);
+	test_host[0].forgotten = 0;
+	CHECK(hot_transmit(&driver->dev, 1, 1) == 1 && hot_waits.made_count > 1);
+	set_bit(__LINK_STATE_NOCARRIER, &driver->dev.state);
+	CHECK(hot_transmit(&driver->dev, 2, 1) == 0 && !hot_transmit_waits() && completions() == 0);
+	driver_clean(11);
+	CHECK(completions() == 1);
+	offload(0);
+	nothing_lost();
+}
+
+/* There are buffers for some of a list, in each number. */
+void test_offload_at_once_exhausted(void)
+{
+	u32 n, some, polls;
+
+	for (some = 1; some < 2 * HOT_GATHERS; some++) {
+		begin_long(200);
+		driver->dev.features = 0;
+		exhaust_skbs(&n, many, HOT_POOL_MAX);
+		while (n > 200 + some && many[n - 1])
+			hot_skb_free(many[--n]);
+		while (n < HOT_POOL_MAX && (many[n] = napi_alloc_skb(&driver->napi, 60)))
+			n++;
+		for (polls = 0; polls < some; polls++)
+			hot_skb_free(many[--n]);
+		/* the whole needs one itself */
+		CHECK(hot_transmit(&driver->dev, 1, 1) == 1 && hot_transmit_waits());
+		CHECK(driver->next == some - 1 && completions() == 0);
+		CHECK(some == 1 || !last_packet()->more);
+		while (n)
+			hot_skb_free(many[--n]);
+		for (polls = 0; polls < 3 && hot_transmit_waits(); polls++)
+			hot_poll(64);
+		CHECK(driver->next == LONG && completions() == 0);
+		driver_clean(LONG);
+		CHECK(completions() == 1);
+		offload(0);
+		nothing_lost();
+	}
+}
+
+/* After an abort, with parts of a list that the driver has not got. */
+void test_offload_at_once_recovered(void)
+{
+	struct hot_tx_done done;
+
+	begin_long(20);
+	driver->dev.features = 0;
+	CHECK(hot_transmit(&driver->dev, 1, 1) == 1 && hot_waits.made_count > 1);
+	driver->clean = driver->next;
+	clear_bit(__LINK_STATE_START, &driver->dev.state);
+	hot_recover(&driver->dev, 1);
+	CHECK(!hot_transmit_waits() && !hot_waits.made_count);
+	CHECK(completion(&done) && done.cookie == 0x1001 && !completion(&done));
+	offload(0);
+	nothing_lost();
+}
+
 /* After an abort in the middle of it. */
 void test_offload_recovered(void)
 {

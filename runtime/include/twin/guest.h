@@ -22,6 +22,8 @@
 #define HOT_FRAGMENTS		17	/* most fragments, MAX_SKB_FRAGS of 4 KiB pages */
 #define HOT_ACKS		19	/* most further numbers of a template: of an aggregate of
 				 * 32 segments, by twos, 16 are acknowledged */
+#define HOT_GATHERS		16	/* most places of host_gather(), and bytes to one */
+#define HOT_GATHER_MOST		4096
 #define HOT_MIN_GSO_SIZE	128	/* so that 64 KiB fit a ring of 256 descriptors */
 
 #define HOT_DOM0		0xffffu	/* hot_tx_request.guest of dom0 itself */

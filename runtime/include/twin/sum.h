@@ -51,6 +51,18 @@ static inline uint64_t twin_sum_blocks(uint64_t sum, const uint8_t *bytes)
 	return sum;
 }
 
+/* Adds 32. */
+static inline uint64_t twin_sum_half(uint64_t sum, const uint8_t *bytes)
+{
+	__asm__("addq 0(%1), %0\n\t"
+		"adcq 8(%1), %0\n\t"
+		"adcq 16(%1), %0\n\t"
+		"adcq 24(%1), %0\n\t"
+		"adcq $0, %0"
+		: "+&r" (sum) : "r" (bytes), "m" (*(const uint8_t (*)[32])bytes) : "cc");
+	return sum;
+}
+
 /* Adds any bytes to a part of a sum. The last of an odd number is the first byte of a word. */
 static inline uint64_t twin_sum_bytes(uint64_t sum, const void *bytes, uint32_t length)
 {
@@ -63,7 +75,12 @@ static inline uint64_t twin_sum_bytes(uint64_t sum, const void *bytes, uint32_t 
 		sum = twin_sum_blocks(sum, at);
 	for (end += length & 192; at != end; at += 64)
 		sum = twin_sum_block(sum, at);
-	for (end += length & 56; at != end; at += sizeof(eight)) {
+	if (length & 32) {
+		sum = twin_sum_half(sum, at);
+		at += 32;
+		end += 32;
+	}
+	for (end += length & 24; at != end; at += sizeof(eight)) {
 		__builtin_memcpy(&eight, at, sizeof(eight));
 		sum = twin_sum_carry(sum, eight);
 	}
@@ -96,19 +113,28 @@ static inline uint32_t twin_sum_fold(uint64_t sum)
 
 /* A sum of bytes that come in pieces. Zeroed: of none. */
 struct twin_sum {
-	uint32_t sum;		/* 0 to 0xffff */
+	uint64_t sum;		/* a part of it */
 	uint32_t count;		/* bytes so far */
 };
 
 static inline void twin_sum_add(struct twin_sum *sum, const void *bytes, uint32_t length)
 {
-	uint32_t part = twin_sum_fold(twin_sum_bytes(0, bytes, length));
+	uint32_t part;
 
-	/* Behind an odd number of bytes the first one is the second of a word (RFC 1071, 2 B). */
-	if (sum->count & 1)
-		part = (part << 8 | part >> 8) & 0xffff;
+	if (sum->count & 1) {
+		/* Behind an odd number of bytes the first one is the second of a word (RFC 1071, 2 B). */
+		part = twin_sum_fold(twin_sum_bytes(0, bytes, length));
+		sum->sum = twin_sum_carry(sum->sum, (part << 8 | part >> 8) & 0xffff);
+	} else {
+		sum->sum = twin_sum_bytes(sum->sum, bytes, length);
+	}
 	sum->count += length;
-	sum->sum = twin_sum_fold((uint64_t)sum->sum + part);
+}
+
+/* All of it: 0 to 0xffff. */
+static inline uint32_t twin_sum_of(const struct twin_sum *sum)
+{
+	return twin_sum_fold(sum->sum);
 }
 
 #endif /* TWIN_SUM_H */

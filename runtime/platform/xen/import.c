@@ -30,23 +30,25 @@ int twin_import_host_receive(struct twin_cpu *cpu, struct twin_call_frame *frame
 	return TWIN_OK;
 }
 
+_Static_assert(HOT_GATHERS == TWIN_GATHERS && HOT_GATHER_MOST == TWIN_GATHER_MOST, "the hot routines' list");
+
 /*
- * u32 host_gather(void *to, u64 cookie, u32 offset, u32 length, const struct sk_buff *whole)
+ * u32 host_gather(u64 *list, u64 cookie, u32 offset, u32 bytes, u32 each, const struct sk_buff *whole)
  *
- * Bytes of a packet that is being sent, and their sum (transmit.c). `to` that is not dom0's memory ends the
- * driver, as if it had written there itself.
+ * Bytes of a packet that is being sent, to each place of a list, and their sums (transmit.c). A list or a place
+ * that is not dom0's memory ends the driver, as if it had written there itself.
  */
 int twin_import_host_gather(struct twin_cpu *cpu, struct twin_call_frame *frame)
 {
 	const struct twin_gather gather = {
-		.to = frame->rdi, .ticket = frame->rsi,
-		.offset = (uint32_t)frame->rdx, .length = (uint32_t)frame->rcx,
+		.list = frame->rdi, .ticket = frame->rsi, .offset = (uint32_t)frame->rdx,
+		.bytes = (uint32_t)frame->rcx, .each = (uint32_t)frame->r8,
 	};
-	uint32_t sum = UINT32_MAX;	/* above a sum: nothing was copied */
+	const enum xen_gathered gathered = xen_transmit_gather(&gather);
 
 	(void)cpu;
-	if (xen_transmit_gather(&gather, &sum) == XEN_GATHERED_ELSEWHERE)
+	if (gathered == XEN_GATHERED_ELSEWHERE)
 		return TWIN_ABORTED;
-	frame->rax = sum;
+	frame->rax = gathered == XEN_GATHERED;
 	return TWIN_OK;
 }

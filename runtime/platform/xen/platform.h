@@ -309,7 +309,7 @@ struct xen_packet {
 /* What became of a request for bytes: copied, there is no such packet, `to` is not dom0's. */
 struct twin_gather;	/* <twin/gather.h> */
 enum xen_gathered { XEN_GATHERED, XEN_GATHERED_NOTHING, XEN_GATHERED_ELSEWHERE };
-enum xen_gathered xen_transmit_gather(const struct twin_gather *gather, uint32_t *sum);	/* [off] */
+enum xen_gathered xen_transmit_gather(const struct twin_gather *gather);	/* [off] */
 
 int xen_transmit_create(void);			/* [idle] */
 void xen_transmit_destroy(void);		/* [idle]; the device reads no buffer */

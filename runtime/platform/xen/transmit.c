@@ -314,33 +314,49 @@ static bool is_known(uint64_t cookie)
 					       xen_buffers[cookie - 1].state == XEN_BUFFER_SENT);
 }
 
-/*
- * host_gather (hot/hot.h): which packet is driver code's choice, of those that are being sent through
- * it anyway; the bytes are in buffers of Xen's, which nobody changes. One that was got and is
- * not yet a packet has no bytes. [off], and the window is there.
- */
-enum xen_gathered xen_transmit_gather(const struct twin_gather *gather, uint32_t *sum)
+/* Copies from a buffer of Xen's to one place of dom0's, and gives the sum. [off] */
+static bool fill_place(uint64_t to, uint32_t buffer, uint32_t at, uint32_t left, uint64_t *sum)
 {
 	struct twin_sum total = { 0 };
-	uint64_t to = gather->to;
-	uint32_t at = gather->offset, left = gather->length, part, buffer, bytes;
+	uint32_t part;
 
-	if (!is_known(gather->ticket))
-		return XEN_GATHERED_NOTHING;
-	buffer = (uint32_t)gather->ticket - 1;
-	bytes = transmit.bytes[buffer];
-	if (left > TWIN_GATHER_MOST || at > bytes || left > bytes - at)
-		return XEN_GATHERED_NOTHING;
 	for (; left; at += part, left -= part, to += part) {
 		const uint8_t *from = (const uint8_t *)xen_buffer_page(buffer, at) + at % TWIN_PAGE_SIZE;
 
 		part = TWIN_PAGE_SIZE - at % TWIN_PAGE_SIZE;
 		part = part < left ? part : left;
 		if (!xen_dom0_write_ready(to, from, part))
-			return XEN_GATHERED_ELSEWHERE;
+			return false;
 		twin_sum_add(&total, from, part);
 	}
-	*sum = total.sum;
+	*sum = twin_sum_of(&total);
+	return true;
+}
+
+/*
+ * host_gather (hot/hot.h): which packet is driver code's choice, of those that are being sent through
+ * it anyway; the bytes are in buffers of Xen's, which nobody changes. One that was got and is
+ * not yet a packet has no bytes. The list is read once. [off], and the window is there.
+ */
+enum xen_gathered xen_transmit_gather(const struct twin_gather *gather)
+{
+	const uint32_t places = twin_gather_places(gather), each = gather->each;
+	uint32_t at = gather->offset, left = gather->bytes, buffer, bytes, i;
+	uint64_t list[TWIN_GATHERS];
+
+	if (!places || !is_known(gather->ticket))
+		return XEN_GATHERED_NOTHING;
+	buffer = (uint32_t)gather->ticket - 1;
+	bytes = transmit.bytes[buffer];
+	if (at > bytes || left > bytes - at)
+		return XEN_GATHERED_NOTHING;
+	if (!xen_dom0_read_ready(list, gather->list, places * sizeof(list[0])))
+		return XEN_GATHERED_ELSEWHERE;
+	for (i = 0; i < places; i++, at += each, left -= each)
+		if (!fill_place(list[i], buffer, at, left < each ? left : each, &list[i]))
+			return XEN_GATHERED_ELSEWHERE;
+	if (!xen_dom0_write_ready(gather->list, list, places * sizeof(list[0])))
+		return XEN_GATHERED_ELSEWHERE;
 	return XEN_GATHERED;
 }
 

@@ -9,9 +9,6 @@ use process_lab::runtime::{self, Cpu, Frame, Outgoing};
 
 use super::twin::INSTANCE;
 
-/// What the hot routines understand as "there is no such packet".
-const UNKNOWN: u64 = u32::MAX as u64;
-
 static OUTGOING: AtomicPtr<Outgoing> = AtomicPtr::new(std::ptr::null_mut());
 static RAM: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
 
@@ -29,18 +26,18 @@ extern "C" fn guest_memory(ram: *mut c_void, machine: u64) -> *const c_void {
     ram.cast::<u8>().wrapping_add(machine as usize).cast()
 }
 
-/// The service: `u32 host_gather(void *to, u64 cookie, u32 offset, u32 length, ...)`
+/// The service: `u32 host_gather(u64 *list, u64 cookie, u32 offset, u32 bytes, u32 each, ...)`
 pub(crate) extern "C" fn host_gather(_: *mut Cpu, frame: *mut Frame) -> c_int {
     // SAFETY: the runtime gives a frame.
     let frame = unsafe { &mut *frame };
-    let [to, ticket, offset, length, ..] = frame.registers;
+    let [list, ticket, offset, bytes, each, ..] = frame.registers;
     let gather = Gather {
-        to,
+        list,
         ticket,
         offset: offset as u32,
-        length: length as u32,
+        bytes: bytes as u32,
+        each: each as u32,
     };
-    let mut sum = 0;
     // SAFETY: set before the driver runs; this is inside an import, on the CPU whose
     // packets they are.
     let gathered = unsafe {
@@ -50,13 +47,11 @@ pub(crate) extern "C" fn host_gather(_: *mut Cpu, frame: *mut Frame) -> c_int {
             &gather,
             guest_memory,
             RAM.load(Ordering::Relaxed).cast(),
-            &mut sum,
         )
     };
-    frame.rax = match gathered {
-        runtime::OK => sum.into(),
-        runtime::ABORTED => return runtime::ABORTED,
-        _ => UNKNOWN,
-    };
+    if gathered == runtime::ABORTED {
+        return runtime::ABORTED;
+    }
+    frame.rax = u64::from(gathered == runtime::OK);
     runtime::OK
 }

@@ -28,6 +28,8 @@ struct twin_layout {
 	unsigned long value;
 };
 
+_Static_assert(HOT_GATHERS == TWIN_GATHERS && HOT_GATHER_MOST == TWIN_GATHER_MOST, "the hot routines' list");
+
 #define FIELD(type, field) { #type "." #field, offsetof(struct type, field) }
 #define SIZE(type) { #type, sizeof(struct type) }
 #define VALUE(name) { #name, name }
@@ -47,8 +49,8 @@ const struct twin_layout twin_guest_layout[] = {
 	SIZE(hot_rx_piece), FIELD(hot_rx_piece, data), FIELD(hot_rx_piece, length),
 	SIZE(hot_rx_chain), FIELD(hot_rx_chain, segments), FIELD(hot_rx_chain, size),
 	FIELD(hot_rx_chain, piece),
-	SIZE(twin_gather), FIELD(twin_gather, to), FIELD(twin_gather, ticket),
-	FIELD(twin_gather, offset), FIELD(twin_gather, length),
+	SIZE(twin_gather), FIELD(twin_gather, list), FIELD(twin_gather, ticket),
+	FIELD(twin_gather, offset), FIELD(twin_gather, bytes), FIELD(twin_gather, each),
 	SIZE(twin_segment), FIELD(twin_segment, data), FIELD(twin_segment, length),
 	SIZE(twin_aggregate), FIELD(twin_aggregate, segments), FIELD(twin_aggregate, size),
 	FIELD(twin_aggregate, piece),

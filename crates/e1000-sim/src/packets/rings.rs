@@ -427,7 +427,7 @@ mod tests {
             "twin_outgoing_statistics" runtime::OutgoingStatistics {
                 admitted, foreign, malformed, full, completed, unknown
             }
-            "twin_gather" packet_path::Gather { to, ticket, offset, length }
+            "twin_gather" packet_path::Gather { list, ticket, offset, bytes, each }
             "twin_storm_limit" packet_path::StormLimit { interval, burst }
             "twin_bridge_statistics" packet_path::BridgeStatistics {
                 wire, local, group, received, unknown, spoofed, storm
