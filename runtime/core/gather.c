@@ -73,14 +73,16 @@ static __attribute__((noinline)) int fill_across(struct twin_instance *instance,
 		if (twin_translate(instance, to, &mapped))
 			return TWIN_ABORTED;
 		copy_from(source, (uint8_t *)mapped, part);
-		twin_sum_add(&total, (const void *)mapped, part);
+		if (sum)
+			twin_sum_add(&total, (const void *)mapped, part);
 	}
-	*sum = twin_sum_of(&total);
+	if (sum)
+		*sum = twin_sum_of(&total);
 	return TWIN_OK;
 }
 
-/* Copies to one place, which has so many bytes, and gives their sum: of what is there, so that a guest that
- * changes its bytes meanwhile changes nothing of it. */
+/* Copies to one place, which has so many bytes, and gives their sum, unless sum is NULL: of what is there, so that a
+ * guest that changes its bytes meanwhile changes nothing of it. */
 INLINE int fill_place(struct twin_instance *instance, struct source *source, uint64_t to, uint32_t left,
 		      uint64_t *sum)
 {
@@ -93,7 +95,8 @@ INLINE int fill_place(struct twin_instance *instance, struct source *source, uin
 	if (RARE(twin_translate(instance, to, &mapped)))
 		return TWIN_ABORTED;
 	copy_from(source, (uint8_t *)mapped, left);
-	*sum = twin_sum_fold(twin_sum_bytes(0, (const void *)mapped, left));
+	if (sum)
+		*sum = twin_sum_fold(twin_sum_bytes(0, (const void *)mapped, left));
 	return TWIN_OK;
 }
 
@@ -108,6 +111,8 @@ int twin_gather(struct twin_instance *instance, struct twin_outgoing *outgoing,
 
 	if (!flight || !places || !find_source(&source, flight, gather->offset, left))
 		return TWIN_INVALID;
+	if (!each)
+		return fill_place(instance, &source, gather->list, left, NULL);
 	if (twin_copy_from_dom0(instance, list, gather->list, bytes))
 		return TWIN_ABORTED;
 	for (i = 0; i < places; i++, left -= each)

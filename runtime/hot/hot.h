@@ -140,12 +140,15 @@ u32 host_receive(void *data, u32 length, struct sk_buff *skb, u32 flags, u32 vla
 
 /*
  * Copies `bytes` of a packet that hot_transmit() was given, from `offset` of its fragments on: `each` to each
- * address in list[], what is left to the last. There are as many as that takes, HOT_GATHERS at most, of
+ * address in the list `to`, what is left to the last. There are as many as that takes, HOT_GATHERS at most, of
  * HOT_GATHER_MOST bytes at most; list and places are the hot routines' to write: trusted code checks that.
  * cookie is the request's; whole is its sk_buff, for a host that is dom0 itself. Each address is replaced by the
  * sum of what went there, as 16-bit words as they are in memory, carries added, a last single byte as a word's
  * first: 0 to 0xffff. Returns whether that was done: 0 if there is no such packet, or not so much of it.
+ *
+ * If each is 0 there is no list: all go to `to` itself, and nothing is summed. That is for a packet that has its
+ * checksum, and costs less.
  */
-u32 host_gather(u64 *list, u64 cookie, u32 offset, u32 bytes, u32 each, const struct sk_buff *whole);
+u32 host_gather(void *to, u64 cookie, u32 offset, u32 bytes, u32 each, const struct sk_buff *whole);
 
 #endif /* HOT_H */

@@ -374,6 +374,8 @@ struct batch {
 	u32 linear;		/* bytes of the payload that are in the whole's linear part */
 	u32 needs;
 	u32 bytes;		/* that are in its fragments, of all that are begun */
+	bool is_alone;		/* one, of which the host needs to sum nothing: no list is made for it */
+	u64 place;		/* its, then */
 };
 
 /* As many as the host fills at once, because a call of it costs as much as a part's bytes do; if it has nothing to
@@ -393,6 +395,7 @@ static __always_inline void plan_batch(struct batch *batch, const struct hot_cut
 	/* It is going to be padded, which pages cannot be. */
 	if (cut->headers + span.length < ETH_ZLEN)
 		batch->needs |= HOT_DO_GATHER;
+	batch->is_alone = batch->most == 1 && !(batch->needs & HOT_DO_SUM);
 }
 
 /*
@@ -450,7 +453,10 @@ static __always_inline struct sk_buff *begin_parts(struct batch *batch, struct s
 		part = begin_part(&kept, whole, all, batch, span, &place);
 		if (unlikely(!part))
 			break;
-		hot_waits.place[n] = place;
+		if (batch->is_alone)
+			batch->place = place;
+		else
+			hot_waits.place[n] = place;
 		batch->bytes += span.length - batch->linear;
 		/* One that was kept is linked to the next that was kept already. */
 		if (unlikely(part != next)) {
@@ -509,6 +515,8 @@ static __always_inline bool fill_parts(const struct batch *batch, struct sk_buff
 				       u32 count, u32 *copies)
 {
 	const struct hot_cut *cut = &all->cut;
+	void *to = hot_waits.place;
+	u32 each = cut->size;
 
 	if (!batch->bytes) {
 		hot_waits.place[0] = 0;		/* the sum of nothing */
@@ -517,9 +525,14 @@ static __always_inline bool fill_parts(const struct batch *batch, struct sk_buff
 	if (!(batch->needs & HOT_DO_GATHER))
 		return true;
 	*copies += count;
-	return host_gather(hot_waits.place, all->description.cookie,
-			   batch->number * cut->size + batch->linear - cut->inside, batch->bytes,
-			   count > 1 ? cut->size : batch->bytes, whole);
+	if (batch->is_alone) {
+		to = (void *)(unsigned long)batch->place;
+		each = 0;
+	} else if (count == 1) {
+		each = batch->bytes;
+	}
+	return host_gather(to, all->description.cookie, batch->number * cut->size + batch->linear - cut->inside,
+			   batch->bytes, each, whole);
 }
 
 /*
@@ -549,6 +562,8 @@ static __always_inline u32 make_parts(struct made *made, struct sk_buff *whole, 
 	else
 		made->first = part;
 	made->count += count;
+	if (batch.is_alone && !all->cut.gso && !(batch.needs & HOT_DO_TAG))
+		return count;		/* nothing is computed */
 	for (n = 0; n < count; n++, part = next) {
 		u8 *data = part->data;
 

@@ -419,7 +419,8 @@ void hot_transmit_end_wait(void)
 	if (!whole)
 		return;
 	hot_waits.whole = NULL;
-	hot_transmit_drop_made();
+	if (unlikely(hot_waits.made_count))
+		hot_transmit_drop_made();
 	hot_skb_free(whole);
 }
 

@@ -95,17 +95,28 @@ static uint64_t word_at(uint32_t number)
 	return word;
 }
 
-/* To one place. */
+/* To one place, without a list and with one: the same happens. */
 static int gather(uint64_t ticket, uint64_t to, uint32_t offset, uint32_t length, uint32_t *sum)
 {
-	const struct twin_gather asked = {
-		.list = DOM0 + LIST, .ticket = ticket, .offset = offset, .bytes = length, .each = length,
-	};
-	int status;
+	struct twin_gather asked = { .list = to, .ticket = ticket, .offset = offset, .bytes = length };
+	uint8_t alone[TWIN_GATHER_MOST];
+	int status, first;
+	uint32_t i;
 
 	set_word(0, to);
 	set_word(1, 0xeeee);
+	first = gather_list(&asked);
+	CHECK_EQUAL(word_at(0), to);
+	for (i = 0; first == TWIN_OK && i < length; i++) {
+		alone[i] = *byte_at(to - DOM0 + i);
+		*byte_at(to - DOM0 + i) = 0xcc;
+	}
+	asked.list = DOM0 + LIST;
+	asked.each = length;
 	status = gather_list(&asked);
+	CHECK_EQUAL(first, status);
+	for (i = 0; status == TWIN_OK && i < length; i++)
+		CHECK_EQUAL(alone[i], *byte_at(to - DOM0 + i));
 	if (status == TWIN_OK) {
 		CHECK(word_at(0) <= 0xffff);
 		*sum = (uint32_t)word_at(0);
@@ -252,9 +263,10 @@ static void numbers_of_places(void)
 	const struct twin_piece piece[2] = { { .address = PAGE, .length = 8 * PAGE },
 					     { .address = PAGE, .length = 8 * PAGE } };
 	static const uint32_t wrong[][2] = {	/* bytes, each */
-		{ 0, 0 }, { 0, 100 }, { 100, 0 }, { TWIN_GATHERS + 1, 1 }, { 100 * TWIN_GATHERS + 1, 100 },
+		{ 0, 0 }, { 0, 100 }, { TWIN_GATHER_MOST + 1, 0 }, { TWIN_GATHERS + 1, 1 }, { 100 * TWIN_GATHERS + 1, 100 },
 		{ UINT32_MAX, 1 }, { UINT32_MAX, UINT32_MAX }, { 1, UINT32_MAX }, { 100, 1u << 28 },
 		{ TWIN_GATHER_MOST + 1, TWIN_GATHER_MOST + 1 }, { UINT32_MAX, TWIN_GATHER_MOST },
+		{ UINT32_MAX, 0 },
 	};
 	struct twin_gather asked = { .list = 0 };	/* is not dom0's */
 	uint32_t i;

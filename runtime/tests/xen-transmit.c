@@ -149,11 +149,22 @@ static enum xen_gathered gather(uint64_t cookie, void *to, uint32_t offset, uint
 				uint32_t *sum)
 {
 	uint64_t list[2] = { (uint64_t)to, 0xeeee };
-	const struct twin_gather asked = {
-		.list = (uint64_t)list, .ticket = cookie, .offset = offset, .bytes = length, .each = length,
-	};
-	const enum xen_gathered gathered = xen_transmit_gather(&asked);
+	struct twin_gather asked = { .list = (uint64_t)to, .ticket = cookie, .offset = offset, .bytes = length };
+	uint8_t alone[TWIN_GATHER_MOST];
+	enum xen_gathered gathered, first;
 
+	/* without a list: the same happens */
+	first = xen_transmit_gather(&asked);
+	if (first == XEN_GATHERED) {
+		memcpy(alone, to, length);
+		memset(to, 0xcc, length);
+	}
+	asked.list = (uint64_t)list;
+	asked.each = length;
+	gathered = xen_transmit_gather(&asked);
+	CHECK_EQUAL(first, gathered);
+	if (gathered == XEN_GATHERED)
+		CHECK(!memcmp(alone, to, length));
 	if (gathered == XEN_GATHERED)
 		*sum = (uint32_t)list[0];
 	else
@@ -379,7 +390,8 @@ static void bytes_to_several_places(void)
 static void numbers_of_places(void)
 {
 	static const uint32_t wrong[][2] = {	/* bytes, each */
-		{ 0, 0 }, { 0, 100 }, { 100, 0 }, { TWIN_GATHERS + 1, 1 }, { UINT32_MAX, 1 },
+		{ 0, 0 }, { 0, 100 }, { TWIN_GATHER_MOST + 1, 0 }, { UINT32_MAX, 0 },
+		{ TWIN_GATHERS + 1, 1 }, { UINT32_MAX, 1 },
 		{ UINT32_MAX, UINT32_MAX }, { 1, UINT32_MAX }, { 100, 1u << 28 }, { UINT32_MAX, TWIN_GATHER_MOST },
 	};
 	struct twin_gather asked = { .list = 0 };
@@ -429,7 +441,14 @@ static void bytes_of_nothing_else(void)
 	frame.rsi = one + 1;
 	CHECK_EQUAL(twin_import_host_gather(NULL, &frame), TWIN_OK);
 	CHECK(frame.rax == 1 && list <= 0xffff && to[0] == (uint8_t)(10 * 7));
+	frame.rdi = (uint64_t)to;
+	frame.r8 = 0;
+	to[0] = 0xee;
+	CHECK_EQUAL(twin_import_host_gather(NULL, &frame), TWIN_OK);
+	CHECK(frame.rax == 1 && to[0] == (uint8_t)(10 * 7));
 	is_gone = true;
+	CHECK_EQUAL(twin_import_host_gather(NULL, &frame), TWIN_ABORTED);
+	frame.r8 = 100;
 	CHECK_EQUAL(twin_import_host_gather(NULL, &frame), TWIN_ABORTED);
 }
 

@@ -12,7 +12,7 @@
 
 #include "shim.h"
 
-u32 host_gather(u64 *list, u64 cookie, u32 offset, u32 bytes, u32 each, const struct sk_buff *whole);
+u32 host_gather(void *to, u64 cookie, u32 offset, u32 bytes, u32 each, const struct sk_buff *whole);
 
 /* The sum of 16-bit words, carries added (RFC 1071). */
 static u32 sum_of(const u8 *bytes, u32 length)
@@ -41,18 +41,21 @@ static bool fill_place(u8 *to, const skb_frag_t **fragment, const skb_frag_t *en
 	return true;
 }
 
-u32 host_gather(u64 *list, u64 cookie, u32 offset, u32 bytes, u32 each, const struct sk_buff *whole)
+u32 host_gather(void *to, u64 cookie, u32 offset, u32 bytes, u32 each, const struct sk_buff *whole)
 {
 	const skb_frag_t *fragment = skb_shinfo(whole)->frags, *end = fragment + skb_shinfo(whole)->nr_frags;
+	u64 *list = to;
 	u32 length;
 
+	if (!each)
+		return fill_place(to, &fragment, end, &offset, bytes);
 	for (; bytes; bytes -= length, list++) {
-		u8 *to = (u8 *)*list;
+		u8 *place = (u8 *)*list;
 
 		length = min(bytes, each);
-		if (!fill_place(to, &fragment, end, &offset, length))
+		if (!fill_place(place, &fragment, end, &offset, length))
 			return 0;
-		*list = sum_of(to, length);
+		*list = sum_of(place, length);
 	}
 	return 1;
 }

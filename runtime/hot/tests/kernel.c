@@ -133,22 +133,30 @@ static u8 packet_byte(const struct skb_shared_info *info, u32 at)
 	return 0;
 }
 
-u32 host_gather(u64 *list, u64 cookie, u32 offset, u32 bytes, u32 each, const struct sk_buff *whole)
+u32 host_gather(void *to, u64 cookie, u32 offset, u32 bytes, u32 each, const struct sk_buff *whole)
 {
 	struct test_host *host = &test_host[raw_smp_processor_id()];
+	u64 *list = to;
 	u32 i, length, sum;
 
 	host->gathered++;
 	if (host->forgotten == cookie)
 		return 0;
-	CHECK(bytes && each && each <= HOT_GATHER_MOST && bytes <= each * HOT_GATHERS);
+	if (!each) {
+		CHECK(bytes && bytes <= HOT_GATHER_MOST);
+		for (i = 0; i < bytes; i++)
+			((u8 *)to)[i] = packet_byte(skb_shinfo(whole), offset + i);
+		host->alone++;
+		return 1;
+	}
+	CHECK(bytes && each <= HOT_GATHER_MOST && bytes <= each * HOT_GATHERS);
 	for (; bytes; bytes -= length, offset += length, list++) {
-		u8 *to = (u8 *)*list;
+		u8 *place = (u8 *)*list;
 
 		length = min(bytes, each);
 		for (i = 0, sum = 0; i < length; i++) {
-			to[i] = packet_byte(skb_shinfo(whole), offset + i);
-			sum += i % 2 ? to[i] << 8 : to[i];
+			place[i] = packet_byte(skb_shinfo(whole), offset + i);
+			sum += i % 2 ? place[i] << 8 : place[i];
 		}
 		while (sum >> 16)
 			sum = (sum & 0xffff) + (sum >> 16);

@@ -22,6 +22,7 @@ struct test_host {
 	u32 held;		/* entries of queue[] */
 	u64 queue[HOT_RELEASE];
 	u32 gathered;		/* calls of host_gather() */
+	u32 alone;		/* of those, without a list */
 	u64 forgotten;		/* a cookie that it does not know; 0: none */
 	u32 asked, more;	/* whether the card has more: how often, and how often it will have */
 	/* told of each call, if there is one: aggregate.c */

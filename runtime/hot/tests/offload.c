@@ -265,12 +265,13 @@ void test_offload_same_frames(void)
 	static const netdev_features_t feature[] = { NETIF_F_SG, NETIF_F_HW_CSUM, NETIF_F_TSO,
 						     NETIF_F_TSO6, NETIF_F_HW_VLAN_CTAG_TX };
 	u64 cut, parts = 0, gathers;
-	u32 rounds, without, i;
+	u32 rounds, without, i, alone;
 
 	begin();
 	offload(1);
 	cut = counted(HOT_COUNT_CUT);
 	gathers = counted(HOT_COUNT_GATHERED);
+	alone = test_host[0].alone;
 	for (rounds = 0; rounds < 150; rounds++) {
 		any_request();
 		driver->dev.features = ALL_FEATURES;
@@ -293,6 +294,7 @@ void test_offload_same_frames(void)
 	}
 	CHECK(counted(HOT_COUNT_CUT) > cut + 500 && counted(HOT_COUNT_GATHERED) > gathers + 500);
 	CHECK(counted(HOT_COUNT_PARTS) > parts + 10000);
+	CHECK(test_host[0].alone > alone + 100);
 	offload(0);
 	nothing_lost();
 }

@@ -19,11 +19,13 @@
 
 /* What driver code asks for; all of it may be anything. */
 struct twin_gather {
-	uint64_t list;		/* dom0 address of so many words: dom0 addresses, and then sums */
+	uint64_t list;		/* dom0 address of so many words: dom0 addresses, and then sums; or of the
+				 * only place itself */
 	uint64_t ticket;	/* of a packet that is being sent */
 	uint32_t offset;	/* bytes of its pieces that are left out */
 	uint32_t bytes;		/* to copy, in all */
-	uint32_t each;		/* to each place of the list; to the last one what is left */
+	uint32_t each;		/* to each place of the list; to the last one what is left. 0: there is no
+				 * list, and nothing is summed */
 };
 
 /* The most bytes to a place, for no buffer of the hot routines is larger, and the most places: together
@@ -34,10 +36,11 @@ struct twin_gather {
 /* Places for so many bytes: 0 if that is not to be done. */
 static inline uint32_t twin_gather_places(const struct twin_gather *gather)
 {
-	if (!gather->bytes || !gather->each || gather->each > TWIN_GATHER_MOST ||
-	    gather->bytes > gather->each * TWIN_GATHERS)
+	const uint32_t each = gather->each ? gather->each : gather->bytes;
+
+	if (!gather->bytes || each > TWIN_GATHER_MOST || gather->bytes > each * TWIN_GATHERS)
 		return 0;
-	return (gather->bytes - 1) / gather->each + 1;
+	return gather->each ? (gather->bytes - 1) / each + 1 : 1;
 }
 
 /* Where a machine address of a guest's is in the caller's memory: valid to its page's end. */
@@ -52,6 +55,8 @@ typedef const void *twin_guest_memory(void *data, uint64_t machine);
  *
  * The list is read once, before all else. Places may lie in each other or in the list: each is written and summed in
  * turn, the sums are written last. [inside], this CPU's.
+ *
+ * Of a packet that is to go to one place, and has its checksum, neither list nor sum is needed: each is 0.
  */
 int twin_gather(struct twin_instance *instance, struct twin_outgoing *outgoing,
 		const struct twin_gather *gather, twin_guest_memory *memory, void *data);

@@ -33,10 +33,10 @@ int twin_import_host_receive(struct twin_cpu *cpu, struct twin_call_frame *frame
 _Static_assert(HOT_GATHERS == TWIN_GATHERS && HOT_GATHER_MOST == TWIN_GATHER_MOST, "the hot routines' list");
 
 /*
- * u32 host_gather(u64 *list, u64 cookie, u32 offset, u32 bytes, u32 each, const struct sk_buff *whole)
+ * u32 host_gather(void *to, u64 cookie, u32 offset, u32 bytes, u32 each, const struct sk_buff *whole)
  *
- * Bytes of a packet that is being sent, to each place of a list, and their sums (transmit.c). A list or a place
- * that is not dom0's memory ends the driver, as if it had written there itself.
+ * Bytes of a packet that is being sent, to one place or to each of a list, and their sums (transmit.c). What
+ * is not dom0's memory ends the driver, as if it had written there itself.
  */
 int twin_import_host_gather(struct twin_cpu *cpu, struct twin_call_frame *frame)
 {

@@ -314,7 +314,7 @@ static bool is_known(uint64_t cookie)
 					       xen_buffers[cookie - 1].state == XEN_BUFFER_SENT);
 }
 
-/* Copies from a buffer of Xen's to one place of dom0's, and gives the sum. [off] */
+/* Copies from a buffer of Xen's to one place of dom0's, and gives the sum, unless sum is NULL. [off] */
 static bool fill_place(uint64_t to, uint32_t buffer, uint32_t at, uint32_t left, uint64_t *sum)
 {
 	struct twin_sum total = { 0 };
@@ -327,9 +327,11 @@ static bool fill_place(uint64_t to, uint32_t buffer, uint32_t at, uint32_t left,
 		part = part < left ? part : left;
 		if (!xen_dom0_write_ready(to, from, part))
 			return false;
-		twin_sum_add(&total, from, part);
+		if (sum)
+			twin_sum_add(&total, from, part);
 	}
-	*sum = twin_sum_of(&total);
+	if (sum)
+		*sum = twin_sum_of(&total);
 	return true;
 }
 
@@ -350,6 +352,8 @@ enum xen_gathered xen_transmit_gather(const struct twin_gather *gather)
 	bytes = transmit.bytes[buffer];
 	if (at > bytes || left > bytes - at)
 		return XEN_GATHERED_NOTHING;
+	if (!each)
+		return fill_place(gather->list, buffer, at, left, NULL) ? XEN_GATHERED : XEN_GATHERED_ELSEWHERE;
 	if (!xen_dom0_read_ready(list, gather->list, places * sizeof(list[0])))
 		return XEN_GATHERED_ELSEWHERE;
 	for (i = 0; i < places; i++, at += each, left -= each)

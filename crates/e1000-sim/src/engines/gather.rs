@@ -26,7 +26,7 @@ extern "C" fn guest_memory(ram: *mut c_void, machine: u64) -> *const c_void {
     ram.cast::<u8>().wrapping_add(machine as usize).cast()
 }
 
-/// The service: `u32 host_gather(u64 *list, u64 cookie, u32 offset, u32 bytes, u32 each, ...)`
+/// The service: `u32 host_gather(void *to, u64 cookie, u32 offset, u32 bytes, u32 each, ...)`
 pub(crate) extern "C" fn host_gather(_: *mut Cpu, frame: *mut Frame) -> c_int {
     // SAFETY: the runtime gives a frame.
     let frame = unsafe { &mut *frame };
