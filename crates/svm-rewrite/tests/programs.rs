@@ -669,3 +669,102 @@ fn tables_that_are_reached_otherwise_than_by_their_labels_stay() {
         is_refused(&among_code(&before, table, behind), "no");
     }
 }
+
+/// Each of these found its own address on the stack, or in a register that it came to by way of it.
+#[test]
+fn tables_of_code_that_sees_its_return_address_stay() {
+    let table = "\t.align 64\nk:\t.long 0xffffff06,6,7,8,0xff06,9,10,11,0xff06,12";
+    let read = "\tadd 24(%rcx),%eax\n\tadd k(%rip),%eax\n\tmov %rsi,%rcx";
+    let called = |call: &str, lines: &str| {
+        let behind = format!("{table}\n\t.align 16\nhere:\t{lines}\n\tret");
+        is_refused(&among_code(&format!("\t{call}\n{read}"), &behind, ""), "no");
+    };
+    // Its place goes through what is no sum.
+    for place in [
+        "xor %r8d,%r8d\n\tcmp %r8d,%r8d\n\tcmove %rsp,%r8",
+        "xor %r8d,%r8d\n\tlea (%rsp,%r8),%r8",
+        "xor %r8d,%r8d\n\tadd %rsp,%r8",
+        "xor %r8d,%r8d\n\tor %rsp,%r8",
+        "mov %rsp,%r9\n\txchg %r8,%r9",
+        "xor %r9d,%r9d\n\tmov %rsp,%r8\n\txadd %r9,%r8",
+        "mov %rsp,%r8\n\tbswap %r8\n\tbswap %r8",
+        "mov %rsp,%r8\n\trol $32,%r8\n\tror $32,%r8",
+        "mov %rsp,%r8\n\tneg %r8\n\tneg %r8",
+        "mov %rsp,%r8\n\tnot %r8\n\tnot %r8",
+        "mov %rsp,%r8\n\tmov $-1,%r9\n\tpext %r9,%r8,%r8",
+        "movq %rsp,%xmm0\n\tmovq %xmm0,%r8",
+        "mov %rsp,-16(%rsp)\n\tmov -16(%rsp),%r8",
+        "mov %rsp,%r8\n\ttest %edi,%edi\n\tjz 1f\n\tmov %rsi,%r8\n1:",
+    ] {
+        called("call here", &format!("{place}\n\tmov (%r8),%rcx"));
+    }
+    // The stack goes back to it.
+    for lines in [
+        "push %rbp\n\tmov %rsp,%rbp\n\tsub $32,%rsp\n\tleave\n\tmov (%rsp),%rcx",
+        "mov %rbp,%r8\n\tmov %rsp,%rbp\n\tleave\n\tmov %rbp,%rcx\n\tpush %rbp\n\tmov %r8,%rbp",
+        "enter $16,$0\n\tmov 8(%rbp),%rcx\n\tleave",
+        "inc %rsp\n\tmov -1(%rsp),%rcx\n\tdec %rsp",
+        "xor %r8d,%r8d\n\tsub %r8,%rsp\n\tpop %rcx\n\tpush %rcx",
+        "mov %rsp,%r8\n\tand $-16,%rsp\n\tmov 8(%rsp),%rcx\n\tmov %r8,%rsp",
+        "push %rsi\n\tpush %rsi\n\tmov $2,%r8d\n1:\tpop %r9\n\tdec %r8d\n\tjnz 1b\n\tmov (%rsp),%rcx",
+        "test %edi,%edi\n\tjz 1f\n\tpush %rsi\n1:\tmov (%rsp),%rcx\n\ttest %edi,%edi\n\tjz 2f\n\tpop %r8\n2:",
+        "mov %rsp,%r8\n\txor %edx,%edx\n\tmov (%r8,%rdx),%rcx",
+        "mov %rsp,%r8\n\txor %edx,%edx\n\tmov (%rdx,%r8),%rcx",
+        "mov %rbx,%r9\n\tmov %rax,%r10\n\tmov %rsp,%rbx\n\txlatb\n\tmov %r9,%rbx\n\tmov %r10,%rax",
+    ] {
+        called("call here", lines);
+    }
+    // The caller says where it will be, or finds it there later.
+    called("lea -8(%rsp),%r8\n\tcall here", "mov (%r8),%rcx");
+    called("mov %rsp,%r8\n\tcall here", "mov -8(%r8),%rcx");
+    called("call here\n\tmov -8(%rsp),%rcx", "nop");
+    called("call here\n\tsub $8,%rsp\n\tpop %rcx", "nop");
+    called(
+        "push %rsi\n\tcall abs@PLT\n\tmov -8(%rsp),%rcx\n\tpop %rsi",
+        "nop",
+    );
+    // What was pushed, or stored, over it is something else.
+    let behind = format!("{table}\n\t.align 16\nhere:\tnop\n\tret");
+    let over = "\tcall here\n\tpush %rsi\n\tpop %rcx\n\tadd k(%rip),%eax";
+    is_the_same(&among_code(over, &behind, ""), TWO_CASES);
+}
+
+/// Others tell it: the state that is saved, tables of unwinders.
+#[test]
+fn tables_of_code_that_is_told_its_address_stay() {
+    let table = "\t.align 64\nk:\t.long 0xffffff06,6,7,8,0xff06,9,10,11,0xff06,12";
+    let read = "\tadd 24(%rcx),%eax\n\tadd k(%rip),%eax\n\tmov %rsi,%rcx";
+    for save in ["fxsave64", "xsave64", "xsavec64", "xsaveopt64"] {
+        let before = format!("\t{save} -832(%rsp)\n\tmov -824(%rsp),%rcx\n{read}");
+        is_refused(&among_code(&before, table, ""), "no");
+    }
+    let frames = "\t.section .eh_frame,\"a\",@progbits\n\t.long 16,0\n\
+                  .byte 1,0,1,0x78,16,0,0,0,0,0,0,0\n\t.long 12,24\n.Lp:\t.long f-.Lp,4\n";
+    let before = format!("\tlea .Lp(%rip),%rcx\n\tmovslq (%rcx),%rdx\n\tadd %rdx,%rcx\n{read}");
+    is_refused(&among_code(&before, table, frames), "no");
+    // An unwinder runs it.
+    let routine = "k:\t.byte 0xb8,8,0,0,0,0xc3,6,6";
+    let text = among_code("\tmov %rsi,%rcx", routine, "");
+    let text = text.replace("f:\n", "f:\n\t.cfi_startproc\n\t.cfi_personality 0x1b,k\n");
+    is_refused(
+        &text.replace("\t.size f", "\t.cfi_endproc\n\t.size f"),
+        "no",
+    );
+}
+
+/// A return goes to what was pushed, whatever stands between.
+#[test]
+fn tables_that_a_return_goes_to_stay() {
+    let code = "k:\t.byte 6,6,6,6,0x31,0xc0,0xc3,6,6,6,6,6";
+    for go in [
+        "push %rcx\n\tnop\n\tret",
+        "push %rcx\n\tnop\n\tret $0",
+        "push %rcx\n\tjmp 1f\n1:\tret",
+        "mov %rcx,-8(%rsp)\n\tsub $8,%rsp\n\tret",
+        "movq %rcx,%xmm0\n\tsub $8,%rsp\n\tmovq %xmm0,(%rsp)\n\tnop\n\tret",
+        "mov %rcx,-32(%rsp)\n\tpush -32(%rsp)\n\tnop\n\tret",
+    ] {
+        let before = format!("\tlea k(%rip),%rcx\n\tadd $4,%rcx\n\t{go}");
+        is_refused(&among_code(&before, code, ""), "no");
+    }
+}

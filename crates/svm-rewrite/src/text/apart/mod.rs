@@ -28,6 +28,7 @@ mod finder;
 mod mention;
 mod points;
 mod proof;
+mod stack;
 mod uses;
 
 use std::ops::Range;

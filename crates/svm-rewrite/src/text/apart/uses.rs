@@ -122,6 +122,8 @@ impl<'t> Uses<'t> {
                 let (_, value) = rest.split_at(rest.iter().position(|b| *b == b',')?);
                 return names(value).all(is_constant).then_some(());
             }
+            // An unwinder goes there.
+            b".cfi_personality" => self.others.extend(names(rest)),
             _ if name.starts_with(b".cfi_") || switches(name) => {}
             b".ascii" | b".asciz" | b".string" => {}
             _ if makes_bytes(name) || !declares(name) => self.data(rest),
@@ -150,7 +152,13 @@ fn is_plain(arguments: &[u8]) -> bool {
     let flags = fields.next();
     let is_code = name.starts_with(b".text") || name.starts_with(b"\".text");
     let more = fields.count();
+    // What the text itself puts beside the assembler's has the addresses of functions.
+    let is_unwinders = name
+        .strip_prefix(b"\"")
+        .unwrap_or(name)
+        .starts_with(b".eh_frame");
     !name.contains(&b'\\')
+        && !is_unwinders
         && match flags {
             None => true,
             Some(b"\"ax\"") => more <= 1,
