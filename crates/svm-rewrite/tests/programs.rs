@@ -711,6 +711,8 @@ fn tables_of_code_that_sees_its_return_address_stay() {
         "mov %rsp,%r8\n\txor %edx,%edx\n\tmov (%r8,%rdx),%rcx",
         "mov %rsp,%r8\n\txor %edx,%edx\n\tmov (%rdx,%r8),%rcx",
         "mov %rbx,%r9\n\tmov %rax,%r10\n\tmov %rsp,%rbx\n\txlatb\n\tmov %r9,%rbx\n\tmov %r10,%rax",
+        // More steps than are followed.
+        "mov %rsp,%r8\n\tsub $1024,%r8\n1:\tadd $8,%r8\n\tcmp %rsp,%r8\n\tjne 1b\n\tmov (%r8),%rcx",
     ] {
         called("call here", lines);
     }
@@ -719,6 +721,10 @@ fn tables_of_code_that_sees_its_return_address_stay() {
     called("mov %rsp,%r8\n\tcall here", "mov -8(%r8),%rcx");
     called("call here\n\tmov -8(%rsp),%rcx", "nop");
     called("call here\n\tsub $8,%rsp\n\tpop %rcx", "nop");
+    called(
+        "mov $8,%r8d\n\tcall here\n\tlea -16(%rsp,%r8),%rsp\n\tpop %rcx",
+        "nop",
+    );
     called(
         "push %rsi\n\tcall abs@PLT\n\tmov -8(%rsp),%rcx\n\tpop %rsi",
         "nop",

@@ -19,7 +19,8 @@ use crate::asm::Operand;
 use crate::lift::{Destination, InstIdx, Lifted};
 use crate::registers::gpr;
 
-/// More states of one instruction than this are not followed: rsp may move in a loop.
+/// The most states of one instruction. More, as in a loop that moves rsp, are not followed: that counts as
+/// seeing the address.
 const STATES: usize = 64;
 
 /// Beyond any frame.
@@ -160,12 +161,9 @@ impl Walk<'_, '_> {
             let states = self.seen.entry((i, frame.whose)).or_default();
             if states.len() >= STATES && !states.contains(&frame) {
                 match frame.whose {
-                    // A loop moves the stack: there is no one place any more.
-                    Whose::Left => continue,
-                    Whose::Own if states.len() > 2 * STATES => return true,
-                    // A loop moves along an array, and stays in it.
-                    Whose::Own => frame.below = frame.below.of_stack_alone(),
+                    // Any place of the stack will do for an address that may be anybody's.
                     Whose::Others => frame.below = Place::only(Reg::RSP, Span::EXACT),
+                    Whose::Own | Whose::Left => return true,
                 }
             }
             if !states.insert(frame) {
@@ -223,13 +221,6 @@ impl Walk<'_, '_> {
 }
 
 impl Place {
-    /// What is known of rsp.
-    fn of_stack_alone(self) -> Place {
-        let mut place = Place([None; 16]);
-        place.set(Reg::RSP, self.of(Reg::RSP));
-        place
-    }
-
     /// In the routine: rsp points to the address, and others to it or beside it. What points to the
     /// caller's own variables stays there.
     fn entered(mut self) -> Place {
@@ -341,8 +332,10 @@ impl Frame {
     fn sees(&self, parts: &Parts<'_>) -> bool {
         match self.whose {
             Whose::Others => false,
-            Whose::Own => self.may_read(parts) || self.keeps(parts),
-            Whose::Left => self.reads_left(parts),
+            Whose::Own => {
+                self.may_read(parts) || self.keeps(parts) || self.indexes_stack(parts.iced)
+            }
+            Whose::Left => self.reads_left(parts) || self.indexes_stack(parts.iced),
         }
     }
 
@@ -393,6 +386,14 @@ impl Frame {
             (None, Some(at)) if iced.memory_index_scale() == 1 => Some(sum(at)),
             _ => Some(Span::ANYWHERE),
         }
+    }
+
+    /// Whether rsp goes to an array's element: no array is there, and any pop may have the address.
+    fn indexes_stack(&self, iced: &Instruction) -> bool {
+        iced.code() == Code::Lea_r64_m
+            && iced.op0_register() == Register::RSP
+            && iced.memory_index() != Register::None
+            && self.has_place_in_address(iced)
     }
 
     /// Whether a place goes where it is not followed.
