@@ -144,6 +144,22 @@ fn forms_that_a_window_refuses_leave_others_where_they_are() {
     assert!(report.not_in_window > 0 && report.faults > 20, "{report}");
 }
 
+/// Every bit string with an offset in a register: the word that it is in, the bit and the flags
+/// are the original's under every scheme.
+#[test]
+fn bit_strings_compute_the_same() {
+    use iced_x86::Mnemonic::{Bt, Btc, Btr, Bts};
+    use iced_x86::OpCodeOperandKind::{r16_reg, r32_reg, r64_reg};
+    let forms = SURVEYED.enumeration.forms.iter().enumerate();
+    let bits = forms.filter(|(_, form)| {
+        let op_code = form.code.op_code();
+        let by_register = matches!(op_code.op1_kind(), r16_reg | r32_reg | r64_reg);
+        matches!(op_code.mnemonic(), Bt | Bts | Btr | Btc) && by_register
+    });
+    let report = same((16, 0), 0xb175, 1, bits.map(|(n, _)| n).collect());
+    assert!(report.states > 10_000 && report.faults > 100, "{report}");
+}
+
 /// Strings to and from ports, every form: what the gate is asked for is what the manual
 /// says, and memory, registers and faults agree.
 #[test]

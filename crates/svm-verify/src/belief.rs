@@ -101,8 +101,8 @@ pub struct Operand {
     pub displacement: i32,
     /// Where the displacement is in the instruction's bytes.
     pub displacement_at: usize,
-    /// The register with a bit's offset from there, and the bits that are reached at once.
-    pub bit: Option<(u8, u8)>,
+    /// The register with a bit's offset from there, which is in the operand's own bytes.
+    pub bit: Option<u8>,
     /// What the sum of these counts from.
     pub from: CountsFrom,
     /// How many bytes are reached.
@@ -209,9 +209,7 @@ fn before(insn: &Insn, rules: &Rules) -> [Before; 16] {
             before[usize::from(Gpr::RSI.0)] = Before::Pointer;
             before[usize::from(Gpr::RCX.0)] = Before::Count;
         }
-        Op::BitAt { r, bits } if by_registers || cut => {
-            before[usize::from(r.0)] = Before::AtMost(bits - 1)
-        }
+        Op::BitAt { r, bits } => before[usize::from(r.0)] = Before::AtMost(bits - 1),
         Op::And { s, .. } if rules.named_memory == NamedMemory::WideWindow && s != Gpr::RSP => {
             before[usize::from(s.0)] = Before::Place;
         }
@@ -329,7 +327,7 @@ fn operand(insn: &Insn, i: &Instruction, displacement_at: usize) -> Option<Opera
         displacement: m.disp.wrapping_add(moved),
         displacement_at,
         bit: match insn.op {
-            Op::BitAt { r, bits } if from != CountsFrom::Zero => Some((r.0, bits)),
+            Op::BitAt { r, .. } => Some(r.0),
             _ => None,
         },
         from,

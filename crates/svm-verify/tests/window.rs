@@ -25,7 +25,7 @@ f:      push %rbx
         addb $1, %gs:(%eax)
         lock cmpxchg %rcx, %gs:(%esi)
         lock cmpxchg16b %gs:16(%esi)
-        bts %rsi, %gs:(%edi)
+        and $63, %esi; bts %rsi, %gs:(%edi)
         movzwl %gs:(%edi), %ebx
         pushq %gs:8(%edx)
         popq %gs:8(%ebx)

@@ -668,6 +668,25 @@ pext twin_window_mask(%rip), %rdi, %rax
 bts %ecx, %gs:(%rax)
 ret
 
+### a bit far away by both prefixes
+# refuse: P1-bit-offset
+# from: SDM vol. 2, BTS
+bts %rcx, %gs:(%edi)
+ret
+
+### a bit far from the data stack
+# refuse: P1-bit-offset
+# from: SDM vol. 2, BTS
+bts %rcx, %gs:-8(%esp)
+ret
+
+### a bit of the word by both prefixes
+# accept
+# from: SDM vol. 2, BTS
+and $63, %ecx
+bts %rcx, %gs:(%edi)
+ret
+
 ### a gather from a cut base
 # refuse: P3-instruction
 # from: SDM vol. 2, VPGATHERDD

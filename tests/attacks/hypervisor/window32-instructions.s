@@ -36,8 +36,8 @@ lock cmpxchg16b (%edi); ret
 lock cmpxchg8b (%rdi); ret
 
 ### a bit by a register
-# accept
-# from: SDM vol. 2, BT; design of the window: bt with offsets to 2^62
+# refuse: P1-bit-offset
+# from: SDM vol. 2, BT
 bts %rsi, %gs:(%edi); ret
 
 ### a bit by a register without prefix 67

@@ -12,8 +12,7 @@ pub fn address(machine: &Executor, registers: &[u64; 16], operand: &Operand) -> 
     let index = operand
         .index
         .map_or(0, |(r, scale)| held(r).wrapping_mul(scale.into()));
-    let offset = operand.bit.map_or(0, |(r, bits)| bytes_of(held(r), bits));
-    let sum = base.wrapping_add(index).wrapping_add(offset);
+    let sum = base.wrapping_add(index);
     let sum = sum.wrapping_add_signed(operand.displacement.into());
     match operand.from {
         CountsFrom::Zero => sum,
@@ -22,19 +21,10 @@ pub fn address(machine: &Executor, registers: &[u64; 16], operand: &Operand) -> 
     }
 }
 
-/// The bytes that a bit's offset in a register of `bits` bits adds (SDM volume 2, BT): whole
-/// operands, of the offset with its sign.
-fn bytes_of(offset: u64, bits: u8) -> u64 {
-    let unused = 64 - u32::from(bits);
-    let offset = ((offset << unused) as i64) >> unused;
-    let operands = offset >> bits.trailing_zeros();
-    operands.wrapping_mul(i64::from(bits / 8)) as u64
-}
-
 /// Changes one register, of the operand's own, so that the operand is at `target`. An
 /// operand relative to `rsp` stays where it is. False if it is at neither place.
 pub fn at(machine: &Executor, registers: &mut [u64; 16], operand: &Operand, target: u64) -> bool {
-    let usable = |r: u8| usize::from(r) != RSP && operand.bit.is_none_or(|(bit, _)| bit != r);
+    let usable = |r: u8| usize::from(r) != RSP && operand.bit != Some(r);
     let base = operand
         .base
         .filter(|&r| usable(r) && operand.index.is_none_or(|(i, _)| i != r));

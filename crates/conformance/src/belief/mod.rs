@@ -237,7 +237,7 @@ const SPOILT: &[Spoilt] = &[
         &[0x65, 0x67, 0x48, 0x0f, 0xab, 0x37],
         |b| {
             // bts %rsi,%gs:(%edi)
-            b.operand = b.operand.map(|o| belief::Operand { bit: None, ..o });
+            b.before[6] = belief::Before::Any;
         },
     ),
     (

@@ -28,6 +28,8 @@ impl Emitter<'_> {
     ///     bts   %m, (%v)
     ///     <close>
     /// ```
+    ///
+    /// In a window of 32 bits two prefixes of the operand are the check: `%gs:(%et)`.
     pub fn bit_string(&mut self, i: InstIdx, plan: &InstPlan, space: Space) {
         let iced = self.lifted.inst(i).iced;
         let offset = iced.op1_register();
@@ -49,16 +51,16 @@ impl Emitter<'_> {
         self.emit(&rr(widen, reg64(m), offset));
         self.emit(&ri(Code::Sar_rm64_imm8, reg64(m), log2_bytes as i32 + 3));
         self.lea(&Operand::indexed(t, m, log2_bytes as u8), t);
-        self.check(i, Address::Copy(t), v, &roles[1..roles.len() - 1]);
+        let word = self.checked(i, t, v, &roles[1..roles.len() - 1]);
         self.mov(off, m);
         self.emit(&ri(Code::And_rm32_imm32, reg32(m), (8 << log2_bytes) - 1));
         self.restore_flags(plan);
-        self.masked_access(i, v, m);
+        self.masked_access(i, word, m);
         self.close(plan);
     }
 
-    /// The instruction itself, with the masked offset in `m` and `(%v)` for its word.
-    fn masked_access(&mut self, i: InstIdx, v: Reg, m: Reg) {
+    /// The instruction itself, with the masked offset in `m`.
+    fn masked_access(&mut self, i: InstIdx, word: Operand, m: Reg) {
         let mut iced = self.lifted.inst(i).iced;
         let masked = match iced.memory_size().size() {
             2 => reg16(m),
@@ -66,7 +68,7 @@ impl Emitter<'_> {
             _ => reg64(m),
         };
         iced.set_op1_register(masked);
-        self.translated(v, 0).replace_in(&mut iced);
+        word.replace_in(&mut iced);
         self.note_lock(i);
         self.asm.inst(&iced);
     }

@@ -407,6 +407,16 @@ impl<'a> Emitter<'a> {
         });
     }
 
+    /// What the address in `pointer` leads to. It is checked in `v`; in a window of 32 bits the
+    /// operand itself confines it, and `v` is left alone.
+    fn checked(&mut self, i: InstIdx, pointer: Reg, v: Reg, others: &[Reg]) -> Operand {
+        if self.scheme.cut == Some(Cut::Prefix) {
+            return Operand::at(pointer, 0).in_window();
+        }
+        self.check(i, Address::Copy(pointer), v, others);
+        self.translated(v, 0)
+    }
+
     /// A check that jumps to `miss` on a miss.
     fn check_or_skip(&mut self, address: &Address, v: Reg, others: &[Reg], miss: Label) {
         let table = self.rules.table;

@@ -6,7 +6,7 @@ use liveness::Reg;
 use super::Emitter;
 use crate::analyse::class::{Direction, Port, Repeat};
 use crate::asm::import::Service;
-use crate::asm::{Address, Jump, Operand, ShortOnly, mr, ri, rm};
+use crate::asm::{Jump, Operand, ShortOnly, mr, ri, rm};
 use crate::lift::InstIdx;
 use crate::plan::InstPlan;
 use crate::schemes::Cut;
@@ -122,15 +122,14 @@ impl Emitter<'_> {
     /// The element in memory: checked, or in the window.
     fn port_memory(&mut self, i: InstIdx, plan: &InstPlan, pointer: Reg) -> Operand {
         if self.scheme.cut == Some(Cut::Prefix) {
-            return Operand::at(pointer, 0).in_window();
+            return self.checked(i, pointer, pointer, &[]);
         }
         // The gate returns its result in rax, so the translation must not be there.
         let mut roles = Self::roles(plan);
         if roles[0] == Reg::RAX {
             roles.swap(0, 1);
         }
-        self.check(i, Address::Copy(pointer), roles[0], &roles[1..]);
-        self.translated(roles[0], 0)
+        self.checked(i, pointer, roles[0], &roles[1..])
     }
 }
 

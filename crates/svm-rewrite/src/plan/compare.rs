@@ -49,7 +49,7 @@ impl Planner<'_> {
     /// Whether a sequence between compare and repetition leaves the operands alone, although
     /// they may be dead there. A check keeps flags that are live, so it repeats the same
     /// compare and spares its operands, unless a flag is live that the compare does not make:
-    /// then it saves them all. The sequences of a window change no flag, and may overwrite
+    /// then it saves them all. Most sequences of a window change no flag, and may overwrite
     /// what is dead.
     fn keeps_operands(&self, i: InstIdx, other_flags: LocSet) -> bool {
         match self.scheme.has_checks() {

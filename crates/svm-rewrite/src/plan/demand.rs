@@ -114,9 +114,12 @@ impl Demand {
             ..demand
         };
         match class {
-            Class::Memory(Space::PerCpu(_))
-            | Class::Prefetch(Space::PerCpu(_))
-            | Class::BitString(Space::PerCpu(_)) => one,
+            Class::Memory(Space::PerCpu(_)) | Class::Prefetch(Space::PerCpu(_)) => one,
+            // Its word and the masked offset; `sar` and `and` change flags.
+            Class::BitString(_) => Demand {
+                registers: 2,
+                ..one
+            },
             Class::Xlat | Class::String(..) | Class::Switch(Callee::Memory(_)) => {
                 without_flags(one)
             }
@@ -129,7 +132,6 @@ impl Demand {
             | Class::Unreached(_)
             | Class::Memory(_)
             | Class::Prefetch(_)
-            | Class::BitString(_)
             | Class::PushMemory(_)
             | Class::PopMemory(_)
             | Class::PortString(..)

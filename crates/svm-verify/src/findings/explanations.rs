@@ -132,7 +132,7 @@ pub(crate) fn explanation(code: ViolationCode) -> Explanation {
         ViolationCode::BitOffset => (
             "`bt`, `bts`, `btr` or `btc` on memory with a register that may select a bit outside the operand.",
             "With a register operand these reach up to 256 MiB from the address: the bit offset is part of it.",
-            "Add the offset's bytes to the address before translating it, and mask the bit offset to the operand's width right before the instruction.",
+            "Add the offset's bytes to the address before translating it or reaching the window by it, and mask the bit offset to the operand's width right before the instruction.",
             Assembly(
                 "mov %rdi,%rax\nmov %eax,%ecx\nshr $8,%ecx\nand $0xfff0,%ecx\nsub twin_stlb(%rcx),%rax\ncmp $0xfff,%rax\nja 2f\nadd twin_stlb+8(%rcx),%rax\n1: bts %rsi,(%rax)\nret\n2: mov %rdi,%rax\ncall twin_slow_rax\njmp 1b",
             ),

@@ -199,9 +199,10 @@ impl Step<'_> {
         let offset = self.state.get(r).form;
         self.clobber()?;
         match offset {
-            // Per-CPU data; or where the kernel answers for it. In the window: the bytes
-            // that the offset adds are added before the address is cut to 32 bits.
-            _ if matches!(self.insn.memory.origin, Origin::PerCpu | Origin::Window) => Ok(()),
+            // Per-CPU data; or where the kernel answers for it.
+            _ if self.insn.memory.origin == Origin::PerCpu => Ok(()),
+            // In the window, too: manuals do not say that the bytes which the offset adds are
+            // added before the address is cut to 32 bits (SDM volume 2, BT).
             Form::Below(most) if most < bits => Ok(()),
             _ if self.reads_anywhere(&self.insn.memory) => Ok(()),
             _ => broken(

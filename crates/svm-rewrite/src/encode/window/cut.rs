@@ -42,7 +42,6 @@ impl Emitter<'_> {
             Class::Memory(space @ Space::PerCpu(_)) | Class::Prefetch(space @ Space::PerCpu(_)) => {
                 self.memory(i, plan, space);
             }
-            Class::BitString(space) => self.bit_string(i, plan, space),
             Class::Xlat => self.xlat(i, plan),
             Class::PushMemory(_) if !here.is_data() && self.by_itself(i, 0).is_none() => {
                 self.push_cut(i, plan);

@@ -89,15 +89,16 @@ impl Emitter<'_> {
             Class::Stack | Class::PushMemory(_) if here.is_data() => {
                 self.push_memory_to_data(i, plan, here.return_address());
             }
-            Class::Memory(Space::PerCpu(_))
-            | Class::Prefetch(Space::PerCpu(_))
-            | Class::BitString(Space::PerCpu(_)) => self.through_segment(i, plan),
+            Class::Memory(Space::PerCpu(_)) | Class::Prefetch(Space::PerCpu(_)) => {
+                self.through_segment(i, plan);
+            }
             Class::Stack | Class::Memory(_) => match here.return_address() {
                 Some(distance) => self.load_return_address(i, distance),
                 None if self.reads_rsp(i) => self.with_view(i, plan),
                 None => self.in_window(i, plan),
             },
-            Class::Prefetch(_) | Class::BitString(_) => self.in_window(i, plan),
+            Class::BitString(space) => self.bit_string(i, plan, space),
+            Class::Prefetch(_) => self.in_window(i, plan),
             Class::PopMemory(_) if here.is_data() => self.pop_data_to_memory(i, plan),
             Class::PushMemory(_) | Class::PopMemory(_) => self.in_window(i, plan),
             Class::FramePointerToStack => {
