@@ -53,13 +53,13 @@ begin_others
 if begins 2; then
     round twin "count_frames 12 $frames"
     only off 24
-    only aggregate 36 aggregate=20
+    only aggregate 36 aggregate=45
     only bridge 48 bridge=1
     only notify 60 notify=16
     only pace 72 pace=1
-    only all 84 aggregate=20 bridge=1 notify=16 pace=1
+    only all 84 aggregate=45 bridge=1 notify=16 pace=1
     # The default's, but what the driver gives to the card is not checked.
-    only unchecked 96 aggregate=20 pace=1
+    only unchecked 96 aggregate=45 pace=1
     cat $twin/status
     ends 2 48
 fi
