@@ -217,3 +217,4 @@ bench: build simulator ## rewriting and verifying speed, beside objdump; the pap
 	$(TWIN) run $(STOCK) --path native,twin --scheme window --packets 20000
 	$(TWIN) run $(STOCK) --experiment all --output target/bench
 	$(TWIN) run $(STOCK) --experiment rows --output target/bench
+	$(TWIN) run $(STOCK) --experiment rows --scheme window32 --output target/bench/window32

@@ -20,7 +20,7 @@ Examples:
   twin run e1000.ko --driver-args 'InterruptThrottleRate=4000 TxDescriptors=512'
   twin run e1000.ko --format json | jq '.ratios.tx.driver_cycles'
   twin run e1000.ko --guests-apart
-  twin run e1000.ko --experiment rows
+  twin run e1000.ko --experiment rows --scheme window32
   twin run e1000.ko --experiment all --output target/bench
 
 The driver, the hot routines and dom0's kernel are really run, unprivileged, in
@@ -104,11 +104,10 @@ pub struct Opts {
                                       "stages", "without", "driver_args", "by_function",
                                       "experiment"])]
     pub guests_apart: bool,
-    /// Figures and tables of the paper to make, as text, JSON and SVG.
+    /// Figures and tables of the paper to make, as text, JSON and SVG. Only rows take --scheme.
     #[arg(long, value_enum, value_delimiter = ',',
-          conflicts_with_all = ["path", "size", "tso", "scheme", "processor", "strict",
-                                "upcalls",
-                                "driver_args", "stages", "without"])]
+          conflicts_with_all = ["path", "size", "tso", "upcalls", "driver_args", "stages",
+                                "without"])]
     pub experiment: Vec<Figure>,
     /// Directory for what experiments leave; made if missing.
     #[arg(

@@ -25,7 +25,7 @@ use e1000_sim::stages::{Stage, Stages};
 use e1000_sim::system::{self, SystemError};
 use e1000_sim::traffic::source::Shape;
 use elf_loader::modinfo;
-use process_lab::program::Variant;
+use process_lab::program::{Scheme, Variant};
 use serde::Serialize;
 
 use crate::figures;
@@ -91,6 +91,11 @@ fn experiments(opts: &Opts, job: Job<'_>, support: &Path) -> Result<(), Failure>
     }
     if opts.experiment.contains(&Figure::Rows) {
         return all_rows(opts, &job);
+    }
+    if job.setup.variant != Variant::here(Scheme::Stlb) {
+        let why = "--scheme, --processor and --strict are for --experiment rows; the \
+                   others have their schemes";
+        return Err(Failure::Usage(why.to_owned()));
     }
     let again = figures::Again {
         module: &opts.module,

@@ -59,6 +59,8 @@ use crate::run::{Job, failed};
 #[derive(Debug, Serialize)]
 pub struct Rows {
     processor: Processor,
+    /// How the driver and the hot routines were rewritten.
+    scheme: String,
     crossings: Crossings,
     crossings_from: &'static str,
     /// Cycles a second of the machine that is played.
@@ -135,6 +137,7 @@ impl Rows {
         let merging = seen.merging.as_ref();
         Ok(Rows {
             processor: Processor::this(),
+            scheme: variant.name().to_owned(),
             crossings: QUOTED,
             crossings_from: QUOTED_FROM,
             hz: HZ,
@@ -190,9 +193,10 @@ impl Rows {
 
     fn text(&self) -> String {
         let mut out = format!(
-            "{}\nfrom counted instructions, one a cycle of {:.1} GHz; an interrupt of the card \
+            "{}\nscheme {}\nfrom counted instructions, one a cycle of {:.1} GHz; an interrupt of the card \
              {} cycles,\nof a guest {}: {QUOTED_FROM}\n\n",
             self.processor.text(),
+            self.scheme,
             HZ as f64 / 1e9,
             number(self.crossings.interrupt),
             number(self.crossings.virtual_interrupt),
