@@ -7,10 +7,10 @@
 //! may differ about it: where it could select another instruction, where a manual calls
 //! its effect undefined or unpredictable, and where processors have been wrong.
 
-use iced_x86::{Code, Instruction, Mnemonic, OpKind, Register};
+use iced_x86::{Code, EncodingKind, Instruction, MandatoryPrefix, Mnemonic, OpKind, Register};
 
 use crate::findings::ViolationCode;
-use crate::targets::{NamedMemory, Rules};
+use crate::targets::{Instructions, NamedMemory, Rules};
 
 /// How often each prefix occurs before an instruction.
 #[derive(Default)]
@@ -53,15 +53,17 @@ fn scan(bytes: &[u8]) -> Prefixes {
     found
 }
 
+/// Whether a byte is a prefix other than REX.
+fn legacy(byte: u8) -> bool {
+    matches!(
+        byte,
+        0x26 | 0x2e | 0x36 | 0x3e | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3
+    )
+}
+
 /// Whether the bytes begin without a prefix other than REX, as most instructions do;
 /// then nothing has to be judged.
 fn plain(bytes: &[u8]) -> bool {
-    let legacy = |b: u8| {
-        matches!(
-            b,
-            0x26 | 0x2e | 0x36 | 0x3e | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3
-        )
-    };
     match *bytes {
         [0x40..=0x4f, next, ..] => !legacy(next) && next & 0xf0 != 0x40,
         [first, ..] => !legacy(first),
@@ -147,6 +149,8 @@ pub fn check(
         Some("processors disagree about this prefix on a branch, push or pop")
     } else if p.opsize != 0 && selects_opcode(instruction, &p) {
         Some("66 makes no operand 16 bits wide, but may select another instruction")
+    } else if rules.instructions == Instructions::Kernel && misleads_kernels(instruction, bytes) {
+        Some("kernels read these prefixes otherwise, and take a part of the operand for code")
     } else if string && has_idle_rex(instruction, bytes) {
         Some("the REX prefix of a string instruction has no effect")
     } else if instruction.has_xacquire_prefix() || instruction.has_xrelease_prefix() {
@@ -209,12 +213,44 @@ fn selects_opcode(instruction: &Instruction, p: &Prefixes) -> bool {
     shared || p.rep + p.repne != 0 && !narrow
 }
 
+//      66 2e 0f d6 90 90 00 00 00      movq %xmm2, %cs:0x90(%rax)
+//
+/// Whether the kernel's decoder may find another length. Of several prefixes it takes the last
+/// one for a part of the opcode, and no other (`insn_last_prefix_id`, arch/x86/lib/insn.c), so here
+/// it sees `0f d6`, which has no operand to it, and two `nop`s. And it stops behind four different
+/// ones (`insn_get_prefixes`). By such lengths it writes longer nops over nops in alternatives
+/// (`optimize_nops`, arch/x86/kernel/alternative.c): above, the store goes through `%rsi` then.
+fn misleads_kernels(instruction: &Instruction, bytes: &[u8]) -> bool {
+    const MOST: usize = 4;
+    let prefixes = bytes.iter().position(|b| !legacy(*b)).unwrap_or(0);
+    let prefixes = &bytes[..prefixes];
+    let is_first = |n: &usize| !prefixes[..*n].contains(&prefixes[*n]);
+    let different = (0..prefixes.len()).filter(is_first).count();
+    if different > MOST {
+        return true;
+    }
+    // The decoder's table of opcodes is built at its first use: it is rarely needed.
+    let code = instruction.code();
+    let asks = different > 1 && instruction.mnemonic() != Mnemonic::Nop;
+    let own = match code.encoding() {
+        EncodingKind::Legacy if asks => code.op_code().mandatory_prefix(),
+        _ => MandatoryPrefix::None,
+    };
+    let own = match own {
+        MandatoryPrefix::P66 => 0x66,
+        MandatoryPrefix::PF3 => 0xf3,
+        MandatoryPrefix::PF2 => 0xf2,
+        MandatoryPrefix::None | MandatoryPrefix::PNP => return false,
+    };
+    prefixes.last() != Some(&own)
+}
+
 /// Whether a VEX prefix asks for 256 bits of an instruction that has none. It is ignored, says
 /// the manual, and also that the behavior is unpredictable across processor generations (SDM
 /// volume 2, ADDSS and every other scalar instruction).
 fn is_long_scalar(instruction: &Instruction, bytes: &[u8]) -> bool {
-    let legacy = |b: &u8| matches!(b, 0x26 | 0x2e | 0x36 | 0x3e | 0x64..=0x67);
-    let first = bytes.iter().position(|b| !legacy(b)).unwrap_or(0);
+    let before = |b: &u8| matches!(b, 0x26 | 0x2e | 0x36 | 0x3e | 0x64..=0x67);
+    let first = bytes.iter().position(|b| !before(b)).unwrap_or(0);
     let long = match bytes[first..] {
         [0xc5, last, _, ..] | [0xc4, _, last, _, ..] => last & 4 != 0,
         _ => false,

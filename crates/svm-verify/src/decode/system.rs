@@ -48,7 +48,7 @@ fn system(mnemonic: Mnemonic) -> bool {
         Cli | Sti | Hlt | Clac | Stac | Clts | Cpuid | Rdmsr | Wrmsr | Rdpmc | Rdpid | Invd
         | Wbinvd | Wbnoinvd | Xgetbv | Xsetbv | Rdpkru | Wrpkru | Monitor | Mwait | Monitorx
         | Mwaitx | In | Out | Insb | Insw | Insd | Outsb | Outsw | Outsd | Pushfq | Popfq
-        | Serialize | Ud0 | Ud1 | Fninit | Wait | Emms | Mov | Tpause | Umwait | Verw | Vmcall
+        | Serialize | Ud1 | Fninit | Wait | Emms | Mov | Tpause | Umwait | Verw | Vmcall
         | Vmmcall
     )
 }

@@ -4,7 +4,7 @@
 //! A later processor may give them a meaning, as `rep bsf` became `tzcnt` (SDM volume
 //! 2, 2.1.1), and the manual calls some unpredictable, so code with them is refused.
 
-use iced_x86::{Code, FlowControl, Instruction, Mnemonic, OpKind};
+use iced_x86::{Code, EncodingKind, FlowControl, Instruction, MandatoryPrefix, Mnemonic, OpKind};
 
 use crate::analyse::classify::{MemoryOperands, memory_operands};
 
@@ -80,9 +80,29 @@ pub fn meaningless(iced: &Instruction, bytes: &[u8]) -> Option<&'static str> {
         Some("pause with another prefix is an exchange to some decoders")
     } else if straight && has(&[0x66]) && may_select(iced, found) {
         Some("an operand size that changes no operand may select another instruction")
+    } else if straight && is_torn(iced, found) {
+        Some("a prefix is between the opcode and one that belongs to it")
     } else {
         None
     }
+}
+
+/// Whether another prefix follows the one that selects the opcode. The decoder of Linux counts the last
+/// one alone (`insn_last_prefix_id`, arch/x86/lib/insn.c).
+fn is_torn(iced: &Instruction, found: &[u8]) -> bool {
+    let mut older = found.iter().rev().filter(|b| is_legacy(**b));
+    // The decoder's table of opcodes is built at its first use: it is rarely needed.
+    let (Some(last), Some(_)) = (older.next(), older.next()) else {
+        return false;
+    };
+    let own = match iced.code().op_code().mandatory_prefix() {
+        MandatoryPrefix::P66 => 0x66,
+        MandatoryPrefix::PF3 => 0xf3,
+        MandatoryPrefix::PF2 => 0xf2,
+        MandatoryPrefix::None | MandatoryPrefix::PNP => return false,
+    };
+    // Of VEX and EVEX it is in the prefix itself.
+    iced.code().encoding() == EncodingKind::Legacy && *last != own
 }
 
 /// Whether 66 is beside a prefix that selects the opcode and makes no operand of 16 bits, which
