@@ -719,3 +719,88 @@ d: .quad 0
 .pushsection .modinfo,"a"
 .asciz "vermagic=5.17.0 SMP preempt mod_unload "
 .popsection
+
+### a copy to a callee's arguments, which are the caller's return address
+# refuse: P1-return-slot
+# from: psABI 3.2.3; Linux 6.12 arch/x86/include/asm/uaccess_64.h, copy_user_generic
+call g
+ret
+.type g,@function
+g: mov $16, %ecx
+lea 8(%rsp), %rdi
+1: rep movsb
+2: ret
+.size g,.-g
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 3
+.popsection
+
+### the same of one word, whose number nothing says
+# refuse: P1-return-slot
+# from: ibid.
+call g
+ret
+.type g,@function
+g: lea 8(%rsp), %rdi
+1: rep movsq
+2: ret
+.size g,.-g
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 3
+.popsection
+
+### the same behind another call, over the caller's saved frame pointer
+# refuse: P4-rsp
+# from: ibid.
+lea 8(%rsp), %r10
+push %r10
+call g
+pop %r10
+lea -8(%r10), %rsp
+ret
+.type g,@function
+g: mov $1, %ecx
+lea 8(%rsp), %rdi
+1: rep movsq
+2: ret
+.size g,.-g
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 3
+.popsection
+
+### a copy to arguments that the caller has passed
+# accept
+# from: ibid.
+sub $16, %rsp
+call g
+add $16, %rsp
+ret
+.type g,@function
+g: mov $16, %ecx
+lea 8(%rsp), %rdi
+1: rep movsb
+2: ret
+.size g,.-g
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 3
+.popsection
+
+### a copy out of arguments, which nothing writes
+# accept
+# from: ibid.
+call g
+ret
+.type g,@function
+g: mov $16, %ecx
+lea 8(%rsp), %rsi
+1: rep movsb
+2: ret
+.size g,.-g
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 3
+.popsection

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use crate::domain::{Form, State};
 use crate::findings::ViolationCode;
-use crate::insn::{Access, BranchTarget, Disassembly, Insn, Op};
+use crate::insn::{Access, BranchTarget, Disassembly, Gpr, Insn, Op};
 use crate::kernel::Patches;
 use crate::rules::Broken;
 
@@ -64,18 +64,17 @@ impl Arguments {
             };
             self.calls.insert(n, call);
         }
-        if insn.memory.access == Access::Write
-            && let Some(at) = state.frame_place(&insn.memory)
-        {
-            let start = match (at, state.realigned) {
-                (Form::Stack(at), _) => i64::from(at),
-                (Form::Aligned(at), Some(from)) => i64::from(at) + i64::from(from),
-                _ => return,
-            };
-            let above = start + i64::from(insn.memory.size) - RETURN;
-            if above > 0 {
-                self.written.insert(n, above);
-            }
+        let Some((at, size)) = written_in_frame(insn, state) else {
+            return;
+        };
+        let start = match (at, state.realigned) {
+            (Form::Stack(at), _) => i64::from(at),
+            (Form::Aligned(at), Some(from)) => i64::from(at) + i64::from(from),
+            _ => return,
+        };
+        let above = start + i64::from(size) - RETURN;
+        if above > 0 {
+            self.written.insert(n, above);
         }
     }
 
@@ -123,6 +122,21 @@ impl Arguments {
             }
         }
         ArgumentWrites { most }
+    }
+}
+
+/// Where in the frame an instruction writes, and how many bytes. Of a copy of user memory, whose
+/// count no constant says, it is the first element, as everywhere (`docs/proof/linux.md`, P1).
+fn written_in_frame(insn: &Insn, state: &State) -> Option<(Form, u16)> {
+    match insn.op {
+        Op::String { kind, shift, rep } if kind.writes() => {
+            let at = state.get(Gpr::RDI).form;
+            Some((at, state.extent(shift, rep).unwrap_or(1 << shift)))
+        }
+        _ if insn.memory.access == Access::Write => {
+            Some((state.frame_place(&insn.memory)?, insn.memory.size))
+        }
+        _ => None,
     }
 }
 
