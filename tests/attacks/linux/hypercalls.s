@@ -70,6 +70,47 @@ ret
 vmcall
 ret
 
+### a translation that is used after VMware's call by bytes of a port
+# refuse: P1-untranslated
+# from: Linux 6.12 arch/x86/include/asm/vmware.h, vmware_hypercall_hb_out: rbx has a result
+{T} mov %rax, %rbx; mov $0x564d5868, %eax; xor %ecx, %ecx
+1: rep outsb; mov (%rbx), %rdx; 2: ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 3
+.popsection
+
+### the same behind bytes of a port that are read
+# refuse: P4-rsp
+# from: ibid., vmware_hypercall_hb_in
+mov %rsp, %rbp; sub $8, %rsp; xor %ecx, %ecx
+1: rep insb; mov %rbp, %rsp; ret
+2: add $8, %rsp; ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 3
+.popsection
+
+### a frame pointer that is taken back from the stack behind it
+# accept
+# from: ibid.
+push %rbp; xor %ebp, %ebp; xor %ecx, %ecx
+1: rep outsb; 2: pop %rbp; ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 3
+.popsection
+
+### a translation that is used after words of a port
+# accept
+# from: ibid.: bytes alone
+{T} mov %rax, %r8
+mov %rdi, %rax; mov %eax, %ecx; shr $8, %ecx; and $0xfff0, %ecx
+sub twin_stlb(%rcx), %rax; cmp $0xfff, %rax; ja 3f; add twin_stlb+8(%rcx), %rax
+2: mov %rax, %rsi
+outsl; mov (%r8), %rdx; ret
+3: mov %rdi, %rax; call twin_slow_rax; jmp 2b
+
 ### as a replacement
 # accept
 # from: Linux 6.1 arch/x86/include/asm/vmware.h

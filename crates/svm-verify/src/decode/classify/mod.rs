@@ -102,8 +102,8 @@ pub fn classify(
             }
         }
     }
-    if kernel && (i.code() == Code::In_EAX_DX || allow::is_hypercall(i.mnemonic())) {
-        insn.writes = insn.writes.or(HYPERVISOR);
+    if kernel && let Some(writes) = by_hypervisor(i) {
+        insn.writes = insn.writes.or(writes);
         insn.flags = true;
     }
     match memory(i, field, rules, info.used_memory(), &mut insn) {
@@ -117,6 +117,18 @@ pub fn classify(
 /// `in (%dx),%eax` may be one, too: VMware's "backdoor" (arch/x86/include/asm/vmware.h;
 /// drivers/misc/vmw_balloon.c).
 const HYPERVISOR: GprSet = GprSet(!(1 << 4 | 1 << 5));
+/// The same of VMware's faster "backdoor", `rep outsb` and `rep insb`: there `rbp` is an argument, which the
+/// kernel takes back from the stack (`vmware_hypercall_hb_out`, arch/x86/include/asm/vmware.h).
+const BY_BYTES: GprSet = GprSet(!(1 << 4));
+
+/// What may change if an instruction calls the machine's hypervisor; `None` if it does not.
+fn by_hypervisor(i: &Instruction) -> Option<GprSet> {
+    match i.code() {
+        Code::In_EAX_DX => Some(HYPERVISOR),
+        Code::Outsb_DX_m8 | Code::Insb_m8_DX => Some(BY_BYTES),
+        _ => allow::is_hypercall(i.mnemonic()).then_some(HYPERVISOR),
+    }
+}
 
 /// Whether the processors that the object says it is for lack an instruction that cuts.
 fn lacks(processor: Processor, i: &Instruction, op: Op) -> bool {
