@@ -14,7 +14,7 @@ use crate::analyse::classify::{
 use crate::analyse::routines;
 use crate::asm::{Branch, Index, Jump, Operand, Segment};
 use crate::frame::facts::ends_beyond_arguments;
-use crate::lift::{Destination, Inst, is_filler};
+use crate::lift::{Destination, Inst, InstIdx, is_filler};
 use crate::refusal::RefusalCode;
 
 const DIFFERENCES: Differences = Differences {
@@ -123,6 +123,10 @@ fn by_itself(question: &Question<'_>) -> Result<Class, Refused> {
             None => Ok(Class::Keep(Some(SiteClass::Sensitive))),
         };
     }
+    if calls_vmware(question) {
+        let reason = "a call of VMware's by the bytes of a port: it takes registers and memory as they are, and cannot be made in pieces";
+        return Err((RefusalCode::Unsupported, reason));
+    }
     let class = of_object(question, &DIFFERENCES)?;
     if iced.flow_control() != FlowControl::Next {
         let bytes = question.lifted.bytes(question.inst);
@@ -136,6 +140,29 @@ fn by_itself(question: &Question<'_>) -> Result<Class, Refused> {
         class => unless_kept(class, iced),
     };
     Ok(unless_load(class, iced, question.survey, question.accesses))
+}
+
+//      mov $0x564d5868, %eax
+//      rep outsb
+//
+/// Whether it may be VMware's faster call, with the magic number moved to `eax` shortly before it
+/// (`vmware_hypercall_hb_out`, arch/x86/include/asm/vmware.h). Arguments are in `rax rbx rdx rdi rbp`,
+/// which the bytes of any other port do not depend on.
+fn calls_vmware(question: &Question<'_>) -> bool {
+    const MAGIC: u64 = 0x564d_5868;
+    const BEFORE: u32 = 64;
+    let inst = question.lifted.inst(question.inst);
+    let is_magic = |n: u32| {
+        let before = question.lifted.inst(InstIdx(n));
+        before.section == inst.section
+            && before.iced.mnemonic() == Mnemonic::Mov
+            && (before.iced.op1_kind() == OpKind::Immediate32
+                || before.iced.op1_kind() == OpKind::Immediate32to64)
+            && before.iced.immediate(1) == MAGIC
+    };
+    let i = question.inst.0;
+    matches!(inst.iced.code(), Code::Outsb_DX_m8 | Code::Insb_m8_DX)
+        && (i.saturating_sub(BEFORE)..i).any(is_magic)
 }
 
 /// Of operands relative to a segment, only per-CPU variables stay.
