@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::sandbox::Sandbox;
 
 /// Lines from the third on, the line that is refused, and words of the reason.
-const REFUSED: [(&str, u32, &str); 37] = [
+const REFUSED: [(&str, u32, &str); 42] = [
     // The address is computed again by the slow path, behind the function.
     ("mov 1f(%rdi), %rax\n1:", 3, "by a place in the text"),
     ("nop\n1: mov 1b(%rdi), %rax", 4, "by a place in the text"),
@@ -58,6 +58,24 @@ const REFUSED: [(&str, u32, &str); 37] = [
         ".macro e l, n\n.long \\l+\\n-f\n.endm\nmov (%rdi), %rax\n.data\ne f, 2\n.text",
         8,
         "by a distance",
+    ),
+    // The same with a distance that is scaled, and what depends on how long code is.
+    ("1: nop\n.data\n.long (1b-f)/4\n.text", 5, "more than a sum"),
+    ("1: nop\n2: add $((2b-1b) > 3), %rax", 4, "more than a sum"),
+    (
+        ".set n, (1f-f) > 3\nmov (%rdi), %rax\n1: add $n, %rax",
+        3,
+        "more than a sum",
+    ),
+    (
+        "1: nop\n.data\n.fill (1b-f)*2, 8, 5\n.text",
+        5,
+        "more than a sum",
+    ),
+    (
+        ".macro e l\n.long (\\l-f)>>2\n.endm\nmov (%rdi), %rax\n.data\ne f\n.text",
+        8,
+        "more than a sum",
     ),
     // Bytes of a replaced instruction.
     (

@@ -85,6 +85,11 @@ pub fn is_data(name: &[u8]) -> bool {
     )
 }
 
+/// Directives that make as many bytes as their operands say.
+pub fn fills(name: &[u8]) -> bool {
+    matches!(name, b".fill" | b".skip" | b".space" | b".zero")
+}
+
 /// Directives that give a symbol a value.
 pub fn is_assignment(name: &[u8]) -> bool {
     matches!(name, b".set" | b".equ" | b".equiv" | b".eqv")

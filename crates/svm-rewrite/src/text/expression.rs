@@ -136,6 +136,39 @@ pub fn is_nonzero(number: &[u8]) -> Option<bool> {
     (!label).then(|| number.iter().any(|b| !matches!(b, b'0' | b'x')))
 }
 
+/// Whether there is another operator than those of sums, as `/`, `>>` and `==`.
+pub fn has_operator(expression: &[u8]) -> bool {
+    // `x = 1` is no comparison, and `jmp *x` no product.
+    let expression = expression.trim_ascii_start();
+    let signs = expression.iter().position(|b| !matches!(b, b'=' | b'*'));
+    let expression = &expression[signs.unwrap_or(expression.len())..];
+    let mut before = Token::Sign(b'(');
+    let mut is_operator = |token| match (std::mem::replace(&mut before, token), token) {
+        (before, Token::Sign(b'=')) => before == token,
+        (_, Token::Sign(sign)) => OPERATORS.contains(&sign),
+        // `5 % 3`, and not `%fs:5(%rax)`.
+        (before, Token::Register) => !matches!(before, Token::Sign(sign) if sign != b')'),
+        (_, Token::Name(_) | Token::Number(_) | Token::Character) => false,
+    };
+    may_have_operator(expression) && tokens(expression).any(&mut is_operator)
+}
+
+/// Operators of one sign, as one of two signs begins.
+const OPERATORS: &[u8] = b"*/<>&|^!~";
+
+/// Whether a sign may be an operator, by what is before: most operands have none.
+fn may_have_operator(expression: &[u8]) -> bool {
+    let mut before = b'(';
+    expression.iter().any(|b| match b {
+        b' ' | b'\t' => false,
+        b'%' => !b"(,{*:-+$".contains(&before),
+        _ => {
+            before = *b;
+            *b == b'=' || OPERATORS.contains(b)
+        }
+    })
+}
+
 /// Names and a number that are added and subtracted. What is multiplied or compared is a
 /// number, whatever it is made of.
 #[derive(Debug, Default)]
@@ -225,6 +258,34 @@ mod tests {
         assert_eq!(parts("$',', 8(%rax,%rbx)"), 2);
         assert_eq!(parts("$'\\'', \"a,(b\"(%rax), %ecx"), 3);
         assert_eq!(parts(""), 1);
+    }
+
+    #[test]
+    fn operators_are_not_those_of_sums() {
+        let has = |text: &str| has_operator(text.as_bytes());
+        for other in [
+            "(a-b)/4",
+            "a-b>>2",
+            "(a-b)%4",
+            "$((a-b) % 4), %rax",
+            "~(a-b)",
+            "a-b==4",
+            "= (a-b)*2",
+            "8(%rax),(a-b) % 4",
+        ] {
+            assert!(has(other), "{other}");
+        }
+        for sum in [
+            "a-b",
+            "= a-b",
+            "= = a-b",
+            "*a-b(%rax)",
+            "%fs:a-b(%rax,%rcx), %rdx",
+            "n=a-b",
+            "$(a-b), %al",
+        ] {
+            assert!(!has(sum), "{sum}");
+        }
     }
 
     #[test]

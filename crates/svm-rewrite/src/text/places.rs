@@ -9,6 +9,8 @@
 //!
 //! Differences of labels are numbers, and stay right: `len = . - f`. With a number beside they
 //! may be such a place, seen from another: `.long case+2-table`, `add $(case+2-here), %rax`.
+//! So they may if more than a sum is made of them: `.long (case-table)/4`. And a comparison,
+//! `add $(1b-f > 8), %rax`, has another result when the code is longer.
 //!
 //! Macros may make such a place out of sight. So each address of code that loaded data or a
 //! symbol of the assembled object has must be that of a label.
@@ -16,8 +18,9 @@
 use elf_loader::consts::STT_SECTION;
 use foldhash::HashSet;
 
-use super::directives::{is_assignment, is_data};
-use super::expression::{self, Sum, Token, is_nonzero, names, tokens, unquoted};
+use super::directives::{fills, is_assignment, is_data};
+use super::expression::{self, Sum, Token, has_operator, is_nonzero, names, tokens, unquoted};
+use super::lengths::Lengths;
 use super::marks::{self, StatementIdx};
 use super::operand;
 use super::print::Obstacle;
@@ -49,6 +52,7 @@ pub fn find(text: &[u8], statements: &[Statement]) -> Vec<Obstacle> {
     let mut sections = Sections::default();
     let constants = constants(text, statements);
     let mut code: Option<CodeLabels<'_>> = None;
+    let mut lengths: Option<Lengths<'_>> = None;
     let mut found = Vec::new();
     for (k, statement) in (0..).zip(statements) {
         let (name, rest) = (statement.name(text), statement.rest(text));
@@ -56,22 +60,37 @@ pub fn find(text: &[u8], statements: &[Statement]) -> Vec<Obstacle> {
             StatementKind::Assignment | StatementKind::Opaque => rest,
             StatementKind::Directive => {
                 sections.directive(name, rest);
+                // In code these pad, and may as they like: alternatives of kernels do.
+                let is_value = is_data(name) || fills(name) && !sections.is_code();
                 // What `.reloc` refers to is refused with words of its own.
-                if !is_data(name) || name == b".reloc" || statement.is_constant(text) {
+                if !is_value || name == b".reloc" || statement.is_constant(text) {
                     continue;
                 }
                 rest
             }
-            StatementKind::Instruction if may_be_sum(rest) => rest,
+            StatementKind::Instruction if may_be_sum(rest) || may_be_scaled(rest) => rest,
             StatementKind::Label
             | StatementKind::Instruction
             | StatementKind::Prefix
             | StatementKind::Definition => continue,
         };
-        // Few have a number beside a name.
-        if !has_number(values, &constants)
+        // Few have a number or an operator beside a name.
+        if !has_number(values, &constants) && !may_be_scaled(values)
             || !matches!(sections.current(), Section::Code | Section::Data)
         {
+            continue;
+        }
+        let lengths = lengths.get_or_insert_with(|| Lengths::find(text, statements));
+        if is_scaled(values, lengths) {
+            found.push(obstacle(
+                k,
+                "a number made of a length of code by more than a sum, which changes when the \
+                 code is rewritten; use the plain difference of two labels",
+            ));
+            continue;
+        }
+        // A count is no place.
+        if statement.kind == StatementKind::Directive && fills(name) {
             continue;
         }
         let code = code.get_or_insert_with(|| CodeLabels::find(text, statements));
@@ -189,9 +208,24 @@ fn may_be_sum(operands: &[u8]) -> bool {
     signs.take(2).count() == 2
 }
 
+/// Whether more than a sum may be made of a difference in operands.
+fn may_be_scaled(operands: &[u8]) -> bool {
+    operands.contains(&b'-') && has_operator(operands)
+}
+
+/// Whether a value, one of several, is made of a length of code by more than sums.
+fn is_scaled(values: &[u8], lengths: &Lengths<'_>) -> bool {
+    if !has_operator(values) {
+        return false;
+    }
+    let values = operand::without_comments(values);
+    expression::split(&values).any(|value| has_operator(value) && lengths.are_in(value))
+}
+
 /// Whether a line of a macro may have such a sum once its parameters have values.
 fn may_make_sum(name: &[u8], rest: &[u8]) -> bool {
-    rest.contains(&b'\\') && may_be_sum(rest) && (is_data(name) || !name.starts_with(b"."))
+    let may_be = may_be_sum(rest) || may_be_scaled(rest);
+    rest.contains(&b'\\') && may_be && (is_data(name) || !name.starts_with(b"."))
 }
 
 /// Whether an expression adds up a number and `least` names or more, one of code.
@@ -298,14 +332,28 @@ mod tests {
             ".text\nadd $(g+1-f), %rax",
             ".text\nlea g-2-f(%rax,%rcx), %rax",
             ".text\nadd $.+2-f, %rax",
+            ".quad (g-f+7)/8",
+            ".long 0, (g-f) >> 2",
+            ".long (g-f)%4",
+            "x = (g-f) > 3",
+            ".set len, g-f\n.long len*8",
+            ".text\nadd $((g-f)==4), %rax",
+            ".text\nimul $((g-f) % 4), (%rdi), %rax",
+            ".fill (g-f)*2, 8, 5",
         ] {
             assert_eq!(count(bad), 1, "{bad}");
         }
         for good in [
             ".quad f, 4",
             ".quad f+0",
-            ".quad (g-f+7)/8",
+            ".quad (d-e+7)/8\ne:",
+            ".skip g-f",
+            ".skip 8-(g-f)",
+            ".text\n2: nop\n.data\n2: .long 1\n.org 2b+12",
+            ".text\n.skip -((g-f) > 3)*(g-f), 0x90",
+            ".text\njmp *g-f(%rax)",
             ".text\nmov $(g-f), %rax",
+            ".text\nmov %fs:g-f(%rax), %rcx",
             ".text\nmov -8-8(%rax), %rax",
             ".section .note.r,\"a\"\n.long e+4-d\ne:",
             "x = d+4",
@@ -326,6 +374,7 @@ mod tests {
         let count = |text: &str| hidden(text.as_bytes(), &split(text.as_bytes())).len();
         assert_eq!(count(".macro m n\n.long f+\\n-d\n.endm\nm 2"), 1);
         assert_eq!(count(".irp n, 2, 4\n.long f+\\n-d\n.endr"), 1);
+        assert_eq!(count(".macro m n\n.long (\\n-d)/4\n.endm\nm f"), 1);
         assert_eq!(count(".macro m n\n.long f+\\n-d\n.endm"), 0);
         assert_eq!(count(".macro m n\n.long \\n-d\n.endm\nm f"), 0);
     }
