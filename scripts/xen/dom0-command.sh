@@ -143,7 +143,7 @@ if start_guest 1; then
     connected 1
     await_traffic guest1/moving
     tell 20 poison poison 'registers 10'
-    says 0 status/aborted 'ABORTED, nothing moves: a fault (14) at e1000:e1000_' twin xen status
+    says 0 status/aborted 'ABORTED, nothing moves by the card: a fault (14) at e1000:e1000_' twin xen status
     # Longer than dom0's watchdog of transmitters waits, which would want the queue's lock.
     sleep 8
     # A parameter is the next attachment's.
@@ -168,7 +168,7 @@ if start_guest 2; then
     # What is put in has its pointers compared: a wild one is named as one, and guests go on.
     says 0 attach/strict 'eth0: driven inside Xen' twin xen attach --strict eth0
     tell 20 strict/poison poison 'registers 10'
-    says 0 status/strict 'ABORTED, nothing moves: an address that is not' twin xen status
+    says 0 status/strict 'ABORTED, nothing moves by the card: an address that is not' twin xen status
     says 0 restart/strict 'eth0: driven inside Xen' twin xen restart eth0
     finish_guest 2 300
 fi

@@ -134,7 +134,7 @@ fn an_abort_is_named() {
     let first = status.lines().next().expect("a line");
     assert_eq!(
         first,
-        "eth0: ABORTED, nothing moves: a fault (14) at e1000:e1000_intr+0x20/0x1c0 [twin], \
+        "eth0: ABORTED, nothing moves by the card: a fault (14) at e1000:e1000_intr+0x20/0x1c0 [twin], \
          dom0's address 0, entered at -"
     );
     assert!(status.contains("`twin xen restart eth0`"), "{status}");

@@ -104,7 +104,8 @@ pub enum State {
     Detached,
     /// The driver runs.
     Attached,
-    /// The driver was aborted: nothing moves until it is restarted or detached.
+    /// The driver was aborted: nothing moves by the card until it is restarted or detached.
+    /// Guests reach each other.
     Aborted,
 }
 

@@ -113,10 +113,10 @@ fn card(xen: &Instance) -> String {
 fn attached(name: &str, status: &Status, xen: &Instance) -> String {
     let mut out = match (xen.state, &xen.last_abort) {
         (State::Aborted, Some(abort)) => format!(
-            "{name}: ABORTED, nothing moves: {}\n  `twin xen restart {name}` begins anew\n",
+            "{name}: ABORTED, nothing moves by the card: {}\n  `twin xen restart {name}` begins anew\n",
             aborted(abort)
         ),
-        (State::Aborted, None) => format!("{name}: ABORTED, nothing moves\n"),
+        (State::Aborted, None) => format!("{name}: ABORTED, nothing moves by the card\n"),
         (State::Attached, _) => format!("{name}: driven inside Xen\n"),
         (State::Detached, _) => format!("{name}: being detached\n"),
     };
