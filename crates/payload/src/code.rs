@@ -63,7 +63,7 @@ fn text(code: PayloadCode) -> Text {
             "The table of a hypervisor's build cannot be read: the message has the line.",
             "Offsets and symbols come from it. A number that was misread would be an address.",
             "Make it again: `sh scripts/xen-table.sh PACKAGE.deb` writes one from the package itself.",
-            "twin-xen-table 2\n# this twin reads version 1",
+            "twin-xen-table 1\n# this twin reads version 2",
         ),
         PayloadCode::BuildId => (
             "The running hypervisor has another build-id than the table.",

@@ -39,7 +39,7 @@ pub use check::check;
 pub use code::PayloadCode;
 pub use dom0::{Dom0, Kallsyms};
 pub use refusal::{Part, PayloadError, Refusal};
-pub use table::Table;
+pub use table::{Table, sealed};
 
 use output::Output;
 use rewritten::{Code, Role};

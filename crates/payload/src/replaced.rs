@@ -9,6 +9,12 @@
 //!                       e9 <rel32>   jmp NAME + their bytes
 //! ```
 //!
+//! If the last of them is a short conditional jump, it becomes a long one to the same place:
+//!
+//! ```text
+//! 74 07   je NAME + place   ->   0f 84 <rel32>
+//! ```
+//!
 //! `struct livepatch_func` has the same bytes, which Xen compares before it applies anything.
 
 use std::collections::BTreeSet;
@@ -23,7 +29,7 @@ use crate::livepatch::{FUNCS, func};
 use crate::output::{Output, names};
 use crate::refusal::{Part, Refusal};
 use crate::runtime::{REPLACE, Runtime};
-use crate::table::Table;
+use crate::table::{Head, SHORT_JUMP, Table};
 use crate::{Inputs, arrays};
 
 /// Bytes of a row of `.twin.replace`.
@@ -100,7 +106,7 @@ fn row(
     let (head, old_size) = table.head(own)?;
     let old_size = u32::try_from(old_size).unwrap_or(u32::MAX);
     let section = output.generated(FUNCS, SHF_ALLOC | SHF_WRITE);
-    let at = output.append(section, WORD, &func::bytes(new_size, old_size, head));
+    let at = output.append(section, WORD, &func::bytes(new_size, old_size, &head.bytes));
     let (text, addend) = arrays::place_text(output, own);
     let kind = R_X86_64_64;
     let offset = at + func::NAME;
@@ -134,20 +140,57 @@ pub fn original(output: &mut Output, table: &Table, name: &str) -> Result<Symbol
     const ALIGN: u64 = 16;
     let own = table.name(name)?;
     let (head, _) = table.head(own)?;
+    let (mut code, rest) = (Vec::new(), head.bytes.len() as i64);
+    let mut leads = Vec::new();
+    if let Some((condition, place)) = conditional(own, head)? {
+        code.extend(&head.bytes[..head.bytes.len() - SHORT_JUMP]);
+        code.extend([0x0f, 0x80 | condition]);
+        jump(&mut code, &mut leads, place);
+    } else {
+        code.extend(&head.bytes);
+    }
+    code.push(0xe9);
+    jump(&mut code, &mut leads, rest);
     let section = output.generated(names::ORIGINALS, SHF_ALLOC | SHF_EXECINSTR);
-    let code = [head, &[0xe9, 0, 0, 0, 0]].concat();
     let at = output.append(section, ALIGN, &code);
     let symbol = output.of_xen(own);
-    let field = head.len() as u64 + 1;
-    output.relocate(
-        section,
-        Relocation {
-            offset: at + field,
-            kind: R_X86_64_PC32,
-            symbol,
-            addend: head.len() as i64 - 4,
-        },
-    );
+    for (field, place) in leads {
+        output.relocate(
+            section,
+            Relocation {
+                offset: at + field,
+                kind: R_X86_64_PC32,
+                symbol,
+                addend: place - 4,
+            },
+        );
+    }
     let name = format!("twin_original_{name}");
     Ok(output.define(&name, STT_FUNC, (section, at), code.len() as u64))
+}
+
+/// The field of a jump to a place of Xen's function.
+fn jump(code: &mut Vec<u8>, leads: &mut Vec<(u64, i64)>, place: i64) {
+    leads.push((code.len() as u64, place));
+    code.extend([0; 4]);
+}
+
+/// Condition and place, in bytes from the function's start, of the jump that ends its beginning
+/// (SDM vol. 2, Jcc).
+fn conditional(own: &str, head: &Head) -> Result<Option<(u8, i64)>, Refusal> {
+    let [.., code, distance] = head.bytes[..] else {
+        return Ok(None);
+    };
+    let behind = head.bytes.len() as i64;
+    let place = behind + i64::from(distance.cast_signed());
+    match head.jumps {
+        false => Ok(None),
+        true if place >= behind => Ok(Some((code & 15, place))),
+        true => {
+            let why = format!(
+                "`{own}` cannot be replaced: it jumps into what is overwritten; make the table again"
+            );
+            Err(Refusal::new(PayloadCode::Replace, Part::Table, why))
+        }
+    }
 }

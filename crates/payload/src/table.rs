@@ -9,6 +9,7 @@
 //! head evtchn_send f30f1efa4157
 //! symbol 0xffff82d040209f10 T evtchn_send
 //! symbol 0xffff82d040211111 t common/grant_table.c#acquire_grant_for_copy
+//! sha256 ...
 //! ```
 //!
 //! Lines in any order after the first, `#` and empty lines between them. `docs/spec/payload.md`
@@ -17,17 +18,33 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
+use ring::digest;
+
 use crate::code::PayloadCode;
 use crate::refusal::{Part, Refusal};
 
 /// Bytes of a build-id: SHA-1.
 pub const BUILD_ID: usize = 20;
 /// The first line.
-const FORMAT: &str = "twin-xen-table 1";
+const FORMAT: &str = "twin-xen-table 2";
+/// The first word of the last line: a digest of all lines before it.
+const DIGEST: &str = "sha256";
 /// Bytes of the jump that replaces a function's beginning.
 const JUMP: usize = 5;
 /// Most bytes that `struct livepatch_func` compares before it is applied.
 pub const EXPECTED: usize = 31;
+
+/// The first whole instructions of a function.
+#[derive(Clone, Debug)]
+pub struct Head {
+    /// Their bytes.
+    pub bytes: Vec<u8>,
+    /// Whether the last of them is a conditional jump of two bytes.
+    pub jumps: bool,
+}
+
+/// Bytes of that jump.
+pub const SHORT_JUMP: usize = 2;
 
 /// One build of Xen.
 #[derive(Clone, Debug, Default)]
@@ -36,7 +53,7 @@ pub struct Table {
     build_id: [u8; BUILD_ID],
     values: BTreeMap<String, u64>,
     init: Vec<Range<u64>>,
-    heads: BTreeMap<String, Vec<u8>>,
+    heads: BTreeMap<String, Head>,
     /// By Xen's own name; every address that has it.
     symbols: HashMap<String, Vec<u64>>,
     /// Xen's names by their part after `#`.
@@ -51,8 +68,7 @@ impl Table {
     /// # Errors
     /// The first line that is not understood, or what is missing.
     pub fn parse(text: &str) -> Result<Table, Refusal> {
-        let mut lines = text.lines().enumerate();
-        let first = lines.next().map(|(_, line)| line.trim_end());
+        let first = text.lines().next().map(str::trim_end);
         if first != Some(FORMAT) {
             let found = first.unwrap_or_default().escape_debug();
             return Err(refuse(format!(
@@ -61,7 +77,8 @@ impl Table {
             )));
         }
         let (mut table, mut build_id) = (Table::default(), None);
-        for (number, line) in lines {
+        let (body, digest) = body_of(text);
+        for (number, line) in body.lines().enumerate().skip(1) {
             let words: Vec<&str> = line.split_whitespace().collect();
             if words.first().is_none_or(|word| word.starts_with('#')) {
                 continue;
@@ -79,6 +96,7 @@ impl Table {
                 "its last line has no end: it is cut off; make the table again".into(),
             ));
         }
+        check_digest(body, digest)?;
         table.build_id = build_id.ok_or_else(|| missing("build-id"))?;
         if table.symbols.is_empty() {
             return Err(missing("symbol"));
@@ -104,8 +122,8 @@ impl Table {
                 let range = number(start)?..number(end)?;
                 (!range.is_empty()).then(|| self.init.push(range))?;
             }
-            ["head", name, bytes] => {
-                let old = self.heads.insert(name.to_owned(), hex(bytes)?);
+            ["head", name, ref bytes @ ..] => {
+                let old = self.heads.insert(name.to_owned(), head_of(bytes)?);
                 old.is_none().then_some(())?;
             }
             ["symbol", address, kind, name] if kind.len() == 1 => self.add(number(address)?, name),
@@ -212,7 +230,7 @@ impl Table {
     ///
     /// # Errors
     /// The table does not have them, or they are no room for a jump.
-    pub(crate) fn head(&self, own: &str) -> Result<(&[u8], u64), Refusal> {
+    pub(crate) fn head(&self, own: &str) -> Result<(&Head, u64), Refusal> {
         let fail = |why: &str| {
             let why = format!("`{own}` cannot be replaced: {why}; make the table again");
             Err(Refusal::new(PayloadCode::Replace, Part::Table, why))
@@ -228,12 +246,58 @@ impl Table {
         let Some(size) = self.addresses.get(next).map(|next| next - address) else {
             return fail("it is the last symbol, and so its size is not known");
         };
-        match head.len() {
+        match head.bytes.len() {
             n if !(JUMP..=EXPECTED).contains(&n) => fail("its head has not 5 to 31 bytes"),
             n if n as u64 > size => fail("its head is longer than the function"),
             _ => Ok((head, size)),
         }
     }
+}
+
+/// The text of a table with its last line. What is changed later, by whom or what ever, is seen.
+pub fn sealed(text: &str) -> String {
+    format!("{text}{DIGEST} {}\n", digest_of(text))
+}
+
+fn digest_of(text: &str) -> String {
+    hex_of(digest::digest(&digest::SHA256, text.as_bytes()).as_ref())
+}
+
+/// All lines but the last, and the digest that is there.
+fn body_of(text: &str) -> (&str, Option<&str>) {
+    let whole = text.strip_suffix('\n').unwrap_or(text);
+    let start = whole.rfind('\n').map_or(0, |end| end + 1);
+    let digest = whole[start..]
+        .strip_prefix(DIGEST)
+        .and_then(|rest| rest.strip_prefix(' '));
+    match digest {
+        Some(digest) => (&text[..start], Some(digest)),
+        None => (text, None),
+    }
+}
+
+fn check_digest(body: &str, digest: Option<&str>) -> Result<(), Refusal> {
+    match digest {
+        Some(digest) if digest == digest_of(body) => Ok(()),
+        Some(_) => Err(refuse(
+            "it is not as it was made: its digest is another's; make the table again".into(),
+        )),
+        None => Err(missing(DIGEST)),
+    }
+}
+
+/// `BYTES`, or `BYTES JUMP`.
+fn head_of(words: &[&str]) -> Option<Head> {
+    let (bytes, jump) = match *words {
+        [bytes] => (hex(bytes)?, Vec::new()),
+        [bytes, jump] => (hex(bytes)?, hex(jump)?),
+        _ => return None,
+    };
+    let known = matches!(jump[..], [] | [0x70..=0x7f, _]);
+    known.then(|| Head {
+        jumps: !jump.is_empty(),
+        bytes: [bytes, jump].concat(),
+    })
 }
 
 fn refuse(why: String) -> Refusal {

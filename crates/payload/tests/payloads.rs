@@ -145,6 +145,29 @@ fn functions_to_replace_and_their_originals() {
     );
 }
 
+/// `test %rsi, %rsi; je 12`, as in some builds of Xen 4.20: the jump is long elsewhere.
+#[test]
+fn a_head_may_end_with_a_short_jump() {
+    let mut set = Set::new();
+    set.table = set.table.replace("8b87dc000000", "4885f6 7407");
+    let bytes = set.build().expect("a payload").bytes;
+    let object = elf_loader::read(&bytes).expect("a payload");
+    let (_, funcs) = section(&object, ".livepatch.funcs");
+    assert_eq!(
+        funcs.data[72..78],
+        [1 | 5 << 1, 0x48, 0x85, 0xf6, 0x74, 0x07]
+    );
+    let (_, originals) = section(&object, ".text.twin.originals");
+    let expected = [0x48, 0x85, 0xf6, 0x0f, 0x84, 0, 0, 0, 0, 0xe9, 0, 0, 0, 0];
+    assert_eq!(originals.data[..], expected);
+    // To bytes 12 and 5: less 4 for the field.
+    let place = |offset| at(&object, ".text.twin.originals", offset);
+    assert_eq!(
+        (place(5), place(10)),
+        (("evtchn_send".to_owned(), 8), ("evtchn_send".to_owned(), 1))
+    );
+}
+
 #[test]
 fn imports_lead_to_the_runtime_to_hot_routines_or_to_dom0() {
     let bytes = payload().bytes;

@@ -4,7 +4,7 @@ mod common;
 
 use common::{Set, refused};
 use payload::PayloadCode::{self, *};
-use payload::Table;
+use payload::{Table, sealed};
 
 /// The set after a change of one of its texts is refused with this code, and the message has
 /// these words.
@@ -34,7 +34,7 @@ fn in_hook(new: &str) -> impl Fn(&mut Set) {
 #[test]
 fn tables() {
     let lines = [
-        ("twin-xen-table 1", "twin-xen-table 2", "first line"),
+        ("twin-xen-table 2", "twin-xen-table 1", "first line"),
         (
             "value domain_refcnt 0x220",
             "value domain_refcnt 0x22g",
@@ -91,10 +91,26 @@ fn tables() {
     }
 }
 
+/// A digit is an address inside Xen.
+#[test]
+fn a_table_that_was_changed_is_refused() {
+    let table = sealed(&Set::new().table);
+    Table::parse(&table).expect("the table");
+    let refused = |text: &str, words: &str| {
+        let refusal = Table::parse(text).expect_err(words);
+        assert_eq!(refusal.code, PayloadCode::Table);
+        assert!(refusal.why.contains(words), "{}", refusal.why);
+    };
+    refused(&table.replace("refcnt 0x220", "refcnt 0x228"), "digest");
+    refused(&table.replace("T memcpy\n", "T memcpy\n\n"), "digest");
+    refused(&Set::new().table, "no line `sha256`");
+    refused(&format!("{table}# more\n"), "is not understood");
+}
+
 #[test]
 fn another_build() {
     let set = Set::new();
-    let table = Table::parse(&set.table).expect("the table");
+    let table = Table::parse(&sealed(&set.table)).expect("the table");
     assert!(
         table
             .is_of("000102030405060708090A0B0C0D0E0F10111213\n")
@@ -123,6 +139,20 @@ fn what_the_table_does_not_have() {
         gone("head evtchn_send 8b87dc000000"),
         Replace,
         &["evtchn_send", "head"],
+    );
+    // The jump is no short one, or leads into what is overwritten.
+    for jump in ["e906", "0f84", "74", "7406ff"] {
+        let odd = format!("4885f690 {jump}");
+        refuses(
+            |set| swap(&mut set.table, "8b87dc000000", &odd),
+            PayloadCode::Table,
+            &["head evtchn_send", "not understood"],
+        );
+    }
+    refuses(
+        |set| swap(&mut set.table, "8b87dc000000", "4885f6 74fe"),
+        Replace,
+        &["evtchn_send", "overwritten"],
     );
     refuses(
         |set| swap(&mut set.table, "8b87dc000000", "8b87dc00"),

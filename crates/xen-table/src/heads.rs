@@ -2,9 +2,12 @@
 //! overwrites.
 //!
 //! They are executed elsewhere before the function goes on (`twin_original_*`), so they
-//! must mean the same there: nothing relative to `rip`, no branch.
+//! must mean the same there: nothing relative to `rip`, no branch, but for one at the end: a
+//! short conditional jump forward, which `twin payload` makes a long one.
 
-use iced_x86::{Decoder, DecoderOptions, FlowControl, Mnemonic};
+use std::fmt;
+
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic};
 
 use crate::image::Image;
 
@@ -14,14 +17,44 @@ const JUMP: usize = 5;
 /// The most that the loader compares.
 const MOST: usize = 31;
 
-/// The bytes.
-pub fn head<'f>(image: &Image<'f>, name: &str, address: u64) -> Result<&'f [u8], String> {
+/// The bytes: of instructions that mean the same elsewhere, and of a short conditional jump that
+/// ends them.
+pub struct Head<'f> {
+    fixed: &'f [u8],
+    jump: &'f [u8],
+}
+
+impl fmt::Display for Head<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut hex = |bytes: &[u8]| bytes.iter().try_for_each(|b| write!(f, "{b:02x}"));
+        hex(self.fixed)?;
+        if !self.jump.is_empty() {
+            f.write_str(" ")?;
+        }
+        let mut hex = |bytes: &[u8]| bytes.iter().try_for_each(|b| write!(f, "{b:02x}"));
+        hex(self.jump)
+    }
+}
+
+/// Whether it is such a jump, to a place behind it.
+fn is_short_forward(i: &Instruction) -> bool {
+    let short = i.flow_control() == FlowControl::ConditionalBranch && i.is_jcc_short();
+    short && i.near_branch_target() >= i.next_ip()
+}
+
+/// Reads them.
+pub fn head<'f>(image: &Image<'f>, name: &str, address: u64) -> Result<Head<'f>, String> {
     let bytes = image.at(address, MOST)?;
     let mut needed = JUMP;
     let mut decoder = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE);
     let mut length = 0;
     while length < needed {
         let i = decoder.decode();
+        if length > 0 && length + i.len() >= needed && is_short_forward(&i) {
+            let (fixed, rest) = bytes.split_at(length);
+            let jump = &rest[..i.len()];
+            return Ok(Head { fixed, jump });
+        }
         if i.mnemonic() == Mnemonic::Endbr64 && length == 0 {
             needed += i.len();
         }
@@ -34,5 +67,6 @@ pub fn head<'f>(image: &Image<'f>, name: &str, address: u64) -> Result<&'f [u8],
         }
         length += i.len();
     }
-    Ok(&bytes[..length])
+    let (fixed, jump) = (&bytes[..length], &[][..]);
+    Ok(Head { fixed, jump })
 }

@@ -56,7 +56,9 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(why) => {
-            eprintln!("xen-table: {file}: {why}");
+            eprintln!(
+                "xen-table: {file}, Xen {version}: {why}; twin knows Xen 4.17 and 4.20 (docs/xen.md)"
+            );
             ExitCode::FAILURE
         }
     }
@@ -66,8 +68,9 @@ fn main() -> ExitCode {
 fn table(bytes: &[u8], version: &str) -> Result<String, String> {
     let image = Image::new(bytes)?;
     let symbols = Symbols::find(&image)?;
+    values::check_release(&image, &symbols)?;
     // --- every address is known ---
-    let mut out = String::from("twin-xen-table 1\n");
+    let mut out = String::from("twin-xen-table 2\n");
     let mut line = |text: std::fmt::Arguments<'_>| {
         let _ = writeln!(out, "{text}");
     };
@@ -86,7 +89,6 @@ fn table(bytes: &[u8], version: &str) -> Result<String, String> {
     }
     for name in REPLACEABLE {
         let head = heads::head(&image, name, symbols.one(name)?)?;
-        let head: String = head.iter().map(|b| format!("{b:02x}")).collect();
         line(format_args!("head {name} {head}"));
     }
     for symbol in symbols.all() {
@@ -95,5 +97,5 @@ fn table(bytes: &[u8], version: &str) -> Result<String, String> {
             symbol.address, symbol.kind, symbol.name
         ));
     }
-    Ok(out)
+    Ok(payload::sealed(&out))
 }

@@ -17,6 +17,27 @@ const SEEN: usize = 64;
 /// the last byte.
 const STACK_MASK: u64 = 0x7fff;
 
+/// Releases whose structures were read, and in which a driver was run: 4.17 and 4.20.
+const RELEASES: [(u64, u64); 2] = [(4, 17), (4, 20)];
+
+/// What is the same in name may be another thing in another release.
+pub fn check_release(image: &Image<'_>, symbols: &Symbols) -> Result<(), String> {
+    let number = |name: &str| {
+        let code = decode(image, symbols, name)?;
+        let constant = |i: &&Instruction| i.code() == Code::Mov_r32_imm32;
+        let found = code
+            .iter()
+            .find(constant)
+            .map(|i| u64::from(i.immediate32()));
+        found.ok_or_else(|| format!("`{name}` is not as expected"))
+    };
+    let release = (number("xen_major_version")?, number("xen_minor_version")?);
+    match RELEASES.contains(&release) {
+        true => Ok(()),
+        false => Err(format!("it is of Xen {}.{}", release.0, release.1)),
+    }
+}
+
 /// All keys with their values.
 pub fn all(image: &Image<'_>, symbols: &Symbols) -> Result<Vec<(&'static str, u64)>, String> {
     let mut values = Vec::new();

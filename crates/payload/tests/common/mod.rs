@@ -1,8 +1,11 @@
 //! Inputs of which a payload can be made. Tests change one of them.
+#![allow(dead_code, reason = "each test uses its part")]
 
 use std::collections::BTreeMap;
 
-use payload::{Dom0, Inputs, Kallsyms, Payload, PayloadCode, PayloadError, Rewritten, Table};
+use payload::{
+    Dom0, Inputs, Kallsyms, Payload, PayloadCode, PayloadError, Rewritten, Table, sealed,
+};
 
 /// All inputs, as texts.
 #[derive(Clone)]
@@ -57,6 +60,24 @@ pub fn build(
     runtime: &elf_loader::Object<'_>,
     set: &Set,
 ) -> Result<Payload, PayloadError> {
+    // What is cut off stays so.
+    let whole = set.table.ends_with('\n');
+    let table = if whole {
+        sealed(&set.table)
+    } else {
+        set.table.clone()
+    };
+    make(driver, hot, runtime, &table, set)
+}
+
+/// The same with a table as it is.
+pub fn make(
+    driver: &elf_loader::Object<'_>,
+    hot: Option<&elf_loader::Object<'_>>,
+    runtime: &elf_loader::Object<'_>,
+    table: &str,
+    set: &Set,
+) -> Result<Payload, PayloadError> {
     let dom0 = Dom0 {
         symbols: Kallsyms::parse(&set.kallsyms)?,
         sections: set.sections.clone(),
@@ -71,7 +92,7 @@ pub fn build(
             module: "twin_hot",
         }),
         runtime,
-        table: &Table::parse(&set.table)?,
+        table: &Table::parse(table)?,
         dom0: &dom0,
     })
 }

@@ -117,10 +117,10 @@ impl MadeUp {
         }
         let note = made.read("root/state/note-e1000");
         made.write("root/sys/module/e1000/notes/.note.gnu.build-id", note);
-        let table = format!(
-            "twin-xen-table 1\nversion 4.17.7\nbuild-id {BUILD_ID}\ninit 1 2\n\
+        let table = payload::sealed(&format!(
+            "twin-xen-table 2\nversion 4.17.7\nbuild-id {BUILD_ID}\ninit 1 2\n\
              symbol 0xffff82d040200000 T printk\n"
-        );
+        ));
         made.write(&format!("kit/tables/{BUILD_ID}.table"), table);
         made
     }
