@@ -17,6 +17,8 @@
 //! * **R6** Nothing relocates a writable section into the code's place: code sections are
 //!   executable, not writable, and no two have one name.
 //!
+//! * **R7** What the runtime is told of the code is so: `given.rs`.
+//!
 //! Nothing here uses what [`crate::build`] knew. What is believed: that the runtime's entries
 //! do what `<twin/runtime.h>` says, that the window is where the runtime's symbol says, and
 //! that Xen's loader does what the relocations say.
@@ -35,6 +37,7 @@ use twin_abi::names::{
 use twin_abi::{sections, window};
 
 use crate::code::PayloadCode;
+use crate::given;
 use crate::output::names;
 use crate::refusal::{Part, PayloadError, Refusal};
 use crate::stubs::{CALL_OUT, ENTRY, STUB, own_name};
@@ -46,11 +49,15 @@ use crate::stubs::{CALL_OUT, ENTRY, STUB, own_name};
 /// contract.
 pub fn check(bytes: &[u8]) -> Result<Proof, PayloadError> {
     let payload = elf_loader::read(bytes).map_err(|error| bad(format!("{error}")))?;
-    let view = View::new(&payload)?.object()?;
-    svm_verify::verify(&view, crate::contract()).map_err(|violations| PayloadError::Violated {
+    let view = View::new(&payload)?;
+    let code = view.code[1..].to_vec();
+    let proof = svm_verify::verify(&view.object()?, crate::contract());
+    let proof = proof.map_err(|violations| PayloadError::Violated {
         part: Part::Output,
         violations,
-    })
+    })?;
+    given::check(&payload, &code, &proof).map_err(bad)?;
+    Ok(proof)
 }
 
 fn bad(why: String) -> Refusal {

@@ -23,6 +23,7 @@ mod check;
 mod code;
 mod dom0;
 mod finish;
+mod given;
 mod livepatch;
 mod output;
 mod refusal;

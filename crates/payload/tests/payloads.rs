@@ -499,6 +499,74 @@ fn a_changed_codemap_dies() {
     });
 }
 
+/// What the runtime is told of the code decides what it enters.
+#[test]
+fn changed_words_about_the_code_die() {
+    let arrays = ".rodata.twin.arrays";
+    let number = |object: &mut Object<'_>, name: &str, value: u8| {
+        let at = object.symbol(symbol(object, name)).value as usize;
+        data(object, arrays)[at] = value;
+    };
+    dies("codemap", |object| {
+        number(object, "twin_payload_codemap_count", 4)
+    });
+    dies("codemap", |object| {
+        number(object, "twin_payload_codemap_count", 2)
+    });
+    dies("codemap", |object| {
+        let map = symbol(object, "twin_payload_codemap");
+        object.symbols[map.0 as usize].value = 16;
+    });
+    dies("codemap", |object| {
+        let (map, text) = (
+            symbol(object, "twin_payload_codemap"),
+            symbol(object, "twin_payload_text"),
+        );
+        object.symbols[map.0 as usize].place = object.symbol(text).place;
+    });
+    dies("not one `twin_payload_codemap`", |object| {
+        let again = object
+            .symbol(symbol(object, "twin_payload_codemap"))
+            .clone();
+        object.symbols.push(again);
+    });
+    dies("ranges of code", |object| {
+        number(object, "twin_payload_text_count", 3)
+    });
+    dies("range", |object| {
+        let ranges = object.symbol(symbol(object, "twin_payload_text")).value;
+        let id = object.section_named(arrays).expect("arrays");
+        let all = &mut object.sections[id.0 as usize].relocations;
+        let end = all
+            .iter_mut()
+            .find(|r| r.offset == ranges + 8)
+            .expect("an end");
+        end.addend += 1;
+    });
+    dies("imports", |object| {
+        number(object, "twin_payload_imports_count", 1)
+    });
+    dies("imports", |object| data(object, ".text.twin.stubs")[18] = 1);
+    dies("imports", |object| {
+        let memcpy = symbol(object, "stub:memcpy");
+        to(object, arrays, "stub:kfree").symbol = memcpy;
+    });
+    dies("`twin_payload_scheme`", |object| {
+        number(object, "twin_payload_scheme", 1)
+    });
+    dies("`twin_payload_abi_version`", |object| {
+        number(object, "twin_payload_abi_version", 0)
+    });
+    dies("`twin_payload_vector_free`", |object| {
+        number(object, "twin_payload_vector_free", 0)
+    });
+    // Numbers that may be written are no numbers: what they say may not lead into code.
+    dies("middle of the code", |object| {
+        let id = object.section_named(arrays).expect("arrays");
+        object.sections[id.0 as usize].flags |= elf_loader::consts::SHF_WRITE;
+    });
+}
+
 #[test]
 fn references_into_the_middle_of_code_die() {
     dies("middle of the code", |object| {
