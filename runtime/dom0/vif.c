@@ -293,9 +293,9 @@ static void changed(struct xenbus_device *dev, enum xenbus_state frontend)
 
 	switch (frontend) {
 	case XenbusStateInitialising:
-		/* It begins anew, after it had closed. */
-		if (dev->state == XenbusStateClosed)
-			xenbus_switch_state(dev, XenbusStateInitWait);
+		/* It begins anew: it had closed, or its kernel ended without a word. */
+		if (dev->state != XenbusStateInitWait)
+			frontend_leaves(vif, XenbusStateInitWait);
 		break;
 	case XenbusStateInitialised:
 	case XenbusStateConnected:

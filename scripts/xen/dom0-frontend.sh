@@ -27,6 +27,24 @@ if start_guest 2 rebind; then
     step rebind/complete $? "fetched $(steps_of 2 fetch) and sent $(steps_of 2 send) times of 4"
 fi
 
+# ---- A guest that begins anew, and has not closed ----
+# Its kernel may have ended without a word, as before kexec. Here it has not, and goes on where it was.
+state_of() {
+    xenstore-read "$backend/state"
+}
+
+began() {
+    [ "$(state_of)" = "$1" ] && has 1 "$2"
+}
+
+id=$(xl domid guest1)
+backend=/local/domain/0/backend/vif/$id/0
+try 20 anew/initialising xenstore-write "/local/domain/$id/device/vif/0/state" 1
+await 60 anew/waited-for began 2 0
+try 20 anew/connected xenstore-write "/local/domain/$id/device/vif/0/state" 4
+await 60 anew/served began 4 1
+await_transfers anew/transfers
+
 # ---- The administrator's ----
 if start_guest 3 hotplug; then
     connected 3
