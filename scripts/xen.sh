@@ -28,13 +28,15 @@
 #   frontend   guests' interfaces that come and go
 #   two        more cards of the driver, dom0's own, and one on the same interrupt line
 #   reset      the driver's watchdog in dom0 wants to reset the card
+#   handover   given to Xen and taken back while dom0's other processor writes to the card; the
+#              modules' memory, the longest name, deferred polls
 #   down       the card removed, dom0 put to sleep, and shut down, in a guest's transfers
 #   sample     attach in short: one guest, one wild pointer in mid-transfer
 #   count      instructions a packet, by dom0 and by the driver inside Xen; one processor
 #   rows       the same of TCP beside the papers' figures: large packets and frames, segments merged and not,
 #              a byte there and one back; one processor
 #   arrivals   the same of frames that come one by one
-# Without arguments all but sample: processors, stuck, pvh, frontend, two, reset and down with two processors,
+# Without arguments all but sample: processors, stuck, pvh, frontend, two, reset, handover and down with two processors,
 # campaign, save, count, rows and arrivals with one, the others with one and with two.
 #
 # Needs target/stock, target/xen (scripts/xen-packages.sh, xen-modules.sh, xen-payload.sh, and
@@ -256,6 +258,10 @@ prepare() {
         add_payload "$2" platform
         add_command "$2/dom0"
         ;;
+    handover)
+        add_modules "$2/dom0" xen_writer.ko
+        add_payload "$2" platform
+        ;;
     faults | retype | campaign)
         add_modules "$2/dom0" xen_faults.ko xen_retype.ko
         add_payload "$2" platform-test
@@ -284,7 +290,7 @@ boot() (
         -device e1000,netdev=network,id=card,addr=2 \
         $(cat options 2>/dev/null) \
         -kernel "$xen/xen" \
-        -append "console=com1 com1=115200,8n1 dom0_mem=1024M,max:1024M $dom0_processors loglvl=all guest_loglvl=all" \
+        -append "console=com1 com1=115200,8n1 dom0_mem=1024M,max:1024M $dom0_has loglvl=all guest_loglvl=all" \
         -initrd "$xen/vmlinux console=hvc0 panic=-1 $words,dom0.cpio" \
         </dev/null >qemu.log 2>&1
 )
@@ -361,6 +367,8 @@ scenario() {
     processor_model=qemu64,+abm,+bmi1,+bmi2
     # Guests with hardware paging need SVM, which the emulator has.
     [ "$name" != pvh ] || processor_model=$processor_model,+svm,+npt
+    dom0_has=$dom0_processors
+    [ "$name" != handover ] || dom0_has='dom0_max_vcpus=2 dom0_vcpus_pin'
     run=$xen/run/$name-$processors
     [ "$guest" = "$xen_release" ] || run=$run-$guest
     [ "$guests" = 1 ] || run=$run-guests-$guests
@@ -379,7 +387,7 @@ scenario() {
 }
 
 scenarios_of() {
-    echo baseline modules attach again command faults retype busy spoof dma changes offload upcalls processors stuck pvh frontend two reset down campaign large save sample count rows arrivals
+    echo baseline modules attach again command faults retype busy spoof dma changes offload upcalls processors stuck pvh frontend two reset handover down campaign large save sample count rows arrivals
 }
 
 main() {
@@ -400,7 +408,7 @@ main() {
         for name in baseline modules attach again command faults retype busy spoof dma changes offload upcalls; do
             set -- "$@" "$name:1" "$name:2"
         done
-        set -- "$@" processors:2 stuck:2 pvh:2 frontend:2 two:2 reset:2 down:2 campaign:1 large:1 large:2 save:1 count:1 rows:1 arrivals:1
+        set -- "$@" processors:2 stuck:2 pvh:2 frontend:2 two:2 reset:2 handover:2 down:2 campaign:1 large:1 large:2 save:1 count:1 rows:1 arrivals:1
     fi
     for one; do
         scenario "$one"

@@ -174,7 +174,7 @@ int twin_divert(struct kprobe *probe, kprobe_opcode_t *address, const char *symb
 /* ---- pollers.c ---- */
 
 /*
- * From away to back neither netpoll nor a socket polls the card. -EBUSY after a line in the log:
+ * From away to back neither netpoll nor a socket nor a timer polls the card. -EBUSY after a line in the log:
  * netpoll does. What polls already has ended after the next synchronize_net(). Under RTNL; back
  * once more is nothing.
  */
