@@ -48,6 +48,8 @@
 # and the status is 0 only if every scenario came to its end and no step failed.
 #
 #   TWIN_XEN_RELEASE  of Debian, which Xen and dom0 are of: bookworm (default) or trixie
+#   TWIN_XEN_HYPERVISOR  another build of Xen, of the release's version: its package. All else is the release's, and
+#                   the payload knows that build by its table alone (scripts/xen-table.sh)
 #   TWIN_XEN_DOM0   how many processors dom0 has, in words for Xen's command line (default: one, the
 #                   first, of its own)
 #   TWIN_XEN_GUEST_CPUS  processors that guests run on, in words for xl (default: the last one)
@@ -170,7 +172,8 @@ add_modules() {
 # its addresses.
 add_payload() {
     cp "$parts/make-payload" "$1/"
-    for made in twin xen.table "$2.o" e1000.twin.o twin_hot.twin.o; do
+    cp "$table" "$1/xen.table"
+    for made in twin "$2.o" e1000.twin.o twin_hot.twin.o; do
         [ -e "$xen/payload/$made" ] || die "no $xen/payload/$made: run make xen, or scripts/xen-payload.sh"
         cp -L "$xen/payload/$made" "$1/$made"
     done
@@ -187,6 +190,7 @@ add_command() {
         cp -L "$library" "$1/twin/lib/"
     done
     cp -r "$xen/kit" "$1/twin/kit"
+    [ -z "$other" ] || cp "$table" "$1/twin/kit/tables/"
     cp "$xen/kit/vif-twin" "$1/etc/xen/scripts/"
     cat >"$1/bin/twin" <<'RUN'
 #!/bin/sh
@@ -289,7 +293,7 @@ boot() (
         -netdev "user,id=network,guestfwd=tcp:10.0.2.100:7001-cmd:sh peer.sh down,guestfwd=tcp:10.0.2.100:7002-cmd:sh peer.sh up,guestfwd=tcp:10.0.2.100:7003-cmd:sh peer.sh payload,guestfwd=tcp:10.0.2.100:7004-cmd:sh peer.sh frames,guestfwd=tcp:10.0.2.100:7006-cmd:sh peer.sh link,guestfwd=tcp:10.0.2.100:7007-cmd:sh peer.sh arrivals,guestfwd=tcp:10.0.2.100:7008-cmd:sh peer.sh answer" \
         -device e1000,netdev=network,id=card,addr=2 \
         $(cat options 2>/dev/null) \
-        -kernel "$xen/xen" \
+        -kernel "$hypervisor" \
         -append "console=com1 com1=115200,8n1 dom0_mem=1024M,max:1024M $dom0_has loglvl=all guest_loglvl=all" \
         -initrd "$xen/vmlinux console=hvc0 panic=-1 $words,dom0.cpio" \
         </dev/null >qemu.log 2>&1
@@ -372,7 +376,8 @@ scenario() {
     run=$xen/run/$name-$processors
     [ "$guest" = "$xen_release" ] || run=$run-$guest
     [ "$guests" = 1 ] || run=$run-guests-$guests
-    echo "xen: $name, $processors processor(s), $mib MiB; $(cat "$xen/VERSION"), dom0's kernel $release, guests' ${guest_modules##*/}"
+    run=$run$other
+    echo "xen: $name, $processors processor(s), $mib MiB; $built, dom0's kernel $release, guests' ${guest_modules##*/}"
     prepare "$name" "$run"
     status=0
     boot "$run" "$processors" || status=$?
@@ -386,6 +391,29 @@ scenario() {
     [ ! -e "$run/table" ] || cat "$run/table"
 }
 
+# ---- The hypervisor ------------------------------------------------------------------------
+
+# The release's own.
+own_hypervisor() {
+    hypervisor=$xen/xen table=$xen/payload/xen.table built=$(cat "$xen/VERSION") other=
+}
+
+# other_hypervisor PACKAGE.deb: with the tools of the release, which are of its version.
+other_hypervisor() {
+    built=$(dpkg-deb -W --showformat='${Package} ${Version}' "$1") || die "$1 is no package"
+    case $built in
+    xen-hypervisor-$xen_version-amd64\ *) ;;
+    *) die "$1 is of $built, and not of xen-hypervisor-$xen_version-amd64, whose tools $xen_release has" ;;
+    esac
+    made=$(sh "$root/scripts/xen-table.sh" "$1") || die "no table of $1 (above)"
+    name=${made##*/}
+    table=$root/target/xen-tables/$name other=-${name%.table}
+    hypervisor=$xen/run/xen$other
+    mkdir -p "$xen/run"
+    dpkg-deb --fsys-tarfile "$1" | tar -xO "./boot/xen-$xen_version-amd64.gz" | gzip -dc >"$hypervisor" ||
+        die "$1 has no /boot/xen-$xen_version-amd64.gz"
+}
+
 scenarios_of() {
     echo baseline modules attach again command faults retype busy spoof dma changes offload upcalls processors stuck pvh frontend two reset handover down campaign large save sample count rows arrivals
 }
@@ -397,6 +425,8 @@ main() {
         command -v "$tool" >/dev/null || die "no $tool: run scripts/setup.sh"
     done
     [ -s "$xen/VERSION" ] || die "no $xen/VERSION: run make xen, or scripts/xen-packages.sh"
+    own_hypervisor
+    [ -z "${TWIN_XEN_HYPERVISOR:-}" ] || other_hypervisor "$TWIN_XEN_HYPERVISOR"
     modules=$(CDPATH='' cd -P -- "$xen_stock/modules" && pwd -P) || die "no $xen_stock/modules: run make stock${xen_kernel:+ KERNEL=$xen_kernel}"
     release=${modules##*/}
     # Of another release the guests have the kernel alone.
