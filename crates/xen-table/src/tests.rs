@@ -336,6 +336,12 @@ fn what_is_not_as_expected_ends_it() {
         ),
         ("__init_end:", "another:", "`__init_end`"),
         ("mov     $17, %eax", "mov $16, %eax", "it is of Xen 4.16"),
+        // As Ubuntu 24.04's 4.17.3 has it: Xen ended with a page fault of the platform's.
+        (
+            "mov     %rsi, %rbp",
+            "mov %rdi, %rbp",
+            "one argument, as in 4.17.3",
+        ),
         // Backward it would lead into what is overwritten.
         (
             "send_guest_pirq:\n",

@@ -33,8 +33,27 @@ pub fn check_release(image: &Image<'_>, symbols: &Symbols) -> Result<(), String>
     };
     let release = (number("xen_major_version")?, number("xen_minor_version")?);
     match RELEASES.contains(&release) {
-        true => Ok(()),
+        true => check_arguments(image, symbols),
         false => Err(format!("it is of Xen {}.{}", release.0, release.1)),
+    }
+}
+
+/// What the platform puts in place of `search_exception_table` stores through its second argument,
+/// which the function has in 4.17.5 and later: in 4.17.3 the register has anything. It is kept before
+/// the first call.
+fn check_arguments(image: &Image<'_>, symbols: &Symbols) -> Result<(), String> {
+    let code = decode(image, symbols, "search_exception_table")?;
+    let mut first = code.iter().take_while(|i| i.mnemonic() != Mnemonic::Call);
+    let keeps = |i: &Instruction| {
+        i.mnemonic() == Mnemonic::Mov
+            && i.op1_kind() == OpKind::Register
+            && i.op1_register() == Register::RSI
+    };
+    match first.any(keeps) {
+        true => Ok(()),
+        false => {
+            Err("its `search_exception_table` has one argument, as in 4.17.3: update Xen".into())
+        }
     }
 }
 
