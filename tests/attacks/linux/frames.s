@@ -421,6 +421,77 @@ mov %rbx, %rsp
 lea -8(%r10), %rsp
 ret
 
+### the same, of the word's last byte
+# refuse: P4-rsp
+lea 8(%rsp), %r10
+sub $16, %rsp
+and $-32, %rsp
+push %r10
+mov %dil, -25(%r10)
+mov (%rsp), %rbx
+mov %rbx, %rsp
+lea -8(%r10), %rsp
+ret
+
+### a word of the aligned part, and another above where rsp was
+# accept
+# from: __bch2_read_extent of Linux 6.12 writes its arguments while the aligned part has their place
+mov %rsp, %r10
+sub $16, %rsp
+and $-32, %rsp
+push %r10
+mov %rdi, -16(%r10)
+mov (%rsp), %rbx
+mov %rbx, %rsp
+ret
+
+### an argument of a realigned frame
+# accept
+push %rdi
+call g
+pop %rax
+ret
+.type g,@function
+g: lea 8(%rsp), %r10
+and $-16, %rsp
+push -8(%r10)
+push %rbp
+mov %rsp, %rbp
+push %r10
+mov %edi, (%r10)
+call h
+pop %r10
+pop %rbp
+lea -8(%r10), %rsp
+ret
+.size g,.-g
+.type h,@function
+h: ret
+.size h,.-h
+
+### a word above where rsp was, and another of the aligned part
+# accept
+mov %rsp, %rbx
+push %rbx
+and $-32, %rsp
+sub $16, %rsp
+mov %rdi, 8(%rsp)
+mov -8(%rbx), %r12
+mov %r12, %rsp
+ret
+
+### a word above where rsp was, written through the aligned origin
+# refuse: P4-rsp
+mov %rsp, %rbx
+sub $24, %rsp
+mov %rbx, 16(%rsp)
+and $-32, %rsp
+sub $16, %rsp
+mov %rdi, 32(%rsp)
+mov -8(%rbx), %r12
+mov %r12, %rsp
+ret
+
 ### gcc's realigned frame
 # accept
 lea 8(%rsp), %r10

@@ -5,6 +5,7 @@
 //! `rsp`.
 
 use super::Form;
+use super::saved::is_apart;
 use crate::insn::{Gpr, GprSet};
 
 /// `rbx`, `rbp`, `r12` to `r15`: those that callees keep.
@@ -100,23 +101,7 @@ impl Kept {
     /// `size` bytes are written at a place. The aligned part begins at or below `realigned`,
     /// where `rsp` was.
     pub(super) fn overwrite(&mut self, at: Form, size: u16, realigned: Option<i32>) {
-        let size = i64::from(size);
-        let apart = |a: i32, a_size: i64, b: i32, b_size: i64| {
-            let (a, b) = (i64::from(a), i64::from(b));
-            a >= b + b_size || b >= a + a_size
-        };
-        let below = |aligned: i32, size: i64, stack: i32| {
-            let end = realigned.map(|from| i64::from(from) + i64::from(aligned) + size);
-            end.is_some_and(|end| end <= i64::from(stack))
-        };
-        self.keep(|word| match (word, at) {
-            (Form::Stack(a), Form::Stack(b)) | (Form::Aligned(a), Form::Aligned(b)) => {
-                apart(a, 8, b, size)
-            }
-            (Form::Stack(a), Form::Aligned(b)) => below(b, size, a),
-            (Form::Aligned(a), Form::Stack(b)) => below(a, 8, b),
-            _ => false,
-        });
+        self.keep(|word| is_apart(word, at, size, realigned));
     }
 
     /// Forgets the words in the aligned part of the frame.

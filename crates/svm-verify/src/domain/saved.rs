@@ -26,15 +26,10 @@ impl Saved {
         found.map_or(Form::Any, |(_, form)| *form)
     }
 
-    /// `size` bytes are written at a place, with `form` if that is a word. Places
-    /// relative to the two origins may be the same: they differ by the alignment.
-    pub(super) fn write(&mut self, at: Form, size: u16, form: Form) {
-        self.keep(|place| match (place, at) {
-            (Form::Stack(a), Form::Stack(b)) | (Form::Aligned(a), Form::Aligned(b)) => {
-                i64::from(a) >= i64::from(b) + i64::from(size) || i64::from(b) >= i64::from(a) + 8
-            }
-            _ => false,
-        });
+    /// `size` bytes are written at a place, with `form` if that is a word. The aligned part
+    /// begins at or below `realigned`, where `rsp` was.
+    pub(super) fn write(&mut self, at: Form, size: u16, form: Form, realigned: Option<i32>) {
+        self.keep(|word| is_apart(word, at, size, realigned));
         let form = form.trusted();
         let frame = form.in_frame() && size == 8;
         let free = self.0.iter_mut().find(|(place, _)| *place == Form::Any);
@@ -79,5 +74,23 @@ impl Saved {
             }
         }
         dropped
+    }
+}
+
+/// Whether a word of the frame has none of the `size` bytes at a place. Of the aligned part is
+/// known that it begins at or below `realigned`, where `rsp` was: not how far below.
+pub(super) fn is_apart(word: Form, at: Form, size: u16, realigned: Option<i32>) -> bool {
+    let size = i64::from(size);
+    let ends_below = |a: i32, a_size: i64, b: i32| i64::from(a) + a_size <= i64::from(b);
+    let aligned_ends_below = |aligned: i32, size: i64, stack: i32| {
+        realigned.is_some_and(|from| ends_below(from, i64::from(aligned) + size, stack))
+    };
+    match (word, at) {
+        (Form::Stack(word), Form::Stack(at)) | (Form::Aligned(word), Form::Aligned(at)) => {
+            ends_below(word, 8, at) || ends_below(at, size, word)
+        }
+        (Form::Stack(word), Form::Aligned(at)) => aligned_ends_below(at, size, word),
+        (Form::Aligned(word), Form::Stack(at)) => aligned_ends_below(word, 8, at),
+        _ => false,
     }
 }

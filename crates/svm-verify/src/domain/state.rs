@@ -155,7 +155,7 @@ impl State {
             true => form,
             false => Form::Any,
         };
-        self.saved.write(at, size, form);
+        self.saved.write(at, size, form, self.realigned);
         self.kept.overwrite(at, size, self.realigned);
     }
 
