@@ -670,6 +670,42 @@ d: .quad 0
 .long 3
 .popsection
 
+### types of handlers in a later release of Linux 5.15
+# accept
+# from: xen-gntdev and amd-uncore of Ubuntu's 5.15.0-204; 5.15.224 has the numbers of Linux 5.17
+1: rdmsr
+2: mov (%rdi), %rax
+3: ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - ., 11 | 3 << 8
+.long 2b - ., 3b - ., 1
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=5.15.0-204-generic SMP mod_unload modversions "
+.popsection
+
+### a type of handler in a later release of Linux 5.15 that moves the stack pointer
+# refuse: P2-metadata
+1: mov (%rdi), %rax
+2: ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - ., 16
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=5.15.0-204-generic SMP mod_unload modversions "
+.popsection
+
+### a type of handler in Linux 5.14, which takes it for a routine's distance
+# refuse: P2-metadata
+1: mov (%rdi), %rax
+2: ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - ., 1
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=5.14.0-1059-oem SMP mod_unload modversions "
+.popsection
+
 ### a fixup of Linux 5.16 that is a place in the saved registers and a length
 # refuse: P2-metadata
 # from: Linux 5.16 arch/x86/include/asm/extable_fixup_types.h: EX_TYPE_BPF is 9

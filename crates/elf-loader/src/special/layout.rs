@@ -173,7 +173,7 @@ impl SpecialKind {
                     &[
                         // s32 site, s32 fixup, u32 type of handler
                         row(12, &[SITE, FIXUP]),
-                        // s32 site, s32 fixup, s32 handler (Linux 5.15 and before)
+                        // s32 site, s32 fixup, s32 handler (Linux 5.15, its first releases, and before)
                         row(12, &[SITE, FIXUP, HANDLER]),
                     ]
                 }

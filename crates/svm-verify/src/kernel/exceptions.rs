@@ -9,7 +9,8 @@ use super::reader::Reader;
 use super::tables::Series;
 use crate::insn::{Gpr, GprSet};
 
-/// The first kernel whose entries have a type, in whose numbers there are no registers yet.
+/// The first kernel whose entries have a type, in whose numbers there are no registers yet. Later
+/// releases of 5.15 have types, too, in the numbers of 5.17.
 const FIRST_WITH_TYPES: Series = (5, 16);
 const OTHER: &str = "its type of handler is none that leaves the stack and the fixup alone";
 
@@ -44,7 +45,7 @@ impl Fixup {
     }
 }
 
-/// The registers that a handler of Linux 5.15 and before writes, besides `rax` and `rdx`: there
+/// The registers that a handler of Linux 5.15 (its first releases) and before writes, besides `rax` and `rdx`: there
 /// an entry names the routine (arch/x86/mm/extable.c of Linux 5.10). Refused are those that
 /// load a segment (`ex_handler_clear_fs`) or restore vector registers
 /// (`ex_handler_fprestore`), and any that is not known.
@@ -120,6 +121,7 @@ mod tests {
         let later = [1, 2, 3, 4, 8, 9, 10, 11, 14, 15, 17, 18, 19, 20];
         assert_eq!(good(None), later);
         assert_eq!(good(Some((5, 17))), later);
+        assert_eq!(good(Some((5, 15))), later);
         assert_eq!(good(Some((5, 16))), [1, 2, 3, 4, 7, 8, 12, 13]);
     }
 }

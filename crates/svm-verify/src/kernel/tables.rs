@@ -154,7 +154,9 @@ fn has(series: Series, kind: SpecialKind, layout: &EntryLayout) -> bool {
             _ => series >= (6, 3),
         },
         SpecialKind::BugTable => (layout.size == 16) == (series >= (6, 19)),
-        SpecialKind::ExTable => routine == (series <= (5, 15)),
+        // Later releases of 5.15 have the one of 5.17.
+        SpecialKind::ExTable if series == (5, 15) => true,
+        SpecialKind::ExTable => routine == (series < (5, 15)),
         _ => true,
     }
 }
