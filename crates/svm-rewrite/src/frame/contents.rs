@@ -95,19 +95,21 @@ impl Words {
 pub struct Registers {
     /// By number.
     at: [i32; 16],
-    /// Those whose content comes from a word of the frame, a bit for each.
-    loaded: u16,
-}
-
-/// The bit of a register in [`Registers::loaded`].
-fn bit(register: Reg) -> u16 {
-    1 << register.number()
+    /// Those that point into the frame.
+    known: LocSet,
+    /// Those of them whose content comes from a word of the frame.
+    loaded: LocSet,
 }
 
 impl Registers {
     /// What a 64-bit register holds.
     pub fn get(&self, register: Register) -> Option<i64> {
         known(self.at[usize::from(gpr(register)?.number())])
+    }
+
+    /// Whether one of these registers points into the frame.
+    pub fn knows_any(&self, registers: LocSet) -> bool {
+        self.known.intersects(registers)
     }
 
     /// The registers that point into the frame, with where.
@@ -118,7 +120,18 @@ impl Registers {
 
     /// Whether the content of a register comes from a word of the frame.
     pub fn is_loaded(&self, register: Register) -> bool {
-        gpr(register).is_some_and(|r| self.loaded & bit(r) != 0)
+        gpr(register).is_some_and(|r| self.loaded.intersects(LocSet::reg(r)))
+    }
+
+    /// A register is written with a place of the frame, or with something else.
+    fn write(&mut self, register: Reg, at: Option<i64>, is_loaded: bool) {
+        let at = stored(at);
+        self.at[usize::from(register.number())] = at;
+        let register = LocSet::reg(register);
+        let when = |is: bool| if is { register } else { LocSet::empty() };
+        self.known = self.known.minus(register).union(when(at != UNKNOWN));
+        let is_loaded = is_loaded && at != UNKNOWN;
+        self.loaded = self.loaded.minus(register).union(when(is_loaded));
     }
 
     /// The place of a memory operand that has a followed register for its base
@@ -134,12 +147,14 @@ impl Registers {
     }
 
     fn join(mut self, other: &Registers) -> Registers {
-        for (mine, theirs) in self.at.iter_mut().zip(other.at) {
-            if *mine != theirs {
-                *mine = UNKNOWN;
+        let loaded = self.loaded.union(other.loaded);
+        for r in self.known.touched_registers() {
+            let n = usize::from(r.number());
+            if self.at[n] != other.at[n] {
+                self.write(r, None, false);
             }
         }
-        self.loaded |= other.loaded;
+        self.loaded = loaded.intersect(self.known);
         self
     }
 }
@@ -159,7 +174,11 @@ impl Frame {
         let mut at = [UNKNOWN; 16];
         at[Reg::RSP.number() as usize] = 0;
         Frame {
-            registers: Registers { at, loaded: 0 },
+            registers: Registers {
+                at,
+                known: LocSet::reg(Reg::RSP),
+                loaded: LocSet::empty(),
+            },
             follows_all,
             words: Words::NONE,
         }
@@ -183,20 +202,20 @@ impl Frame {
 
     /// A register is written.
     pub fn set(&mut self, register: Register, value: Option<i64>) {
-        if let Some(register) = gpr(register) {
-            let is_followed = self.follows_all || FOLLOWED.contains(LocSet::reg(register));
-            let Registers { at, loaded } = &mut self.registers;
-            at[usize::from(register.number())] = stored(value.filter(|_| is_followed));
-            *loaded &= !bit(register);
-        }
+        self.write(register, value, false);
     }
 
     /// A register is loaded from a word of the frame that holds this.
     pub fn set_loaded(&mut self, register: Register, value: Option<i64>) {
-        self.set(register, value);
         // `rsp` is what it is set to: its operands are in the frame in any case.
-        if let Some(register) = gpr(register).filter(|r| *r != Reg::RSP) {
-            self.registers.loaded |= bit(register);
+        self.write(register, value, gpr(register) != Some(Reg::RSP));
+    }
+
+    fn write(&mut self, register: Register, value: Option<i64>, is_loaded: bool) {
+        if let Some(register) = gpr(register) {
+            let is_followed = self.follows_all || FOLLOWED.contains(LocSet::reg(register));
+            let value = value.filter(|_| is_followed);
+            self.registers.write(register, value, is_loaded);
         }
     }
 
@@ -268,10 +287,9 @@ impl Frame {
     /// Any other instruction: the registers that it writes become unknown, but for `rsp`.
     pub fn overwrite(&mut self, written: LocSet) {
         let written = written.minus(LocSet::reg(Reg::RSP));
-        let Registers { at, loaded } = &mut self.registers;
-        for r in written.touched_registers() {
-            at[usize::from(r.number())] = UNKNOWN;
-            *loaded &= !bit(r);
+        let known = self.registers.known.intersect(written);
+        for r in known.touched_registers() {
+            self.registers.write(r, None, false);
         }
     }
 

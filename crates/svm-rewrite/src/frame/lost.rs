@@ -168,6 +168,16 @@ impl Kept {
         kept().minus(self.intact)
     }
 
+    /// Whether it may depend on an instruction that names or writes these registers, and that does
+    /// nothing to the frame.
+    pub fn concerns(&self, registers: LocSet) -> bool {
+        let has = |stored: &Stored| match stored {
+            Stored::In(r) => registers.intersects(LocSet::reg(*r)),
+            Stored::Nowhere | Stored::Word(_) => false,
+        };
+        self.intact.intersects(registers) || self.stored.iter().any(has)
+    }
+
     /// These are written by a handler of faults.
     pub fn overwrite(&mut self, written: LocSet) {
         self.intact = self.intact.minus(written);

@@ -10,6 +10,7 @@ use super::facts::{Facts, Input, aligned};
 use super::variants::Variant;
 use crate::analyse::class::Direction;
 use crate::analyse::routines;
+use crate::analyse::survey::Survey;
 use crate::asm::Operand;
 use crate::lift::InstIdx;
 use crate::registers::reg64;
@@ -48,6 +49,15 @@ impl Path {
     /// Whether all registers are followed.
     pub fn follows_all(&self) -> bool {
         self.frame.follows_all()
+    }
+
+    /// Whether an instruction may change it, or does something to the frame: it uses the stack or
+    /// the direction flag, or has to do with a register that points into the frame. Most do not.
+    pub fn concerns(&self, iced: &Instruction, survey: &Survey) -> bool {
+        let registers = survey.named.union(survey.written);
+        survey.uses_stack
+            || self.frame.registers().knows_any(registers)
+            || matches!(iced.code(), Code::Std | Code::Cld)
     }
 
     /// Where `rsp` points, if that is known.

@@ -22,13 +22,17 @@ pub fn translate_callers_frame(
         lifted, surveys, ..
     } = analysis;
     for (i, facts) in facts.all() {
-        let (iced, class) = (&lifted.inst(i).iced, &mut classes[i.0 as usize]);
+        let class = &mut classes[i.0 as usize];
+        if !class.is_in_frame() {
+            continue;
+        }
         let memory = match class {
             // A call writes its return address, and reads its operand.
             Class::CallIndirect(_) | Class::JumpIndirect(_) => MemoryEffect::Read,
             _ => surveys[i.0 as usize].memory,
         };
-        if class.is_in_frame() && facts.leaves_frame(iced, memory) {
+        let iced = &lifted.inst(i).iced;
+        if facts.leaves_frame(iced, memory) {
             *class = translated(*class, iced);
         }
     }

@@ -9,6 +9,7 @@
 //! Functions that realign their stack have a walk for each variant. What a function loses does not
 //! depend on the variant.
 
+use iced_x86::Instruction;
 use liveness::{BlockId, LocSet};
 
 use super::before::{Before, Join};
@@ -24,6 +25,7 @@ use crate::analyse::class::Class;
 use crate::analyse::codemap::Codemap;
 use crate::analyse::flow::Exit;
 use crate::analyse::routines;
+use crate::analyse::survey::Survey;
 use crate::lift::{FuncIdx, InstIdx};
 
 /// Most rounds: each follows losses one call further up. After that, all is lost everywhere.
@@ -137,6 +139,13 @@ impl State {
     /// The same where another frame begins.
     fn of_another(self) -> State {
         State { kept: None, ..self }
+    }
+
+    /// Whether an instruction may change it. Most do not.
+    fn concerns(&self, iced: &Instruction, survey: &Survey) -> bool {
+        let registers = survey.named.union(survey.written);
+        let kept = self.kept.as_ref();
+        self.path.concerns(iced, survey) || kept.is_some_and(|kept| kept.concerns(registers))
     }
 
     /// Updates it over an instruction.
@@ -284,8 +293,10 @@ impl<'w> Walk<'w> {
                 before_last = Some(*state);
             }
             let at = i.0 as usize;
-            let writes = || input.surveys[at].written.intersects(LocSet::registers());
-            if input.changes_facts[at] || all && writes() {
+            let survey = &input.surveys[at];
+            let writes = || survey.written.intersects(LocSet::registers());
+            let concerns = || state.concerns(&input.lifted.insts[at].iced, survey);
+            if (input.changes_facts[at] || all && writes()) && concerns() {
                 state.pass(input, i, variant);
             }
         }

@@ -82,7 +82,11 @@ pub fn find(
     let mut all = Vec::new();
     for variant in variants.all() {
         let mut found = Found::with_capacity(facts.count());
-        for (i, facts) in facts.of(variant) {
+        let concerned = facts.of(variant).filter(|(i, facts)| {
+            let survey = &analysis.surveys[i.0 as usize];
+            facts.concern(survey)
+        });
+        for (i, facts) in concerned {
             let frame = frames.of(analysis.flow.block_of(i));
             let (iced, class) = (&lifted.inst(i).iced, classes[i.0 as usize]);
             let uses = |used| {
