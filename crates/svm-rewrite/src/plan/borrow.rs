@@ -6,6 +6,7 @@ use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 use liveness::{LocSet, Reg};
 
 use crate::analyse::class::Class;
+use crate::analyse::survey::Survey;
 use crate::lift::Inst;
 
 /// The registers that a sequence may borrow: the first, and the second if it needs two.
@@ -26,15 +27,19 @@ pub fn borrowed(taken: LocSet) -> Borrowed {
 }
 
 /// Whether the sequence of an instruction borrows registers.
-pub fn borrows(inst: &Inst, class: Class) -> bool {
-    let iced = &inst.iced;
+pub fn borrows(inst: &Inst, survey: &Survey, class: Class) -> bool {
     let two_references = inst.displacement.is_some() && inst.immediate.is_some();
+    two_references || survey.uses_stack && borrows_for_stack(&inst.iced, class)
+}
+
+/// Whether it does because of what it does with `rsp` or at it.
+fn borrows_for_stack(iced: &Instruction, class: Class) -> bool {
     let moves_words = match class {
         Class::PushMemory(_) | Class::PopMemory(_) => true,
         Class::Stack => iced.mnemonic() == Mnemonic::Push,
         _ => false,
     };
-    two_references || moves_words || reads_rsp(iced) || adds_to_itself(iced)
+    moves_words || reads_rsp(iced) || adds_to_itself(iced)
 }
 
 /// Whether it takes `rsp` as a number, and not to copy it to a register: that needs none.

@@ -189,7 +189,9 @@ impl<'a> Planner<'a> {
         let mut refused = Refused::default();
         let mut plans = Vec::with_capacity(self.classes.len());
         for i in 0..self.classes.len() as u32 {
-            if let Some(plan) = refused.taken(i, self.plan(InstIdx(i))) {
+            if self.has_no_sequence(InstIdx(i)) {
+                plans.push(self.without_sequence(InstIdx(i)));
+            } else if let Some(plan) = refused.taken(i, self.plan(InstIdx(i))) {
                 plans.push(plan);
             }
         }
@@ -225,8 +227,7 @@ impl<'a> Planner<'a> {
     fn plan(&mut self, i: InstIdx) -> Result<InstPlan, Refusal> {
         let operand = self.shared_operand(i);
         if operand.is_none() && self.has_no_sequence(i) {
-            let mut plan = self.untouched(i);
-            plan.borrowed = self.borrowed(i, &plan);
+            let plan = self.without_sequence(i);
             if self.survives(i) {
                 self.pass(i);
             }
@@ -255,6 +256,13 @@ impl<'a> Planner<'a> {
         let demand = Demand::of(class, self.scheme, self.rules);
         let leaves = demand.call_registers || matches!(class, Class::Branch(_));
         !(demand.translates || leaves && self.rules.has_veneers)
+    }
+
+    /// Nothing is chosen for it but what it may borrow.
+    fn without_sequence(&self, i: InstIdx) -> InstPlan {
+        let mut plan = self.untouched(i);
+        plan.borrowed = self.borrowed(i, &plan);
+        plan
     }
 
     /// An earlier translation serves it.
@@ -392,8 +400,8 @@ impl<'a> Planner<'a> {
     /// The registers that the sequence of an instruction may borrow.
     fn borrowed(&self, i: InstIdx, plan: &InstPlan) -> Option<Borrowed> {
         self.scheme.cut?;
-        let (inst, class) = (self.lifted.inst(i), self.class(i));
-        if !borrow::borrows(inst, class) {
+        let (inst, survey) = (self.lifted.inst(i), &self.surveys[i.0 as usize]);
+        if !borrow::borrows(inst, survey, self.class(i)) {
             return None;
         }
         let reused = plan
