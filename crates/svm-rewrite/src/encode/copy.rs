@@ -60,7 +60,7 @@ impl Emitter<'_> {
     pub(super) fn carry_over(&mut self, i: InstIdx, further: Option<FieldReference>) {
         let inst = self.lifted.inst(i);
         let start = self.asm.here();
-        self.asm.raw(self.lifted.bytes(i));
+        self.asm.raw(self.bytes(i));
         for reference in self.references.of(inst).chain(further) {
             let (at, field) = (usize::from(reference.at), reference.field);
             self.asm.hold(start, at, field, reference.referent);
@@ -70,8 +70,7 @@ impl Emitter<'_> {
     /// A copied instruction without relocations. Prefixes without meaning are left out:
     /// the verifier refuses them.
     pub(super) fn copy_plain(&mut self, i: InstIdx) {
-        let lifted = self.lifted;
-        let bytes = lifted.bytes(i);
+        let bytes = self.bytes(i);
         if prefix::has_legacy(bytes) {
             let mut iced = self.lifted.inst(i).iced;
             iced.set_segment_prefix(Register::None);

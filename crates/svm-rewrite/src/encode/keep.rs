@@ -31,7 +31,7 @@ impl Emitter<'_> {
     pub fn keep_own_place(&mut self, i: InstIdx, place: InstIdx) {
         let field = Field::Data32 { behind: 0 };
         let own = FieldReference {
-            at: self.lifted.bytes(i).len() as u8 - field.width() as u8,
+            at: self.bytes(i).len() as u8 - field.width() as u8,
             field,
             referent: Referent::Label(Label(place.0)),
         };
@@ -72,7 +72,7 @@ impl Emitter<'_> {
     /// byte longer than `call`, and the kernel uses the space.
     pub(super) fn raw_branch(&mut self, i: InstIdx, to: Referent) {
         let start = self.asm.here();
-        let bytes = self.lifted.bytes(i);
+        let bytes = self.bytes(i);
         let field = bytes.len() - 4;
         self.asm.raw(&bytes[..field]);
         self.asm.raw(&[0; 4]);

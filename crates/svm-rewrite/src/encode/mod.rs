@@ -118,6 +118,8 @@ pub struct Emitter<'a> {
     flow: &'a Flow,
     /// What its relocated fields become.
     references: &'a References,
+    /// The original bytes of the section.
+    contents: &'a [u8],
     /// The section being assembled.
     pub asm: Assembler,
     /// All labels of the object; those below the instruction count are the
@@ -164,7 +166,8 @@ impl<'a> Emitter<'a> {
         scheme: &'static Row,
     ) -> Emitter<'a> {
         let lifted = analysis.lifted;
-        let CodeSection { id, insts, .. } = &lifted.sections[usize::from(section)];
+        let contents = lifted.contents(CodeIdx(section));
+        let CodeSection { insts, .. } = &lifted.sections[usize::from(section)];
         // Each instruction has one, and a sequence that pushes some more.
         let depths = if rules.unwinds {
             insts.len() + insts.len() / 4
@@ -175,7 +178,8 @@ impl<'a> Emitter<'a> {
             lifted,
             flow: &analysis.flow,
             references: &analysis.references,
-            asm: Assembler::for_code(lifted.object.section(*id).data.len()),
+            contents,
+            asm: Assembler::for_code(contents.len()),
             labels,
             section,
             inst_labels: InstLabels::default(),
@@ -193,6 +197,12 @@ impl<'a> Emitter<'a> {
             current: InstIdx(0),
             words: 0,
         }
+    }
+
+    /// The original bytes of an instruction of the section.
+    fn bytes(&self, i: InstIdx) -> &'a [u8] {
+        let inst = self.lifted.inst(i);
+        &self.contents[inst.offset() as usize..inst.iced.next_ip() as usize]
     }
 
     /// Whether all instructions of this section stay as they are.

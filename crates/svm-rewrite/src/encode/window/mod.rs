@@ -158,7 +158,7 @@ impl Emitter<'_> {
         let inst = self.lifted.inst(i);
         inst.displacement.is_none()
             && inst.iced.memory_base().is_gpr64()
-            && !prefix::has_legacy(self.lifted.bytes(i))
+            && !prefix::has_legacy(self.bytes(i))
     }
 
     /// An instruction may have one relocation, and this one has two:
