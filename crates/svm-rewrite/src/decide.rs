@@ -301,8 +301,10 @@ fn refine(
         return None;
     }
     let lifted = analysis.lifted;
-    let mut classes = Vec::with_capacity(analysis.classes.len());
-    classes.extend(analysis.classes.iter().flatten());
+    let classes = analysis.classes.iter();
+    let mut classes: Vec<Class> = classes
+        .map(|class| class.expect("what is not refused has one"))
+        .collect();
     if target.leaves_out_unreached {
         reach::leave_out(
             lifted, &analysis.flow, &analysis.exits, &analysis.switches, codemap, &mut classes,

@@ -205,6 +205,10 @@ fn fits(lifted: &Lifted<'_>, i: InstIdx, survey: &Survey, class: Class) -> Resul
     /// The prefixes 65 and 67, and a SIB byte where the operand was relative to `rip`.
     const GROWTH: usize = 3;
     let iced = &lifted.inst(i).iced;
+    let is_long = iced.len() + GROWTH > LONGEST;
+    if !is_long && !survey.uses_stack {
+        return Ok(());
+    }
     match class {
         Class::Drop | Class::Unreached(_) => return Ok(()),
         Class::PushMemory(Space::PerCpu(_)) | Class::PopMemory(Space::PerCpu(_)) => {
@@ -215,7 +219,7 @@ fn fits(lifted: &Lifted<'_>, i: InstIdx, survey: &Survey, class: Class) -> Resul
         }
         _ => {}
     }
-    if iced.len() + GROWTH > LONGEST && has_memory(iced) && iced.mnemonic() != Mnemonic::Lea {
+    if is_long && has_memory(iced) && iced.mnemonic() != Mnemonic::Lea {
         return Err((
             RefusalCode::Unsupported,
             "the instruction leaves no room for the prefixes of the window",
