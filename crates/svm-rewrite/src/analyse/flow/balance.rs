@@ -29,7 +29,7 @@ use std::ops::Range;
 
 use foldhash::HashSet;
 use iced_x86::{Code, FlowControl, Instruction, Mnemonic, Register};
-use liveness::{BlockId, Reg};
+use liveness::{BlockId, LocSet, Reg};
 use twin_abi::stack;
 
 use super::Edges;
@@ -438,8 +438,20 @@ impl Input<'_, '_> {
         let last = insts.end.saturating_sub(1);
         // Calls are among those that may change facts, and a return ends its block.
         insts.filter(move |&i| {
-            self.changes_facts[i as usize] || i == last && leaves(&self.lifted.insts[i as usize])
+            let inst = || &self.lifted.insts[i as usize];
+            self.changes_facts[i as usize] && self.concerns_stack(i) || i == last && leaves(inst())
         })
+    }
+
+    /// Whether an instruction has to do with the stack, the registers that lead to it, or the
+    /// direction flag.
+    fn concerns_stack(&self, i: u32) -> bool {
+        const POINTERS: LocSet = LocSet::reg(Reg::RSP).union(LocSet::reg(Reg::RBP));
+        let survey = &self.surveys[i as usize];
+        let code = || self.lifted.insts[i as usize].iced.code();
+        survey.uses_stack
+            || survey.named.union(survey.written).intersects(POINTERS)
+            || matches!(code(), Code::Std | Code::Cld)
     }
 }
 
