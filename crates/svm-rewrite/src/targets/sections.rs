@@ -74,20 +74,14 @@ pub fn map_section(
     rows.sort();
     // A dropped instruction shares its place with the next one, whose code is there: of
     // several rows for a place the last is kept.
-    rows.dedup_by(|next, kept| {
-        let same = (next.0, next.1) == (kept.0, kept.1);
-        if same {
-            *kept = *next;
-        }
-        same
-    });
+    let one_place = |a: &(u32, u32, u32), b: &(u32, u32, u32)| (a.0, a.1) == (b.0, b.1);
     let mut data = Vec::with_capacity(12 * rows.len());
-    for (section, new, original) in rows {
-        let mut row = [0; 12];
-        for (to, word) in row.chunks_exact_mut(4).zip([section, new, original]) {
-            to.copy_from_slice(&word.to_le_bytes());
+    for (n, row) in rows.iter().enumerate() {
+        if rows.get(n + 1).is_some_and(|next| one_place(row, next)) {
+            continue;
         }
-        data.extend_from_slice(&row);
+        let words = [row.0, row.1, row.2].map(u32::to_le_bytes);
+        data.extend_from_slice(words.as_flattened());
     }
     section(sections::MAP.to_owned(), SHT_PROGBITS, 0, 4, data)
 }

@@ -103,14 +103,14 @@ impl<'o> Image<'o> {
     }
 
     pub(super) fn check_map(&self, findings: &mut Findings<'o>) {
-        let Some(id) = self.object.section_named(sections::MAP) else {
+        let Some(map) = self.object.section_named(sections::MAP) else {
             return;
         };
-        let section = self.object.section(id);
+        let section = self.object.section(map);
         let (entries, rest) = section.data.as_chunks::<{ sections::MAP_ENTRY }>();
         if !rest.is_empty() {
             findings.at(
-                id,
+                map,
                 0,
                 ViolationCode::Map,
                 "its size is not a multiple of 12",
@@ -118,20 +118,20 @@ impl<'o> Image<'o> {
         }
         let word =
             |e: &[u8; 12], at: usize| u32::from_le_bytes([e[at], e[at + 1], e[at + 2], e[at + 3]]);
-        let mut last = (0, 0);
+        let mut last = 0;
         // Nearly all entries are for the section of the one before.
         let (mut found, mut size) = (None, None);
         for (n, entry) in entries.iter().enumerate() {
-            let here = (word(entry, 0), word(entry, 4));
-            if found.replace(here.0) != Some(here.0) {
-                let number = self.number(SectionId(here.0));
+            let (id, at) = (word(entry, 0), u64::from(word(entry, 4)));
+            // In the order of the sections, and in each in that of the places.
+            let here = u64::from(id) << 32 | at;
+            if found.replace(id) != Some(id) {
+                let number = self.number(SectionId(id));
                 size = number.map(|number| self.section(number).size);
             }
             let reason = match size {
                 None => "an entry for something that is not a code section",
-                Some(size) if u64::from(here.1) > size => {
-                    "an entry for a place past the end of its section"
-                }
+                Some(size) if at > size => "an entry for a place past the end of its section",
                 Some(_) if here < last => "entries are not sorted",
                 Some(_) => {
                     last = here;
@@ -139,7 +139,7 @@ impl<'o> Image<'o> {
                 }
             };
             findings.at(
-                id,
+                map,
                 (n * sections::MAP_ENTRY) as u64,
                 ViolationCode::Map,
                 reason,
