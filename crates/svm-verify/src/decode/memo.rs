@@ -33,11 +33,15 @@
 //!    of relocated instructions differ from those of others.
 //! 6. *Nothing refused is kept.* An instruction that breaks a rule is judged each time,
 //!    so that each violation is reported at its place.
+//! 7. *What a list says of a code is a function of the code.* The list of unprivileged
+//!    instructions is long, so it is asked once for each code ([`Memo::admission`]).
 
-use iced_x86::{ConstantOffsets, Instruction, OpKind};
+use iced_x86::{Code, ConstantOffsets, Instruction, OpKind};
 
+use crate::decode::allow::{self, Admission};
 use crate::decode::classify::OperandField;
 use crate::insn::Insn;
+use crate::targets::Instructions;
 
 /// Fewest and most instructions that are remembered at a time. The most is about
 /// the number of different instructions in a large module. What is judged anew costs far
@@ -237,6 +241,9 @@ pub struct Memo {
     /// How long the last instruction with the same first bytes was; 0 if there
     /// was none. A guess.
     lengths: Vec<u8>,
+    /// What the list of unprivileged instructions says, by code; empty if nothing is to be
+    /// remembered.
+    admissions: Vec<Option<Admission>>,
 }
 
 impl Memo {
@@ -250,6 +257,7 @@ impl Memo {
         Memo {
             entries: vec![[None; WAYS]; places / WAYS],
             lengths: vec![0; places * LENGTHS_PER_PLACE],
+            admissions: vec![None; Code::values().len()],
         }
     }
 
@@ -258,6 +266,20 @@ impl Memo {
         Memo {
             entries: Vec::new(),
             lengths: Vec::new(),
+            admissions: Vec::new(),
+        }
+    }
+
+    /// [`allow::admission_among`].
+    pub fn admission(&mut self, i: &Instruction, listed: Instructions) -> Admission {
+        let known = self.admissions.get_mut(i.code() as usize);
+        match (listed, known) {
+            (Instructions::Unprivileged, Some(known)) => {
+                *known.get_or_insert_with(|| allow::admission_among(i, listed))
+            }
+            (Instructions::Unprivileged | Instructions::Kernel, _) => {
+                allow::admission_among(i, listed)
+            }
         }
     }
 

@@ -252,7 +252,9 @@ impl<'o> SectionDecoder<'_, 'o> {
 
     /// Judges the instruction at the start of `rest` by all rules.
     fn anew(&mut self, decoder: &Decoder<'_>, instruction: &Instruction, at: u32, rest: &[u8]) {
-        let allowed = allowed(instruction, &rest[..instruction.len()], self.image.rules);
+        let rules = self.image.rules;
+        let admission = self.memo.admission(instruction, rules.instructions);
+        let allowed = judged(admission, instruction, &rest[..instruction.len()], rules);
         if let Err((code, reason)) = allowed {
             self.violation(at, code, reason);
         }
@@ -411,6 +413,16 @@ pub fn allowed(
     rules: &Rules,
 ) -> Result<Admission, (ViolationCode, &'static str)> {
     let admission = allow::admission_among(instruction, rules.instructions);
+    judged(admission, instruction, raw, rules)
+}
+
+/// The same where it is known what the lists say of the instruction.
+fn judged(
+    admission: Admission,
+    instruction: &Instruction,
+    raw: &[u8],
+    rules: &Rules,
+) -> Result<Admission, (ViolationCode, &'static str)> {
     let judged = match admission {
         Admission::Allowed if instruction.has_op_mask() => Err((
             ViolationCode::Instruction,
