@@ -245,7 +245,7 @@ impl<'a> Emitter<'a> {
     /// The target of a branch to an instruction: the instruction in the same variant of
     /// the function. A branch to an entry goes to the code that chooses the variant.
     pub fn target(&self, to: InstIdx) -> Label {
-        let function = self.lifted.function_of(to);
+        let function = self.flow.function_of(self.flow.block_of(to));
         let entry = self.lifted.function(function).insts.start == to.0;
         match entry && self.lifted.is_entered(function) {
             true => Label(to.0),

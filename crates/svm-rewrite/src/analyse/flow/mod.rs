@@ -218,7 +218,7 @@ pub fn analyse(
         stops: &nowhere,
         skipped: &extra.skipped,
     };
-    let invocations = flow.entries(lifted, extra);
+    let invocations = flow.entries(lifted, exits, extra);
     let balance = balance::analyse(input, &invocations);
     let returns = &balance.returns;
     for (b, ending) in endings.iter().enumerate() {
@@ -249,11 +249,6 @@ pub fn analyse(
     flow.unbalanced = unbalanced;
     flow.deep = deep;
     flow
-}
-
-/// Whether a symbol names the function that an instruction is in.
-fn named(lifted: &Lifted<'_>, i: InstIdx) -> bool {
-    lifted.function(lifted.function_of(i)).has_symbol
 }
 
 fn split(
@@ -371,12 +366,15 @@ impl Flow {
     /// Where functions are entered. Replacements of alternatives and exception fixups
     /// are not functions: control comes to them inside one. Nor is what has no name and is
     /// jumped to (`.altinstr_aux`, arch/x86/include/asm/cpufeature.h).
-    fn entries(&self, lifted: &Lifted<'_>, extra: &ExtraEdges) -> Vec<BlockId> {
+    fn entries(&self, lifted: &Lifted<'_>, exits: &[Exit], extra: &ExtraEdges) -> Vec<BlockId> {
         let mut inside: HashSet<u32> = extra.edges.iter().map(|(_, to)| to.0).collect();
         if lifted.functions.iter().any(|f| !f.has_symbol && !f.padding) {
-            let jumps = lifted.insts.iter().filter(|i| !routines::is_call(&i.iced));
-            inside.extend(jumps.filter_map(|jump| match jump.target {
-                Some(Destination::Inst(to)) if !named(lifted, to) => Some(to.0),
+            let is_named = |to: InstIdx| {
+                let function = self.function_of(self.block_of(to));
+                lifted.function(function).has_symbol
+            };
+            inside.extend(exits.iter().filter_map(|exit| match *exit {
+                Exit::Jump { to, .. } if !is_named(to) => Some(to.0),
                 _ => None,
             }));
         }
