@@ -160,7 +160,8 @@ fn prove<'o>(
     }
     // --- every instruction and every entry is known ---
     let outcome = paths::interpret(&image, &disassembly, &entries, &patches, &taken);
-    for (n, (code, reason)) in &outcome.broken {
+    for (n, broken) in &outcome.broken {
+        let (code, reason) = &**broken;
         let (section, offset) = image.place(&disassembly.insns[*n as usize]);
         findings.at(section, offset, *code, reason.clone());
     }

@@ -14,7 +14,7 @@ use crate::domain::{Form, State};
 use crate::findings::ViolationCode;
 use crate::insn::{Access, BranchTarget, Disassembly, Gpr, Insn, Op};
 use crate::kernel::Patches;
-use crate::rules::Broken;
+use crate::rules::{Broken, unmet};
 
 /// Bytes of the return address.
 const RETURN: i64 = 8;
@@ -95,7 +95,7 @@ impl Arguments {
             .filter(|(_, call)| most(call).is_some_and(|above| above > call.room));
         let reason = "the callee may write its arguments over the return address";
         short
-            .map(|(&n, _)| (n, (ViolationCode::ReturnSlot, reason.into())))
+            .map(|(&n, _)| (n, unmet(ViolationCode::ReturnSlot, reason)))
             .collect()
     }
 

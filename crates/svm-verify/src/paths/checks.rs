@@ -30,8 +30,6 @@
 //! ([`State::again`]), and it does not count from its own place; or it copies a register
 //! that still has the name V.
 
-use std::borrow::Cow;
-
 use elf_loader::Relocation;
 use elf_loader::consts::R_X86_64_PC64;
 
@@ -40,7 +38,7 @@ use crate::findings::ViolationCode;
 use crate::insn::{Access, BranchTarget, Disassembly, Gpr, Half, Insn, Op, Routine, TableRead};
 use crate::kernel::references::relative_lea;
 use crate::object::Image;
-use crate::rules::Broken;
+use crate::rules::{Broken, unmet};
 
 /// What a check's branch does when the check fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +55,7 @@ pub enum Miss {
 }
 
 fn broken<T>(reason: &'static str) -> Result<T, Broken> {
-    Err((ViolationCode::OutOfLine, Cow::Borrowed(reason)))
+    Err(unmet(ViolationCode::OutOfLine, reason))
 }
 
 /// Judges the branch, instruction number `branch`, of a check for `address` that goes to

@@ -22,7 +22,7 @@ use crate::findings::ViolationCode;
 use crate::insn::{BranchTarget, Disassembly, Gpr, GprSet, Insn, Op, Routine};
 use crate::kernel::{Marks, Patches};
 use crate::object::Image;
-use crate::rules::{Broken, Laws, Next, Proved, Site, Step, fell_through};
+use crate::rules::{Broken, Laws, Next, Proved, Site, Step, fell_through, unmet};
 use crate::targets::{self, Frames};
 
 /// No state, no block's start, no check.
@@ -190,7 +190,7 @@ impl<'a, 'o> Flow<'a, 'o> {
         if self.marks(n).has(Marks::COPY) {
             let reason = "the kernel copies this code elsewhere, but something leads into it";
             self.meetings
-                .insert(n, (ViolationCode::Metadata, reason.into()));
+                .insert(n, unmet(ViolationCode::Metadata, reason));
         }
         self.reach(n, state);
     }
@@ -207,7 +207,7 @@ impl<'a, 'o> Flow<'a, 'o> {
                 // part is not followed.
                 let reason = "the way back from the slow path is used by something else";
                 self.meetings
-                    .insert(n, (ViolationCode::OutOfLine, reason.into()));
+                    .insert(n, unmet(ViolationCode::OutOfLine, reason));
                 false
             }
             UNREACHED => {
@@ -237,7 +237,7 @@ impl<'a, 'o> Flow<'a, 'o> {
         );
         self.meetings
             .entry(n)
-            .or_insert((ViolationCode::Depth, reason.into()));
+            .or_insert(unmet(ViolationCode::Depth, reason));
         false
     }
 
@@ -281,7 +281,7 @@ impl<'a, 'o> Flow<'a, 'o> {
             last = n;
         }
         let reason = "the code runs past the end of its section";
-        found.push((last, (ViolationCode::FallOff, reason.into())));
+        found.push((last, unmet(ViolationCode::FallOff, reason)));
         found
     }
 
@@ -418,9 +418,9 @@ impl<'a, 'o> Flow<'a, 'o> {
                 checks::confirm(self.image, self.disassembly, state, n, to, address)
                     .map(|miss| self.missed(n, to, miss, state))
             }
-            BranchTarget::Routine(_) | BranchTarget::Bad => Err((
+            BranchTarget::Routine(_) | BranchTarget::Bad => Err(unmet(
                 ViolationCode::OutOfLine,
-                "the check's branch leaves the object".into(),
+                "the check's branch leaves the object",
             )),
         };
         self.image.scheme.passed(state, compared);
@@ -446,9 +446,9 @@ impl<'a, 'o> Flow<'a, 'o> {
                     }
                 }
                 match shared {
-                    true => Err((
+                    true => Err(unmet(
                         ViolationCode::OutOfLine,
-                        "two checks share an out-of-line part".into(),
+                        "two checks share an out-of-line part",
                     )),
                     false => Ok(()),
                 }
@@ -469,7 +469,7 @@ impl<'a, 'o> Flow<'a, 'o> {
         {
             if std::mem::replace(&mut self.proved[part], Proved::Reached) != Proved::Unreached {
                 let reason = "there is another way into the out-of-line part of a check";
-                broken.push((part as u32, (ViolationCode::OutOfLine, reason.into())));
+                broken.push((part as u32, unmet(ViolationCode::OutOfLine, reason)));
             }
             // The part is recognised, not interpreted, so its other ways would not be.
             let diverts = self
@@ -478,7 +478,7 @@ impl<'a, 'o> Flow<'a, 'o> {
                 .is_some_and(|marks| marks.has(Marks::DIVERTS));
             if diverts {
                 let reason = "the kernel may change the out-of-line part of a check";
-                broken.push((part as u32, (ViolationCode::Metadata, reason.into())));
+                broken.push((part as u32, unmet(ViolationCode::Metadata, reason)));
             }
         }
         for range in &self.patches.whole {
@@ -486,7 +486,7 @@ impl<'a, 'o> Flow<'a, 'o> {
                 let inside = n != range.start && self.slot[n as usize] != NONE;
                 if inside || self.owner[n as usize] != NONE {
                     let reason = "the kernel may replace this range, but something leads into it";
-                    broken.push((n, (ViolationCode::Metadata, reason.into())));
+                    broken.push((n, unmet(ViolationCode::Metadata, reason)));
                 }
             }
         }

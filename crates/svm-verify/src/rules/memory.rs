@@ -2,7 +2,7 @@
 
 use twin_abi::{stack, stlb};
 
-use super::{Broken, Proved, Step, broken};
+use super::{Broken, Proved, Step, broken, unmet};
 use crate::domain::Form;
 use crate::domain::bounds::{self, MAX_ALIGNMENT};
 use crate::findings::ViolationCode;
@@ -90,14 +90,14 @@ impl Step<'_> {
                 "an index register is added to a translated address",
             ),
             Form::Translated(_) if !bounds::covered(disp, m.size.into()) => {
-                Err((ViolationCode::Window, window_reason(m).into()))
+                Err(unmet(ViolationCode::Window, window_reason(m)))
             }
             Form::Translated(_) => Ok(Proved::Translated),
             Form::ContextTop => segment_base(m),
-            form => Err((
+            form => broken(
                 ViolationCode::Untranslated,
-                untranslated_reason(m.base, form).into(),
-            )),
+                untranslated_reason(m.base, form),
+            ),
         }
     }
 

@@ -68,11 +68,18 @@ pub enum Next {
     End,
 }
 
-/// A rule that is not met.
-pub type Broken = (ViolationCode, Cow<'static, str>);
+/// A rule that is not met, and why. Elsewhere in memory, since nearly every instruction meets
+/// all of them.
+pub type Broken = Box<(ViolationCode, Cow<'static, str>)>;
 
+/// That a rule is not met.
+pub fn unmet(code: ViolationCode, reason: impl Into<Cow<'static, str>>) -> Broken {
+    Box::new((code, reason.into()))
+}
+
+#[cold]
 fn broken<T>(code: ViolationCode, reason: &'static str) -> Result<T, Broken> {
-    Err((code, Cow::Borrowed(reason)))
+    Err(unmet(code, reason))
 }
 
 /// What all instructions of an object are judged by.
