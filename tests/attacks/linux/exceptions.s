@@ -684,6 +684,51 @@ d: .quad 0
 .asciz "vermagic=5.15.0-204-generic SMP mod_unload modversions "
 .popsection
 
+### types of handlers where releases of Linux 5.15 may take them for a routine's distance
+# accept
+1: mov (%rdi), %rax
+2: ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - ., 11 | 3 << 8
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=5.15.0-25-generic SMP mod_unload modversions "
+.popsection
+
+### a number in a type that may lead such a release into code
+# refuse: P2-metadata
+# from: Linux 5.15 arch/x86/mm/extable.c, ex_fixup_handler: a call of the entry plus its third word
+1: mov (%rdi), %rax
+2: ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - ., 17 | 3 << 8 | 0xfff2 << 16
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=5.15.0-25-generic SMP mod_unload modversions "
+.popsection
+
+### the same for Oracle's kernel of that number, which is another one
+# refuse: P2-metadata
+1: mov (%rdi), %rax
+2: ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - ., 17 | 3 << 8 | 0xfff2 << 16
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=5.15.0-204.147.6.2.el9uek.x86_64 SMP mod_unload modversions "
+.popsection
+
+### the same in a release that has types
+# accept
+1: mov (%rdi), %rax
+2: ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - ., 17 | 3 << 8 | 0xfff2 << 16
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=5.15.224 SMP mod_unload modversions "
+.popsection
+
 ### a type of handler in a later release of Linux 5.15 that moves the stack pointer
 # refuse: P2-metadata
 1: mov (%rdi), %rax

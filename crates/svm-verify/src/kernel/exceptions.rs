@@ -14,6 +14,12 @@ use crate::insn::{Gpr, GprSet};
 const FIRST_WITH_TYPES: Series = (5, 16);
 const OTHER: &str = "its type of handler is none that leaves the stack and the fixup alone";
 
+/// The largest type that is harmless where it may be read as a routine's distance from the entry.
+/// Data is there, of this module, which kernels do not execute: behind its read-only data, to
+/// which the table belongs, is a page or more of other data.
+const MOST: u32 = 0xfff;
+const FAR: &str = "its type is a routine's distance to some releases of Linux 5.15, far from here";
+
 /// Where control goes when an instruction faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fixup {
@@ -33,6 +39,7 @@ impl Fixup {
             .iter()
             .find(|r| r.role == FieldRole::Handler);
         let writes = match routine.map(|r| r.to) {
+            None if reader.is_routine && data > MOST => return Err(FAR),
             None => handler(data, reader.series)?,
             Some(Referent::Symbol(symbol, 0)) => routines(reader, symbol)?,
             Some(_) => return Err("its handler is no routine of the kernel"),

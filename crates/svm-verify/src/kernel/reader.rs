@@ -6,7 +6,7 @@ use elf_loader::special::{Entry, EntryData};
 use elf_loader::{Place, Relocation, SectionId, Symbol};
 use twin_abi::sections;
 
-use super::tables::Series;
+use super::tables::{self, Series};
 use crate::insn::{CodeAt, Disassembly, Insn, Op, Origin};
 use crate::object::{Image, Meaning};
 
@@ -27,6 +27,9 @@ pub(super) struct Reader<'a, 'o> {
     pub(super) disassembly: &'a Disassembly,
     /// The kernel that the module is for, if it says which.
     pub(super) series: Option<Series>,
+    /// Whether it may take what an entry of `__ex_table` has besides places for a routine, where that
+    /// shows a type.
+    pub(super) is_routine: bool,
     /// First instructions of functions, in order.
     functions: &'a [u32],
     /// Those whose name is a trampoline's.
@@ -46,6 +49,7 @@ impl<'a, 'o> Reader<'a, 'o> {
             image,
             disassembly,
             series,
+            is_routine: series == Some((5, 15)) && tables::may_name_routines(image),
             functions,
             named: trampolines_by_name(image, disassembly),
             unmarked: are_unmarked(image, series),

@@ -142,6 +142,21 @@ fn series(release: &str) -> Option<Series> {
         .then_some(series)
 }
 
+/// Whether a kernel of 5.15 may find a routine in an entry of `__ex_table`: its first releases do,
+/// later ones find a type, and from which on is known of none but these.
+pub(super) fn may_name_routines(image: &Image<'_>) -> bool {
+    let release = release(image).ok().flatten().unwrap_or_default();
+    let number = |text: &str| text.parse::<u32>().ok();
+    // Ubuntu's: `5.15.0-204-generic`. From 1000 on each flavour counts for itself.
+    let ubuntu = release.strip_prefix("5.15.0-");
+    let ubuntu = ubuntu.and_then(|rest| number(rest.split_once('-')?.0));
+    let stable = release.strip_prefix("5.15.");
+    let stable = stable.and_then(|rest| number(rest.split(|c: char| !c.is_ascii_digit()).next()?));
+    let has_types =
+        ubuntu.is_some_and(|n| (204..1000).contains(&n)) || stable.is_some_and(|n| n >= 224);
+    !has_types
+}
+
 /// Whether the kernels of a series have this layout of a table's entries. Others than these
 /// tables have had one layout in all [`KERNELS`].
 fn has(series: Series, kind: SpecialKind, layout: &EntryLayout) -> bool {
@@ -154,7 +169,8 @@ fn has(series: Series, kind: SpecialKind, layout: &EntryLayout) -> bool {
             _ => series >= (6, 3),
         },
         SpecialKind::BugTable => (layout.size == 16) == (series >= (6, 19)),
-        // Later releases of 5.15 have the one of 5.17.
+        // Later releases of 5.15 have the one of 5.17, and none of the routines that the other one
+        // names: such a module is not linked there. Of the other way, see `Fixup`.
         SpecialKind::ExTable if series == (5, 15) => true,
         SpecialKind::ExTable => routine == (series < (5, 15)),
         _ => true,
