@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::sandbox::Sandbox;
 
 /// Lines from the third on, the line that is refused, and words of the reason.
-const REFUSED: [(&str, u32, &str); 42] = [
+const REFUSED: [(&str, u32, &str); 43] = [
     // The address is computed again by the slow path, behind the function.
     ("mov 1f(%rdi), %rax\n1:", 3, "by a place in the text"),
     ("nop\n1: mov 1b(%rdi), %rax", 4, "by a place in the text"),
@@ -69,6 +69,11 @@ const REFUSED: [(&str, u32, &str); 42] = [
     ),
     (
         "1: nop\n.data\n.fill (1b-f)*2, 8, 5\n.text",
+        5,
+        "more than a sum",
+    ),
+    (
+        "1: nop\n.data\n.dcb.b (1b-f)*2, 5\n.text",
         5,
         "more than a sum",
     ),

@@ -87,7 +87,11 @@ pub fn is_data(name: &[u8]) -> bool {
 
 /// Directives that make as many bytes as their operands say.
 pub fn fills(name: &[u8]) -> bool {
-    matches!(name, b".fill" | b".skip" | b".space" | b".zero")
+    let more = name.starts_with(b".dcb") || name.starts_with(b".ds");
+    more || matches!(
+        name,
+        b".fill" | b".skip" | b".space" | b".zero" | b".nops" | b".org"
+    )
 }
 
 /// Directives that give a symbol a value.

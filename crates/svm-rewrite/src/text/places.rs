@@ -340,6 +340,10 @@ mod tests {
             ".text\nadd $((g-f)==4), %rax",
             ".text\nimul $((g-f) % 4), (%rdi), %rax",
             ".fill (g-f)*2, 8, 5",
+            ".dcb.b (g-f)*2, 5",
+            ".ds.w (g-f)*2",
+            ".nops (g-f)*2",
+            ".org (g-f)*2",
         ] {
             assert_eq!(count(bad), 1, "{bad}");
         }
