@@ -144,13 +144,6 @@ impl Facts {
     pub fn points_to_frame(&self, iced: &Instruction) -> bool {
         self.registers.place(iced).is_some() && !self.registers.is_loaded(iced.memory_base())
     }
-
-    /// Whether what an instruction does to the frame does not depend on what a word of the frame
-    /// holds that others may write.
-    pub fn is_certain(&self, iced: &Instruction) -> bool {
-        let registers = [iced.memory_base(), iced.op1_register()];
-        !registers.into_iter().any(|r| self.registers.is_loaded(r))
-    }
 }
 
 /// Whether an operand `disp(%rsp)` ends above the arguments, `rsp` being so far from where

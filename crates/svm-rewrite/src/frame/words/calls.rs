@@ -129,7 +129,7 @@ impl Calls {
             Use::Address(at) => Above::Address(*at),
             _ => return,
         };
-        if let Some(above) = above.clipped().filter(|_| facts.is_certain(iced)) {
+        if let Some(above) = above.clipped().filter(|_| is_certain(used, iced, facts)) {
             self.above.entry(frame).or_default().insert(above);
         }
     }
@@ -270,6 +270,17 @@ impl Calls {
         refused.dedup();
         refused
     }
+}
+
+/// Whether it does not depend on what a word of the frame holds that others may write: of an operand
+/// its base tells where it is, whatever is stored there; of an address what it is copied from.
+fn is_certain(used: &Use, iced: &Instruction, facts: &Facts) -> bool {
+    let is_computed = iced.memory_index() != Register::None || iced.mnemonic() == Mnemonic::Lea;
+    let from = match used {
+        Use::Address(_) if !is_computed => iced.op1_register(),
+        _ => iced.memory_base(),
+    };
+    !facts.is_loaded(from)
 }
 
 fn spend(left: &mut usize, places: usize) {
