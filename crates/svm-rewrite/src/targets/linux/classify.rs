@@ -14,7 +14,7 @@ use crate::analyse::classify::{
 use crate::analyse::routines;
 use crate::asm::{Branch, Index, Jump, Operand, Segment};
 use crate::frame::facts::ends_beyond_arguments;
-use crate::lift::{Destination, Inst, InstIdx, is_filler};
+use crate::lift::{Destination, Inst, is_filler};
 use crate::refusal::RefusalCode;
 
 const DIFFERENCES: Differences = Differences {
@@ -145,24 +145,17 @@ fn by_itself(question: &Question<'_>) -> Result<Class, Refused> {
 //      mov $0x564d5868, %eax
 //      rep outsb
 //
-/// Whether it may be VMware's faster call, with the magic number moved to `eax` shortly before it
-/// (`vmware_hypercall_hb_out`, arch/x86/include/asm/vmware.h). Arguments are in `rax rbx rdx rdi rbp`,
-/// which the bytes of any other port do not depend on.
+/// Whether it may be VMware's faster call (`vmware_hypercall_hb_out`, arch/x86/include/asm/vmware.h).
+/// Arguments are in `rax rbx rdx rdi rbp`, which the bytes of any other port do not depend on. Where
+/// the number in `eax` comes from is not followed: an object that has it anywhere may make the call.
 fn calls_vmware(question: &Question<'_>) -> bool {
-    const MAGIC: u64 = 0x564d_5868;
-    const BEFORE: u32 = 64;
-    let inst = question.lifted.inst(question.inst);
-    let is_magic = |n: u32| {
-        let before = question.lifted.inst(InstIdx(n));
-        before.section == inst.section
-            && before.iced.mnemonic() == Mnemonic::Mov
-            && (before.iced.op1_kind() == OpKind::Immediate32
-                || before.iced.op1_kind() == OpKind::Immediate32to64)
-            && before.iced.immediate(1) == MAGIC
+    const MAGIC: [u8; 4] = 0x564d_5868_u32.to_le_bytes();
+    let iced = &question.lifted.inst(question.inst).iced;
+    let has_magic = || {
+        let mut sections = question.lifted.object.sections();
+        sections.any(|(_, section)| section.data.windows(4).any(|word| word == MAGIC))
     };
-    let i = question.inst.0;
-    matches!(inst.iced.code(), Code::Outsb_DX_m8 | Code::Insb_m8_DX)
-        && (i.saturating_sub(BEFORE)..i).any(is_magic)
+    matches!(iced.code(), Code::Outsb_DX_m8 | Code::Insb_m8_DX) && has_magic()
 }
 
 /// Of operands relative to a segment, only per-CPU variables stay.
