@@ -61,12 +61,17 @@ impl<'p> Given<'p> {
         let count = usize::try_from(count).unwrap_or(usize::MAX);
         let words = words.get(..count);
         let words = words.ok_or_else(|| format!("`{name}` is longer than its section"))?;
-        let relocation = |n: usize| {
+        let word = |(n, word): (usize, &[u8; 8])| {
             let at = symbol.value + n as u64 * WORD;
-            section.relocations.iter().find(|r| r.offset == at)
+            let mut all = touching(section, at, WORD);
+            let relocation = all.next();
+            let whole = all.next().is_none() && relocation.is_none_or(|r| r.offset == at);
+            let why = || format!("word {n} of `{name}` is written by another word's relocation");
+            whole
+                .then_some((u64::from_le_bytes(*word), relocation))
+                .ok_or_else(why)
         };
-        let word = |(n, word): (usize, &[u8; 8])| (u64::from_le_bytes(*word), relocation(n));
-        Ok(words.iter().enumerate().map(word).collect())
+        words.iter().enumerate().map(word).collect()
     }
 
     /// A number of 4 bytes.
@@ -75,16 +80,10 @@ impl<'p> Given<'p> {
         let at = usize::try_from(symbol.value).unwrap_or(usize::MAX);
         let bytes = section.data.get(at..).and_then(|rest| rest.first_chunk());
         let found = bytes.map(|bytes| u64::from(u32::from_le_bytes(*bytes)));
-        match found == Some(value) && self.is_plain(section, symbol.value, 4) {
+        match found == Some(value) && touching(section, symbol.value, 4).next().is_none() {
             true => Ok(()),
             false => Err(format!("`{name}` is {found:x?}, not {value:#x}")),
         }
-    }
-
-    /// Whether nothing is relocated there.
-    fn is_plain(&self, section: &Section<'_>, at: u64, bytes: u64) -> bool {
-        let touches = |r: &Relocation| r.offset < at + bytes && r.offset + WORD > at;
-        !section.relocations.iter().any(touches)
     }
 
     /// How many rows an array has, as the runtime reads it.
@@ -194,8 +193,23 @@ impl<'p> Given<'p> {
     /// The text that a word leads to.
     fn text_at(&self, word: (u64, Option<&'p Relocation>)) -> Option<&'p str> {
         let (id, at) = self.target(word)?;
-        let bytes = self.payload.section(id).data.get(at as usize..)?;
+        let section = self.payload.section(id);
+        let bytes = section.data.get(usize::try_from(at).ok()?..)?;
         let end = bytes.iter().position(|&byte| byte == 0)?;
+        let mut written = touching(section, at, end as u64 + 1);
+        if section.flags & SHF_WRITE != 0 || written.next().is_some() {
+            return None;
+        }
         std::str::from_utf8(&bytes[..end]).ok()
     }
+}
+
+/// The relocations that may write one of these bytes.
+fn touching<'s>(
+    section: &'s Section<'_>,
+    at: u64,
+    bytes: u64,
+) -> impl Iterator<Item = &'s Relocation> {
+    let touches = move |r: &&Relocation| r.offset < at + bytes && r.offset + WORD > at;
+    section.relocations.iter().filter(touches)
 }

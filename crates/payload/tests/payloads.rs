@@ -551,6 +551,27 @@ fn changed_words_about_the_code_die() {
         let memcpy = symbol(object, "stub:memcpy");
         to(object, arrays, "stub:kfree").symbol = memcpy;
     });
+    // Relocations that are none of a word's own, or beside it: the last one is what is there.
+    let further = |object: &mut Object<'_>, name: &str, by: u64| {
+        let at = object.symbol(symbol(object, name)).value + by;
+        let id = object.section_named(arrays).expect("arrays");
+        let all = &mut object.sections[id.0 as usize].relocations;
+        let r = Relocation {
+            offset: at,
+            ..all[0]
+        };
+        all.push(r);
+        all.sort_by_key(|r| r.offset);
+    };
+    dies("`twin_payload_codemap_count`", |object| {
+        further(object, "twin_payload_codemap_count", 4)
+    });
+    dies("`twin_payload_text`", |object| {
+        further(object, "twin_payload_text", 0)
+    });
+    dies("`twin_payload_imports`", |object| {
+        further(object, "twin_payload_imports", 12)
+    });
     dies("`twin_payload_scheme`", |object| {
         number(object, "twin_payload_scheme", 1)
     });
