@@ -5,16 +5,18 @@
 //! address of its start, or if other objects can (it is global). An address in
 //! the middle of a function may be passed around as a value (`_THIS_IP_`), but
 //! data that holds one is a jump table ([`crate::analyse::switches`]); calling through any
-//! other data is not provable.
+//! other data is not provable. Such a value may also be where a part begins that the compiler
+//! moved elsewhere. Nothing may call it there: the stack is that of the function which jumps.
 
 use std::collections::BTreeSet;
 
 use elf_loader::consts::{SHF_ALLOC, STB_LOCAL};
 use elf_loader::special;
+use foldhash::HashMap;
 
 use crate::analyse::switches::Switches;
 use crate::analyse::unread::{self, Unread};
-use crate::lift::{CodeIdx, InstIdx, Lifted};
+use crate::lift::{CodeIdx, Destination, InstIdx, Lifted};
 use crate::refusal::{self, Refusal, RefusalCode};
 
 /// Places that indirect calls may reach: section and offset, in order.
@@ -43,10 +45,11 @@ pub fn entries(
         .iter()
         .filter(|f| !f.padding && !f.is_entered);
     let parts: BTreeSet<(CodeIdx, u64)> = parts.map(|f| (f.section, f.start)).collect();
-    for (_, value) in &lifted.relocated_values {
-        let place = lifted.code_place(value.symbol, value.addend);
-        found.extend(place.filter(|p| starts.contains(p)));
-    }
+    let values = lifted.relocated_values.iter();
+    let by_code = values.filter_map(|(_, value)| lifted.code_place(value.symbol, value.addend));
+    let by_code: BTreeSet<(CodeIdx, u64)> = by_code.filter(|p| starts.contains(p)).collect();
+    let inside = jumped_to(lifted, switches, by_code.intersection(&parts));
+    found.extend(by_code.difference(&inside));
     let data = lifted.object.sections();
     for (id, section) in data.filter(|(id, s)| holds_pointers(s) && !unread.has(*id)) {
         for r in &section.relocations {
@@ -82,6 +85,35 @@ pub fn entries(
     } else {
         Err(refusals)
     }
+}
+
+/// Those of these parts that jumps of another function lead to.
+fn jumped_to<'p>(
+    lifted: &Lifted<'_>,
+    switches: &Switches,
+    parts: impl Iterator<Item = &'p (CodeIdx, u64)>,
+) -> Codemap {
+    let begins = |&place: &(CodeIdx, u64)| lifted.inst_at(place.0, place.1).map(|i| (i, place));
+    let parts: HashMap<InstIdx, (CodeIdx, u64)> = parts.filter_map(begins).collect();
+    if parts.is_empty() {
+        return Codemap::new();
+    }
+    let insts = (0..).map(InstIdx).zip(&lifted.insts);
+    let by_branch = insts.filter_map(|(from, inst)| match inst.target {
+        Some(Destination::Inst(to)) => Some((from, to)),
+        _ => None,
+    });
+    let by_table = switches.iter().flat_map(|(from, switch)| {
+        let cases = switch.cases.iter();
+        cases.map(move |case| (from, case.to))
+    });
+    // No call leads to a part.
+    by_branch
+        .chain(by_table)
+        .filter_map(|(from, to)| Some((from, to, *parts.get(&to)?)))
+        .filter(|(from, to, _)| lifted.function_of(*from) != lifted.function_of(*to))
+        .map(|(_, _, place)| place)
+        .collect()
 }
 
 /// Data that a driver reads: loaded, not code, and not a table that only the
