@@ -103,7 +103,7 @@ impl Reach<'_> {
         match self.exits[i.0 as usize] {
             Exit::Next | Exit::CallOut => (next, None),
             Exit::Jump { to, conditional } => (next.filter(|_| conditional), Some(to.0)),
-            Exit::CallLocal(to) => (next.filter(|_| !self.flow.stops(i)), Some(to.0)),
+            Exit::CallLocal(to) => (next.filter(|_| !self.flow.never_returns(i)), Some(to.0)),
             Exit::TailOut => {
                 let flow = self.lifted.inst(i).iced.flow_control();
                 let conditional = flow == FlowControl::ConditionalBranch;

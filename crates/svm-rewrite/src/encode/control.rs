@@ -37,8 +37,8 @@ impl Emitter<'_> {
     /// they are live.
     pub fn branch(&mut self, i: InstIdx, plan: &InstPlan, branch: Branch) {
         match (branch, self.lifted.destination(i)) {
-            (Branch::Jump(jump), Destination::Import(s)) if self.rules.keeps_calls => {
-                self.branch_to_kernel(i, jump, s);
+            (Branch::Jump(_), Destination::Import(s)) if self.rules.keeps_calls => {
+                self.raw_branch(i, Referent::Import(Import::Routine(s), 0));
             }
             (Branch::Jump(_), Destination::Hypercall(page, offset)) if self.rules.keeps_calls => {
                 self.raw_branch(i, entry(page, offset));
@@ -63,14 +63,10 @@ impl Emitter<'_> {
                 self.asm.branch_out(jump, Referent::Label(self.target(to)));
             }
             Destination::Import(s) => {
-                let ends = jump == Jump::Call && self.flow.never_returns(self.lifted, i);
                 self.open(plan);
                 self.asm
                     .branch_out(jump, Referent::Import(Import::Routine(s), 0));
                 self.close(plan);
-                if ends {
-                    self.stop();
-                }
             }
             Destination::Hypercall(..) => {
                 unreachable!("only a module for a stock kernel may call Xen's page")

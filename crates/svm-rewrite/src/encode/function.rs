@@ -151,7 +151,7 @@ impl FunctionWriter<'_, '_> {
             Class::AddressOf(to) => e.address_of(i, to),
             Class::Branch(branch) => {
                 e.branch(i, plan, branch);
-                if self.decisions.analysis.flow.stops(i) {
+                if self.decisions.analysis.flow.never_returns(i) {
                     e.stop();
                 }
             }
@@ -234,7 +234,7 @@ pub fn continuation(analysis: &Analysis<'_>, f: FuncIdx) -> Option<FuncIdx> {
     match lifted.inst(last).iced.flow_control() {
         // A call at the end does not return, or what follows at once is its continuation.
         FlowControl::Call | FlowControl::IndirectCall => {
-            let returns = !analysis.flow.never_returns(lifted, last);
+            let returns = !analysis.flow.never_returns(last);
             let next = FuncIdx(f.0 + 1);
             Some(next).filter(|n| returns && follows(lifted, f, *n) && !lifted.function(*n).padding)
         }

@@ -78,14 +78,6 @@ impl Emitter<'_> {
         self.asm.raw(&[0; 4]);
         self.asm.refer(start, field, Field::Rel32, to);
     }
-
-    /// A direct branch to the kernel.
-    pub(super) fn branch_to_kernel(&mut self, i: InstIdx, jump: Jump, s: SymbolId) {
-        self.raw_branch(i, Referent::Import(Import::Routine(s), 0));
-        if jump == Jump::Call && self.flow.never_returns(self.lifted, i) {
-            self.stop();
-        }
-    }
 }
 
 /// An entry of Xen's page of calls.

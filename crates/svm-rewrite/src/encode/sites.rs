@@ -3,8 +3,6 @@
 
 use std::ops::Range;
 
-use iced_x86::FlowControl;
-
 use super::apply::{Decisions, LabelsByVariant, Sink, apply};
 use super::function::{FunctionWriter, continuation, returns_at_once, runs_on};
 use crate::analyse::Analysis;
@@ -118,7 +116,7 @@ impl Sites<'_> {
         if emitter.pads_returns() && !emitter.is_verbatim() && returns_at_once(lifted, f) {
             return End::Padded;
         }
-        let never_returns = self.analysis.flow.never_returns(lifted, last);
+        let never_returns = self.analysis.flow.never_returns(last);
         if never_returns || !runs_on(self.analysis, last) {
             return End::Closed;
         }
@@ -210,12 +208,6 @@ pub fn is_site(class: Class) -> bool {
 }
 
 fn calls_that_never_return(analysis: &Analysis<'_>) -> Vec<InstIdx> {
-    let lifted = analysis.lifted;
-    let calls = (0..lifted.insts.len() as u32).map(InstIdx).filter(|i| {
-        let flow = lifted.inst(*i).iced.flow_control();
-        matches!(flow, FlowControl::Call | FlowControl::IndirectCall)
-    });
-    calls
-        .filter(|i| analysis.flow.never_returns(lifted, *i))
-        .collect()
+    let insts = (0..analysis.lifted.insts.len() as u32).map(InstIdx);
+    insts.filter(|i| analysis.flow.never_returns(*i)).collect()
 }

@@ -368,7 +368,7 @@ fn runs_on(input: &Input<'_>, i: InstIdx) -> bool {
     let iced = &input.lifted.inst(i).iced;
     match iced.flow_control() {
         FlowControl::Next | FlowControl::ConditionalBranch | FlowControl::XbeginXabortXend => true,
-        FlowControl::Call | FlowControl::IndirectCall => !input.flow.never_returns(input.lifted, i),
+        FlowControl::Call | FlowControl::IndirectCall => !input.flow.never_returns(i),
         FlowControl::Exception => true,
         FlowControl::Interrupt => iced.mnemonic() != Mnemonic::Int3,
         FlowControl::UnconditionalBranch | FlowControl::IndirectBranch | FlowControl::Return => {

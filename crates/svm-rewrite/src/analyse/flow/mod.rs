@@ -21,7 +21,6 @@ use foldhash::{HashMap, HashSet};
 use iced_x86::FlowControl;
 use liveness::{BlockId, Effect, FlowGraph, InstId, LocSet};
 
-use crate::analyse::routines;
 use crate::analyse::survey::Survey;
 use crate::lift::{Destination, FuncIdx, InstIdx, Lifted};
 use exits::Tables;
@@ -50,10 +49,9 @@ pub struct Flow {
     at_exit: Vec<LocSet>,
     /// Of each instruction.
     effects: Vec<Effect>,
-    /// Calls of local functions that never return, by instruction.
+    /// Calls that never return, by instruction: of local functions, and of routines that are
+    /// known to.
     stops: HashSet<u32>,
-    /// By which it is known of other functions that they never return.
-    conventions: Conventions,
     /// Instructions that may not take effect before control leaves them, by index.
     skipped: HashSet<u32>,
     /// What handlers of their faults do.
@@ -135,21 +133,10 @@ impl Flow {
         handler.map_or(LocSet::empty(), |handler| handler.writes)
     }
 
-    /// Whether this is a call of a local function that never returns.
-    pub fn stops(&self, i: InstIdx) -> bool {
-        self.stops.contains(&i.0)
-    }
-
     /// Whether this is a call that never returns: of a local function, or of a routine
     /// that is known to.
-    pub fn never_returns(&self, lifted: &Lifted<'_>, i: InstIdx) -> bool {
-        self.stops(i)
-            || match lifted.inst(i).target {
-                Some(Destination::Import(s)) => {
-                    routines::never_returns(lifted.symbol_name(s), self.conventions)
-                }
-                Some(Destination::Inst(_) | Destination::Hypercall(..)) | None => false,
-            }
+    pub fn never_returns(&self, i: InstIdx) -> bool {
+        self.stops.contains(&i.0)
     }
 
     /// Successors in the same invocation: after a local call, the instruction that it
@@ -190,7 +177,6 @@ pub fn analyse(
         blocks,
         block_of,
         stops: HashSet::default(),
-        conventions,
         skipped: extra.skipped.clone(),
         handlers: extra.handlers.clone(),
         tables: 0..0,
@@ -244,6 +230,9 @@ pub fn analyse(
     };
     flow.connect_returns(&endings, &callees, found);
     flow.stops = stops;
+    let exits = (0..).zip(exits);
+    let known = exits.filter(|(_, exit)| **exit == Exit::CallStop);
+    flow.stops.extend(known.map(|(i, _)| i));
     flow.continuations = flow.find_continuations(lifted);
     flow.backward = balance.backward;
     flow.unbalanced = unbalanced;
@@ -447,7 +436,7 @@ impl Flow {
                 }
             }
             let follows = (insts.end as usize) < lifted.insts.len();
-            if calls && follows && !self.stops(InstIdx(insts.end - 1)) {
+            if calls && follows && !self.never_returns(InstIdx(insts.end - 1)) {
                 found.push((block, self.block_of(InstIdx(insts.end))));
             }
         }
