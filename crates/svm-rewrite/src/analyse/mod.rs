@@ -91,6 +91,9 @@ pub(crate) fn analyse<'a>(
     let judged = |judge: &Judge<'_>, refused| {
         let runs = threads::by_functions(lifted, threads, |functions| judge.run(functions));
         let mut judgements = Judgements::joined(runs, lifted.insts.len(), refused);
+        if rules.conventions == Conventions::Psabi {
+            hidden.go_on_behind_stops(lifted, &mut judgements.exits);
+        }
         let effects = std::mem::take(&mut judgements.effects);
         let known = flow::InstFacts {
             exits: &judgements.exits,

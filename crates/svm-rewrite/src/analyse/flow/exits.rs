@@ -7,7 +7,7 @@ use iced_x86::{FlowControl, Mnemonic};
 use crate::analyse::flow::metadata::ExtraEdges;
 use crate::analyse::routines;
 use crate::analyse::switches::Switches;
-use crate::lift::{Destination, InstIdx, Lifted};
+use crate::lift::{Destination, InstIdx, Lifted, is_filler};
 use crate::refusal::Refusal;
 
 /// Control flow that no instruction and no metadata shows.
@@ -134,6 +134,41 @@ impl HiddenFlow {
             Exit::Stop if conventions == Conventions::Any => Exit::Next,
             exit => exit,
         }
+    }
+
+    /// Lets calls of routines that never return go on where the compiler took them for such as
+    /// do: gcc then has code behind them that nothing else leads to. Lustre declares
+    /// `lbug_with_loc` in one way in some releases, and in the other in others. To go on is what
+    /// any call does, so no path is lost.
+    pub fn go_on_behind_stops(&self, lifted: &Lifted<'_>, exits: &mut [Exit]) {
+        let stops = (0..).zip(&*exits).filter(|(_, e)| **e == Exit::CallStop);
+        let stops = stops.filter(|(i, _)| is_code_behind(lifted, InstIdx(*i)));
+        let mut behind: HashSet<u32> = stops.map(|(i, _)| i + 1).collect();
+        if behind.is_empty() {
+            return;
+        }
+        for exit in &*exits {
+            if let Exit::Jump { to, .. } | Exit::CallLocal(to) = exit {
+                behind.remove(&to.0);
+            }
+        }
+        let by_metadata = self.extra.edges.iter().map(|(_, to)| to);
+        for to in by_metadata.chain(self.tables.places.iter().flatten()) {
+            behind.remove(&to.0);
+        }
+        for i in behind {
+            exits[i as usize - 1] = Exit::CallOut;
+        }
+    }
+}
+
+/// Whether more of the function than what fills space stands behind a call.
+fn is_code_behind(lifted: &Lifted<'_>, call: InstIdx) -> bool {
+    let end = lifted.function(lifted.function_of(call)).insts.end;
+    let next = InstIdx(call.0 + 1);
+    next.0 < end && {
+        let iced = &lifted.inst(next).iced;
+        !is_filler(iced) && iced.flow_control() != FlowControl::Exception
     }
 }
 
