@@ -155,11 +155,36 @@ static void pools_that_are_none(void)
 	walked = 0;
 	is_no_pool(&(struct twin_xen_range){ POOLS, (uint64_t)(MOST_PAGES + 1) * PAGE });
 	CHECK_EQUAL(walked, 4);
-	set_up_pools();
-	no_table = true;
+}
+
+static void has_no_table(void)
+{
 	CHECK_EQUAL(xen_dma_plan(&xen_device.given), 0);
 	CHECK_EQUAL(xen_dma_take(), -XEN_ENOMEM);
 	nothing_is_left();
+}
+
+/* Whichever part of it there is no memory for; the last has the model's pages. */
+static void no_part_of_the_table_may_be_missing(void)
+{
+	const unsigned long frames = max_page;
+	const uint32_t rings = 4, count = (uint32_t)((frames - 1) >> XEN_PART_SHIFT) + 1;
+	uint32_t i;
+
+	for (i = 0; i < count; i++) {
+		set_up_pools();
+		limit = rings + i;
+		has_no_table();
+	}
+	set_up_pools();
+	limit = rings + count;
+	take();
+	detach();
+	/* Memory that has come since the machine was looked at. */
+	set_up_pools();
+	max_page = (1ul << (32 - TWIN_PAGE_SHIFT)) + 1;
+	has_no_table();
+	max_page = frames;
 }
 
 static void a_page_in_both_pools_is_held_once(void)
@@ -290,6 +315,7 @@ static void run(void)
 	RUN(all_is_let_go);
 	RUN(what_the_card_had_is_held);
 	RUN(pools_that_are_none);
+	RUN(no_part_of_the_table_may_be_missing);
 	RUN(a_page_in_both_pools_is_held_once);
 	RUN(at_the_edges_of_what_is_held);
 	RUN(others_pages_beside_one_that_is_held);

@@ -28,6 +28,7 @@
 #define MOST_PAGES	4096u
 
 struct xen_frames xen_frames;
+static uint16_t *parts[XEN_PARTS];
 static uint32_t held;		/* pages */
 static bool adopting;
 
@@ -40,7 +41,7 @@ static bool hold(uint64_t frame)
 		return entry == XEN_FRAME_HELD;
 	if (frame >= xen_frames.count || !xen_page_hold(frame, true))
 		return false;
-	xen_frames.entry[frame] = XEN_FRAME_HELD;
+	*xen_frame_at(&xen_frames, frame) = XEN_FRAME_HELD;
 	held++;
 	return true;
 }
@@ -76,17 +77,44 @@ static void number_buffers(void)
 
 	for (i = 0; i < XEN_BUFFERS; i++)
 		if (xen_buffer_frame(i) < xen_frames.count)
-			xen_frames.entry[xen_buffer_frame(i)] = (uint16_t)(i + 1);
+			*xen_frame_at(&xen_frames, xen_buffer_frame(i)) = (uint16_t)(i + 1);
+}
+
+/* All of it, or what there was memory for. */
+static bool create_table(uint64_t frames)
+{
+	uint32_t i;
+
+	for (i = 0; i < XEN_PARTS && (uint64_t)i << XEN_PART_SHIFT < frames; i++) {
+		parts[i] = alloc_xenheap_pages(0, 0);
+		if (!parts[i])
+			return false;
+		memset(parts[i], 0, TWIN_PAGE_SIZE);
+	}
+	if ((uint64_t)i << XEN_PART_SHIFT < frames)
+		return false;
+	xen_frames = (struct xen_frames){ .part = parts, .count = frames };
+	return true;
+}
+
+static void destroy_table(void)
+{
+	uint32_t i;
+
+	xen_frames = (struct xen_frames){ 0 };
+	for (i = 0; i < XEN_PARTS; i++) {
+		if (parts[i])
+			free_xenheap_pages(parts[i], 0);
+		parts[i] = NULL;
+	}
 }
 
 int xen_held_create(const struct twin_xen_attach *given)
 {
 	uint32_t i;
 
-	xen_frames.entry = vzalloc(max_page * sizeof(*xen_frames.entry));
-	if (!xen_frames.entry)
+	if (!create_table(max_page))
 		return xen_refuse(-XEN_ENOMEM, "no memory for a table of the machine's pages" TWIN_XEN_WITHOUT_DMA);
-	xen_frames.count = max_page;
 	number_buffers();
 	for (i = 0; i < TWIN_XEN_RANGES; i++)
 		if (!hold_range(&given->packets[i]))
@@ -110,13 +138,11 @@ void xen_held_destroy(void)
 	uint64_t frame;
 
 	for (frame = 0; held; frame++)
-		if (xen_frames.entry[frame] == XEN_FRAME_HELD) {
+		if (xen_frame_entry(&xen_frames, frame) == XEN_FRAME_HELD) {
 			xen_page_release(frame, true);
 			held--;
 		}
-	if (xen_frames.entry)
-		vfree(xen_frames.entry);
-	xen_frames = (struct xen_frames){ 0 };
+	destroy_table();
 	adopting = false;
 }
 

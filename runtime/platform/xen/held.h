@@ -14,6 +14,10 @@
  * Entries are written in attaching and detaching alone, while the card uses neither. So what a frame was when
  * its descriptor was checked it still is when the card is done. Neither dom0 nor driver code has a
  * way to the table.
+ *
+ * It is in parts of a page each, in Xen's map of all memory. Memory that Xen maps for it in one piece (vzalloc) would
+ * be unmapped page by page, each with an interrupt to all processors that is waited for, while dom0 stands
+ * (dom0/registers.c).
  */
 #ifndef TWIN_XEN_HELD_H
 #define TWIN_XEN_HELD_H
@@ -28,8 +32,12 @@
 #define XEN_FRAME_HELD	0xffffu
 _Static_assert(XEN_BUFFERS < XEN_FRAME_HELD, "an entry says which");
 
+#define XEN_PART_SHIFT	11	/* log2 of a part's entries */
+#define XEN_PARTS	(1u << (32 - TWIN_PAGE_SHIFT - XEN_PART_SHIFT))	/* machines have 4 GiB at most (attach.c) */
+_Static_assert(sizeof(uint16_t) << XEN_PART_SHIFT == TWIN_PAGE_SIZE, "a part is a page");
+
 struct xen_frames {
-	uint16_t *entry;
+	uint16_t *const *part;
 	uint64_t count;		/* of entries; 0: there is no table */
 };
 extern struct xen_frames xen_frames;
@@ -61,10 +69,16 @@ static inline bool xen_buffer_take(uint32_t entry)
 	return true;
 }
 
+/* Where the entry of a frame is that has one. */
+static inline uint16_t *xen_frame_at(const struct xen_frames *frames, uint64_t frame)
+{
+	return &frames->part[frame >> XEN_PART_SHIFT][frame % (1u << XEN_PART_SHIFT)];
+}
+
 /* 0 if there is no such frame. */
 static inline uint32_t xen_frame_entry(const struct xen_frames *frames, uint64_t frame)
 {
-	return frame < frames->count ? frames->entry[frame] : 0;
+	return frame < frames->count ? *xen_frame_at(frames, frame) : 0;
 }
 
 /* ---- For the core's loops --------------------------------------------------------------- */

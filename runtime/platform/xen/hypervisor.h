@@ -151,9 +151,6 @@ int get_page_type(struct page_info *page, unsigned long type);
 void put_page_type(struct page_info *page);
 void *alloc_xenheap_pages(unsigned int order, unsigned int flags);
 void free_xenheap_pages(void *pages, unsigned int order);
-/* Zeroed; pages from anywhere, mapped one after the other. Interrupts on. */
-void *vzalloc(size_t bytes);
-void vfree(void *memory);
 void flush_area_mask(const void *mask, const void *address, unsigned int flags);
 #define XEN_FLUSH_TLB_ALL	0x300	/* FLUSH_TLB | FLUSH_TLB_GLOBAL */
 
