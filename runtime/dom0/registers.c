@@ -23,6 +23,12 @@
  * writes a register each two seconds, and holds no lock that could be had here. So all processors of dom0 are
  * stopped from before the first page is protected until Xen guards them, and from before Xen ends that until the
  * last page is as it was (attach.c).
+ *
+ * TLBs are flushed once, behind the last of some 64 pages: each flush interrupts all processors of dom0 and waits for
+ * them. Until then a TLB may have what was there before, and nobody goes by it: the other processors are in a loop
+ * of the kernel's with interrupts off, and this one only reads registers meanwhile, by the module's mapping, of which
+ * reading is the same before and after. Driver code does not run in Xen yet, or no longer. What takes a page's place
+ * is freed behind the flush.
  */
 #include "dom0.h"
 #include <linux/gfp.h>
@@ -38,10 +44,18 @@
 /* Its tails are in page 0, among what stays mapped (13.4.29, 13.4.40: "82542"). */
 #define TWIN_82542		0x1000
 
-/* On all processors of dom0 at once. */
+/* Other processors have the old translation until flush(): they are stopped. */
 static int map(unsigned long address, pte_t entry)
 {
-	return HYPERVISOR_update_va_mapping(address, entry, UVMF_INVLPG | UVMF_ALL);
+	return HYPERVISOR_update_va_mapping(address, entry, UVMF_NONE);
+}
+
+/* On all processors of dom0, once for all pages. Each flush waits for every one of them. */
+static int flush(void)
+{
+	struct mmuext_op op = { .cmd = MMUEXT_TLB_FLUSH_ALL };
+
+	return HYPERVISOR_mmuext_op(&op, 1, NULL, DOMID_SELF);
 }
 
 /* What is at that address of dom0's, to be put back; NULL after a refusal. */
@@ -139,7 +153,7 @@ static int guard_all(struct twin_card *card)
 		error = protect_all(card, card->driver_registers);
 	if (!error)
 		error = protect_all(card, (unsigned long)card->registers);
-	return error;
+	return error ? error : flush();
 }
 
 static int refused(struct twin_card *card, int error)
@@ -162,18 +176,33 @@ int twin_registers_guard(struct twin_card *card)
 }
 
 /* A page that cannot be taken away again stays, and is not freed: the driver may write there. */
+static void unmap_all(struct twin_card *card)
+{
+	u32 i;
+	bool flushed;
+
+	for (i = 0; i < card->mappings; i++) {
+		struct twin_mapping *mapping = &card->mapping[i];
+
+		if (!map(mapping->address, mapping->before))
+			continue;
+		TWIN_LOG(err, "%s: its registers are not mapped as they were", card->netdev->name);
+		mapping->memory = NULL;
+	}
+	flushed = !card->mappings || !flush();
+	while (card->mappings) {
+		const struct twin_mapping *mapping = &card->mapping[--card->mappings];
+
+		if (flushed && mapping->memory)
+			__free_page(mapping->memory);
+	}
+}
+
 void twin_registers_release(struct twin_card *card)
 {
 	u32 i;
 
-	while (card->mappings) {
-		const struct twin_mapping *mapping = &card->mapping[--card->mappings];
-
-		if (map(mapping->address, mapping->before))
-			TWIN_LOG(err, "%s: its registers are not mapped as they were", card->netdev->name);
-		else if (mapping->memory)
-			__free_page(mapping->memory);
-	}
+	unmap_all(card);
 	for (i = 0; i < ARRAY_SIZE(card->spare); i++) {
 		if (card->spare[i])
 			__free_page(card->spare[i]);
