@@ -3,7 +3,9 @@
 //!
 //! They are executed elsewhere before the function goes on (`twin_original_*`), so they
 //! must mean the same there: nothing relative to `rip`, no branch, but for one at the end: a
-//! short conditional jump forward, which `twin payload` makes a long one.
+//! short conditional jump forward, which `twin payload` makes a long one. Nor may the function
+//! jump back to them, as a loop at its beginning does: it would come to the replacement in the
+//! middle of its work, or into the middle of the jump.
 
 use std::fmt;
 
@@ -42,8 +44,30 @@ fn is_short_forward(i: &Instruction) -> bool {
     short && i.near_branch_target() >= i.next_ip()
 }
 
-/// Reads them.
-pub fn head<'f>(image: &Image<'f>, name: &str, address: u64) -> Result<Head<'f>, String> {
+/// Reads those of the function from `address` to `end`.
+pub fn head<'f>(image: &Image<'f>, name: &str, address: u64, end: u64) -> Result<Head<'f>, String> {
+    let head = first(image, name, address)?;
+    let code = image.at(address, (end - address) as usize)?;
+    let places = address..address + (head.fixed.len() + head.jump.len()) as u64;
+    let leads_there = |i: &Instruction| {
+        let jumps = matches!(
+            i.flow_control(),
+            FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch
+        );
+        jumps && places.contains(&i.near_branch_target())
+    };
+    let mut decoder = Decoder::with_ip(64, code, address, DecoderOptions::NONE);
+    match decoder.iter().find(leads_there) {
+        None => Ok(head),
+        Some(i) => Err(format!(
+            "`{name}` jumps back to its beginning ({:#x})",
+            i.ip()
+        )),
+    }
+}
+
+/// As many as the jump overwrites.
+fn first<'f>(image: &Image<'f>, name: &str, address: u64) -> Result<Head<'f>, String> {
     let bytes = image.at(address, MOST)?;
     let mut needed = JUMP;
     let mut decoder = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE);

@@ -88,7 +88,8 @@ fn table(bytes: &[u8], version: &str) -> Result<String, String> {
         line(format_args!("value {key} {value:#x}"));
     }
     for name in REPLACEABLE {
-        let head = heads::head(&image, name, symbols.one(name)?)?;
+        let address = symbols.one(name)?;
+        let head = heads::head(&image, name, address, symbols.after(address))?;
         line(format_args!("head {name} {head}"));
     }
     for symbol in symbols.all() {

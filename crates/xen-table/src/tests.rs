@@ -348,6 +348,17 @@ fn what_is_not_as_expected_ends_it() {
             "send_guest_pirq: test %rsi, %rsi; je send_guest_pirq\n",
             "`send_guest_pirq` begins with",
         ),
+        // Loops at the beginning, which is overwritten.
+        (
+            "mov     %rsi, %r15\n",
+            "1: mov %rsi, %r15; dec %ecx; jne 1b\n",
+            "`on_selected_cpus` jumps back to its beginning",
+        ),
+        (
+            "mov     %rsi, %r13\n",
+            "mov %rsi, %r13; jmp flush_area_mask\n",
+            "`flush_area_mask` jumps back to its beginning",
+        ),
     ];
     for (old, new, why) in cases {
         assert!(FUNCTIONS.contains(old), "{old}");
