@@ -84,6 +84,7 @@ int xen_transmit_create(void)
 
 static bool no_rings;
 static uint32_t cards_rings;
+static bool mapped;	/* the card's registers, by the first half */
 
 long xen_dma_plan(const struct twin_xen_attach *attach)
 {
@@ -102,6 +103,7 @@ int xen_dma_take(void)
 void xen_dma_give_back(void)
 {
 	cards_rings = 0;
+	mapped = false;
 }
 
 void xen_interrupt_start(uint32_t home)
@@ -402,8 +404,9 @@ static void nothing_changes_without_the_lock(void)
 /* The first half asks the machine for CR4, which no process may. */
 static void fails(bool *reason, long error)
 {
-	*reason = true;
+	*reason = mapped = true;
 	CHECK_EQUAL(xen_attach_finish(), error);
+	CHECK(!mapped);
 	*reason = false;
 	CHECK(!xen_occupied());
 	CHECK(!kept);

@@ -136,8 +136,14 @@ long xen_attach_begin(const struct twin_xen_attach *given)
 	return status ? status : xen_dma_plan(given);
 }
 
-/* Steps 1 to 6, all or none. */
-static int prepare(void)
+/* The card's registers are mapped since it began. */
+void xen_attach_abandon(void)
+{
+	xen_dma_give_back();
+}
+
+/* Steps 1 and 2, both or none. */
+static int prepare_machine(void)
 {
 	int status;
 
@@ -148,8 +154,18 @@ static int prepare(void)
 		status = xen_refuse(-XEN_EBUSY, "a processor went offline: try again");
 	else
 		status = xen_alias_install();
-	if (status) {
+	if (status)
 		xen_processors_release();
+	return status;
+}
+
+/* Steps 1 to 6. What there is of them if one fails is half an attachment; after the first two it is nothing. */
+static int prepare(void)
+{
+	int status = prepare_machine();
+
+	if (status) {
+		xen_attach_abandon();
 		return status;
 	}
 	status = prepare_driver();

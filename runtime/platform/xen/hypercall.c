@@ -122,7 +122,12 @@ static long do_attach(void *argument)
 	if (error)
 		return error;
 	error = xen_attach_begin(&attach);
-	return error ? error : go_on(finish_attach);
+	if (error)
+		return error;
+	error = go_on(finish_attach);
+	if (error)
+		xen_attach_abandon();
+	return error;
 }
 
 static long do_detach(void *argument)

@@ -345,7 +345,7 @@ uint32_t xen_transmit_in_flight(void);
  */
 long xen_dma_plan(const struct twin_xen_attach *given);	/* [dom0] */
 int xen_dma_take(void);					/* [idle] */
-void xen_dma_give_back(void);				/* [idle] */
+void xen_dma_give_back(void);				/* [idle]; [dom0] if nothing was taken */
 /* Before driver code that looks at the rings, and after any that may have rung a doorbell. False: the driver
  * was aborted for what it gave to the card. Served, interrupts on */
 bool xen_dma_show(void);
@@ -453,6 +453,8 @@ void xen_report(const struct twin_abort_report *report);
 #define XEN_LATER 1
 long xen_attach_begin(const struct twin_xen_attach *given);
 long xen_attach_finish(void);
+/* Instead of the second half, if Xen cannot go on there. [dom0] */
+void xen_attach_abandon(void);
 /* stopped: the device reads no buffer any more. */
 long xen_detach_begin(bool stopped);
 long xen_detach_finish(void);
