@@ -10,6 +10,7 @@
 
 #include <twin/bridge.h>
 
+#include "header.h"
 #include "internal.h"
 
 #define GROUP 1ull		/* lowest bit of the first byte (IEEE 802.3, 3.2.3) */
@@ -241,11 +242,9 @@ void twin_bridge_put_off(struct twin_bridge *bridge, uint32_t number,
 	unlock(&bridge->lock);
 }
 
-INLINE enum twin_way way_of_received(struct twin_bridge *bridge, const uint8_t *header,
-				     uint64_t now, uint64_t *guests)
+INLINE enum twin_way way_of_received(struct twin_bridge *bridge, uint64_t destination,
+				     uint64_t source, uint64_t now, uint64_t *guests)
 {
-	uint64_t destination = address_at(header);
-	uint64_t source = address_at(header + TWIN_ETH_ALEN);
 	uint32_t guest;
 
 	if (source & GROUP || find(bridge, source) != NOBODY) {
@@ -269,25 +268,30 @@ enum twin_way twin_bridge_receive(struct twin_bridge *bridge,
 
 	*guests = 0;
 	lock(&bridge->lock);
-	way = way_of_received(bridge, header, now, guests);
+	way = way_of_received(bridge, address_at(header), address_at(header + TWIN_ETH_ALEN), now,
+			      guests);
 	unlock(&bridge->lock);
 	return way;
 }
 
 #ifndef TWIN_NO_SWITCH
+#define ADDRESS_BITS ((1ull << 8 * TWIN_ETH_ALEN) - 1)
+
 enum twin_switch_verdict twin_bridge_hold(struct twin_bridge *bridge, struct twin_switch *sw,
 					  struct twin_instance *instance,
 					  const struct twin_arrival *arrival, uint64_t now,
 					  uint64_t *guests)
 {
-	uint8_t header[TWIN_BRIDGE_HEADER];
+	struct twin_header_words words;
 	enum twin_way way;
 
 	*guests = 0;
-	if (arrival->length < sizeof(header) || twin_read_header(instance, arrival->data, header))
+	if (arrival->length < TWIN_BRIDGE_HEADER ||
+	    twin_read_words(instance, arrival->data, &words))
 		return TWIN_SWITCH_REFUSED;
 	lock(&bridge->lock);
-	way = way_of_received(bridge, header, now, guests);
+	way = way_of_received(bridge, words.first & ADDRESS_BITS, words.last & ADDRESS_BITS, now,
+			      guests);
 	unlock(&bridge->lock);
 	if (way != TWIN_WAY_GUESTS)
 		return TWIN_SWITCH_UNWANTED;

@@ -11,6 +11,7 @@
 
 #include <twin/switch.h>
 
+#include "header.h"
 #include "internal.h"
 #include "switch.h"
 
@@ -102,12 +103,6 @@ uint32_t twin_switch_detach(struct twin_switch *sw, uint32_t guest, uint64_t *re
 
 /* ---- Reading and writing dom0 ------------------------------------------------ */
 
-/* Bytes from an address to the end of its page. */
-static uint32_t rest_of_page(uint64_t address)
-{
-	return TWIN_PAGE_SIZE - (uint32_t)(address & PAGE_MASK);
-}
-
 /* Copies between here and dom0, page by page: of a window's three pages only the middle
  * one is certainly dom0's. */
 static inline int copy_pages(struct twin_instance *instance, uint8_t *here, uint64_t dom0,
@@ -167,19 +162,13 @@ static int read_address(struct twin_instance *instance, uint64_t from, uint64_t 
 
 int twin_read_header(struct twin_instance *instance, uint64_t from, uint8_t header[TWIN_ETH_HLEN])
 {
-	uint64_t mapped, first, last;
+	struct twin_header_words words;
 
-	if (rest_of_page(from) < TWIN_ETH_HLEN)
-		return twin_copy_from_dom0(instance, header, from, TWIN_ETH_HLEN);
-	if (twin_translate(instance, from, &mapped))
+	if (twin_read_words(instance, from, &words))
 		return TWIN_ABORTED;
-	/* Bytes 6 and 7 are read twice, and those that were read last count: each is written once. */
-	__asm__ volatile("movq %2, %0; movq %3, %1"
-			 : "=&r"(first), "=r"(last)
-			 : "m"(*(const uint64_t *)mapped),
-			   "m"(*(const uint64_t *)(mapped + TWIN_ETH_HLEN - sizeof(last))));
-	__builtin_memcpy(header, &first, sizeof(first));
-	__builtin_memcpy(header + TWIN_ETH_HLEN - sizeof(last), &last, sizeof(last));
+	/* Of the bytes that were read twice, those that were read last count: each is written once. */
+	__builtin_memcpy(header, &words.first, sizeof(words.first));
+	__builtin_memcpy(header + TWIN_LAST_WORD, &words.last, sizeof(words.last));
 	return TWIN_OK;
 }
 
