@@ -226,3 +226,57 @@ ret
 .data
 d: .asciz "hypercall_page"
 .text
+
+### a translation that is used behind a byte of a port, which QEMU takes for VMware's call
+# refuse: P1-untranslated
+# from: QEMU hw/i386/vmport.c: the port is one byte of which any access is made one of four; hw/i386/vmmouse.c
+{T} mov %rax, %rbx; mov $0x564d5868, %eax; mov $10, %ecx; mov $0x5658, %edx
+in (%dx), %al
+mov %rdx, (%rbx); ret
+
+### the same behind a word of a port
+# refuse: P1-untranslated
+# from: ibid.
+{T} mov %rax, %rsi; mov $0x564d5868, %eax; mov $39, %ecx; mov $0x5658, %edx
+in (%dx), %ax
+mov %rdx, (%rsi); ret
+
+### the same behind what is written to a port
+# refuse: P1-untranslated
+# from: ibid., vmport_ioport_write
+{T} mov %rax, %rdi; mov $0x564d5868, %eax; mov $39, %ecx; mov $0x5658, %edx
+out %eax, (%dx)
+mov %rdx, (%rdi); ret
+
+### the same behind words that are written to a port
+# refuse: P1-untranslated
+# from: ibid.
+{T} mov %rax, %rbx; mov $0x564d5868, %eax; mov $10, %ecx; mov $0x5658, %edx
+1: outsl
+mov %rdx, (%rbx); 2: ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 3
+.popsection
+
+### a frame pointer over a port by which firmware is called
+# refuse: P4-rsp
+# from: Linux 6.1 drivers/hwmon/dell-smm-hwmon.c, i8k_smm_func: rax, rbx, rcx, rdx, rsi, rdi have results
+mov %rsp, %rbx; sub $8, %rsp
+out %al, $0xb2
+mov %rbx, %rsp; ret
+
+### the same where its answer is read
+# refuse: P4-rsp
+# from: Linux 6.1 drivers/platform/x86/dell/dcdbas.c, raise_smi
+mov %rsp, %rbx; sub $8, %rsp
+in $0xb3, %al
+mov %rbx, %rsp; ret
+
+### registers that such calls keep
+# accept
+# from: ibid.
+mov %rsp, %r12; push %rbp; mov %rsp, %rbp
+in (%dx), %al
+out %al, $0xb2
+leave; mov %r12, %rsp; ret

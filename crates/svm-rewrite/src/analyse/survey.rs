@@ -116,13 +116,36 @@ fn only_reads(access: OpAccess) -> bool {
 /// registers than the decoder's tables say: all but `rsp` and `rbp`. It is called by `vmcall`,
 /// and by `in (%dx),%eax`, VMware's "backdoor" (arch/x86/include/asm/{kvm_para,vmware}.h of
 /// Linux 6.1). Compilers rely on `rbp` over both.
+///
+/// By any other access to a port QEMU may be called as VMware is, or the machine's firmware:
+/// arguments and results are in [`FIRMWARES`].
 pub fn assume_hypervisor(iced: &Instruction, survey: &mut Survey) {
+    use Mnemonic::*;
     if iced.code() == Code::In_EAX_DX || routines::is_hypercall(iced) {
         let kept = LocSet::reg(Reg::RSP).union(LocSet::reg(Reg::RBP));
         survey.effect.uses = LocSet::registers();
         survey.written = LocSet::registers().minus(kept);
+        return;
+    }
+    let port = matches!(iced.mnemonic(), In | Out);
+    let bytes = matches!(iced.mnemonic(), Insb | Insw | Insd | Outsb | Outsw | Outsd);
+    if port || bytes {
+        survey.written = survey.written.union(FIRMWARES);
+    }
+    if port {
+        survey.effect.uses = survey.effect.uses.union(FIRMWARES);
     }
 }
+
+/// Registers in which firmware has arguments and results where a driver calls it by a port
+/// (`i8k_smm_func`, drivers/hwmon/dell-smm-hwmon.c; `raise_smi`, drivers/platform/x86/dell/dcdbas.c), and
+/// which QEMU writes (hw/i386/vmport.c, vmmouse.c).
+const FIRMWARES: LocSet = LocSet::reg(Reg::RAX)
+    .union(LocSet::reg(Reg::RBX))
+    .union(LocSet::reg(Reg::RCX))
+    .union(LocSet::reg(Reg::RDX))
+    .union(LocSet::reg(Reg::RSI))
+    .union(LocSet::reg(Reg::RDI));
 
 /// Registers that [`crate::frame`] follows: those in which compilers and the kernel's
 /// assembly keep addresses of the frame while `rsp` is elsewhere. The others change at

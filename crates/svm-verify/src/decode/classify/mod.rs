@@ -120,13 +120,23 @@ const HYPERVISOR: GprSet = GprSet(!(1 << 4 | 1 << 5));
 /// The same of VMware's faster "backdoor", `rep outsb` and `rep insb`: there `rbp` is an argument, which the
 /// kernel takes back from the stack (`vmware_hypercall_hb_out`, arch/x86/include/asm/vmware.h).
 const BY_BYTES: GprSet = GprSet(!(1 << 4));
+/// The same of any other access to a port: `rax rbx rcx rdx rsi rdi`. QEMU makes VMware's call of each, whatever
+/// is read or written there and with how many bytes (hw/i386/vmport.c, vmmouse.c); by others drivers
+/// call the machine's firmware, which has results in these registers, too (`i8k_smm_func`,
+/// drivers/hwmon/dell-smm-hwmon.c; `raise_smi`, drivers/platform/x86/dell/dcdbas.c).
+const BY_PORT: GprSet = GprSet(0b1100_1111);
 
 /// What may change if an instruction calls the machine's hypervisor; `None` if it does not.
 fn by_hypervisor(i: &Instruction) -> Option<GprSet> {
+    use Mnemonic::*;
     match i.code() {
-        Code::In_EAX_DX => Some(HYPERVISOR),
-        Code::Outsb_DX_m8 | Code::Insb_m8_DX => Some(BY_BYTES),
-        _ => allow::is_hypercall(i.mnemonic()).then_some(HYPERVISOR),
+        Code::In_EAX_DX => return Some(HYPERVISOR),
+        Code::Outsb_DX_m8 | Code::Insb_m8_DX => return Some(BY_BYTES),
+        _ => {}
+    }
+    match i.mnemonic() {
+        In | Out | Insw | Insd | Outsw | Outsd => Some(BY_PORT),
+        mnemonic => allow::is_hypercall(mnemonic).then_some(HYPERVISOR),
     }
 }
 
