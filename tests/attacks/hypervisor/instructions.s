@@ -910,3 +910,25 @@ ret
 # from: Intel AVX10.2 specification, the bit U of EVEX
 .byte 0x62, 0xf1, 0xf9, 0x18, 0x58, 0xc2
 ret
+
+### ud2 that a hypervisor below may go on behind, in the middle of what follows
+# refuse: P3-prefix
+# scheme: both
+# from: Linux 6.1 arch/x86/kvm/x86.c, handle_ud (force_emulation_prefix); xen/arch/x86/hvm/hvm.c, hvm_ud_intercept
+{KEEP}
+{T} mov %rax, %rsi
+test %edx, %edx; je 1f
+push %rdi; ud2
+1: imul $-0x3d, 0x6d(%rsi), %esi                # 6b 76 6d c3: ret
+{RET}
+
+### the same behind which other bytes are
+# accept
+# scheme: both
+# from: ibid.
+{KEEP}
+{T} mov %rax, %rsi
+test %edx, %edx; je 1f
+push %rdi; ud2
+1: imul $-0x3d, 0x6c(%rsi), %esi
+{RET}

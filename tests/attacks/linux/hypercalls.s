@@ -280,3 +280,83 @@ mov %rsp, %r12; push %rbp; mov %rsp, %rbp
 in (%dx), %al
 out %al, $0xb2
 leave; mov %r12, %rsp; ret
+
+### ud2 that Xen goes on behind, as it makes it a part of cpuid
+# refuse: P3-prefix
+# from: xen/arch/x86/pv/emul-inv-op.c, emulate_forced_invalid_op
+test %edi, %edi; je 1f
+push %rdi; ud2
+1: .byte 0x78,0x65                              # js 2f
+3: outsb
+cpuid
+ret
+.fill 1b + 0x67 - ., 1, 0x90
+2: ret
+.pushsection __ex_table,"a"
+.long 3b - ., 2b - .
+.long 3
+.popsection
+
+### the same without what Xen asks for
+# accept
+# from: ibid.
+test %edi, %edi; je 1f
+push %rdi; ud2
+1: .byte 0x78,0x64
+3: outsb
+cpuid
+ret
+.fill 1b + 0x66 - ., 1, 0x90
+2: ret
+.pushsection __ex_table,"a"
+.long 3b - ., 2b - .
+.long 3
+.popsection
+
+### the same with what Xen asks for in a section that comes behind
+# refuse: P3-prefix
+# from: ibid.
+test %edi, %edi; je 1f
+push %rdi; ud2
+.pushsection .text.b,"ax"
+1: .byte 0x78,0x65
+3: outsb
+cpuid
+ret
+.fill 1b + 0x67 - ., 1, 0x90
+2: ret
+.popsection
+.pushsection __ex_table,"a"
+.long 3b - ., 2b - .
+.long 3
+.popsection
+
+### ud2 that KVM may go on behind, in the middle of what follows
+# refuse: P3-prefix
+# from: Linux 6.1 arch/x86/kvm/x86.c, handle_ud (force_emulation_prefix)
+{T} mov %rax, %rsi
+test %edx, %edx; je 1f
+push %rdi; ud2
+1: imul $-0x3d, 0x6d(%rsi), %esi                # 6b 76 6d c3: ret
+ret
+
+### an instruction that traps, and that the kernel warns of and goes on behind
+# refuse: P1-implicit
+# from: Linux 6.19 arch/x86/kernel/traps.c, decode_bug (BUG_UD1_WARN), handle_bug: %rdi is an entry of a table
+test %edi, %edi; je 1f
+push %rsi; ud1 (%rdx), %rdi
+1: ret
+
+### the same with an address of 32 bits
+# refuse: P1-implicit
+# from: ibid.: 67 is passed over
+test %edi, %edi; je 1f
+push %rsi; ud1 (%edx), %rdi
+1: ret
+
+### one that the kernel ends at
+# accept
+# from: ibid.: as behind the trampoline of a static call
+test %edi, %edi; je 1f
+push %rsi; ud1 %esp, %ecx
+1: ret

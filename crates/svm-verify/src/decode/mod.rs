@@ -7,6 +7,7 @@
 
 pub mod allow;
 pub mod classify;
+mod forced;
 mod memo;
 mod operands;
 mod prefix;
@@ -188,6 +189,9 @@ impl<'o> SectionDecoder<'_, 'o> {
         let mut at = 0;
         while at < bytes.len() {
             let rest = &bytes[at..];
+            if forced::begins(rest) || at == 0 && forced::follows(rest) {
+                self.violation(at as u32, ViolationCode::Prefix, forced::REASON);
+            }
             let first = self.disassembly.insns.len() as u32;
             if first as usize == MOST_INSTRUCTIONS {
                 let reason = format!("more than {MOST_INSTRUCTIONS} instructions");
