@@ -360,3 +360,13 @@ push %rsi; ud1 (%edx), %rdi
 test %edi, %edi; je 1f
 push %rsi; ud1 %esp, %ecx
 1: ret
+
+### caches whose writes are undone, the return address among them
+# refuse: P3-instruction
+# from: SDM vol. 2, INVD
+call g; invd; ret
+
+### caches that are written back
+# accept
+# from: SDM vol. 2, WBINVD
+call g; wbinvd; ret

@@ -236,3 +236,29 @@ ret
 .section .BTF,"",@progbits
 .asciz "__crc_g"
 .text
+
+### a name between which the kernel writes, in the translation table
+# refuse: P2-metadata
+# from: Linux 6.15 lib/alloc_tag.c, load_module; lib/codetag.c, get_section_range
+ret
+.pushsection .twin.stlb,"aw",@progbits
+.globl __start_alloc_tags
+__start_alloc_tags:
+.popsection
+
+### the same in code
+# refuse: P2-metadata
+# from: ibid.
+ret
+.globl __stop_alloc_tags
+__stop_alloc_tags: ret
+
+### the same around the module's own tags
+# accept
+# from: Linux 6.12 include/asm-generic/codetag.lds.h
+ret
+.pushsection .codetag.alloc_tags,"aw",@progbits
+.globl __start_alloc_tags, __stop_alloc_tags
+__start_alloc_tags: .fill 48, 1, 0
+__stop_alloc_tags:
+.popsection

@@ -39,14 +39,15 @@ pub fn is_cache_hint(mnemonic: Mnemonic) -> bool {
 
 /// System instructions (SDM volume 1, 5.20). `Mov` is here for control and debug
 /// registers; classification refuses loads of segment registers. Which registers a
-/// hypercall changes depends on the hypervisor: classification believes all.
+/// hypercall changes depends on the hypervisor: classification believes all. Not `invd`: what was
+/// written to caches and not to memory it undoes, return addresses too (SDM volume 2, INVD).
 #[rustfmt::skip] // A table: one line a dozen names.
 fn system(mnemonic: Mnemonic) -> bool {
     use Mnemonic::*;
     matches!(
         mnemonic,
-        Cli | Sti | Hlt | Clac | Stac | Clts | Cpuid | Rdmsr | Wrmsr | Rdpmc | Rdpid | Invd
-        | Wbinvd | Wbnoinvd | Xgetbv | Xsetbv | Rdpkru | Wrpkru | Monitor | Mwait | Monitorx
+        Cli | Sti | Hlt | Clac | Stac | Clts | Cpuid | Rdmsr | Wrmsr | Rdpmc | Rdpid | Wbinvd
+        | Wbnoinvd | Xgetbv | Xsetbv | Rdpkru | Wrpkru | Monitor | Mwait | Monitorx
         | Mwaitx | In | Out | Insb | Insw | Insd | Outsb | Outsw | Outsd | Pushfq | Popfq
         | Serialize | Ud1 | Fninit | Wait | Emms | Mov | Tpause | Umwait | Verw | Vmcall
         | Vmmcall

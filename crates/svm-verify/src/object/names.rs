@@ -22,12 +22,16 @@
 //! numbers are so low that nothing is mapped there, as constants of assembly are; those of files are
 //! zero. The checksums of exports up to Linux 5.18 (`__CRC_SYMBOL`, include/linux/export.h) have up
 //! to 32 bits, so `.BTF` has no name of theirs either.
+//!
+//! Two names are where the kernel writes: around a module's tags of allocations.
 
 use elf_loader::consts::{SHT_PROGBITS, STB_LOCAL, STT_FUNC};
+use elf_loader::special;
 use elf_loader::{Object, Place, Role, Section, Symbol};
 use twin_abi::{names, sections};
 
 use crate::findings::{Findings, ViolationCode};
+use crate::object::module::RUNTIME;
 
 /// Sections that the kernel finds by their names and reads from the file
 /// (`find_module_sections`, kernel/module/main.c): `.BTF` since Linux 5.11, the other since 6.11.
@@ -41,6 +45,11 @@ const CHECKSUM: &str = "__crc_";
 
 /// The lowest address that a process may map (`CONFIG_DEFAULT_MMAP_MIN_ADDR`).
 const LOWEST: u64 = 65_536;
+
+/// Between what has these names in a module, Linux 6.15 and later write addresses of counters
+/// (`load_module`, lib/alloc_tag.c). Linkers put them around the module's own tags
+/// (include/asm-generic/codetag.lds.h).
+const TAGS: [&str; 2] = ["__start_alloc_tags", "__stop_alloc_tags"];
 
 /// The page of Xen's calls, which callers enter at any of its entries
 /// ([`crate::decode::relocation`]). Kernels without it would take a module's own for it.
@@ -62,6 +71,10 @@ pub(super) fn judge<'o>(object: &'o Object<'o>, findings: &mut Findings<'o>) {
             let reason = "a name that others take for the kernel's page of Xen's calls";
             findings.at(id, symbol.value, ViolationCode::Metadata, reason);
         }
+        if TAGS.contains(&&*symbol.name) && !may_have_tags(object.section(id)) {
+            let reason = "a name between which the kernel writes counters, of something else";
+            findings.at(id, symbol.value, ViolationCode::Metadata, reason);
+        }
         let own = symbol.name.is_empty() || symbol.name.starts_with(names::RUNTIME_PREFIX);
         if object.section(id).name == sections::LINUX_TEXT && !own {
             let reason = "a name in the runtime's code, by which the kernel could enter it";
@@ -75,6 +88,13 @@ pub(super) fn judge<'o>(object: &'o Object<'o>, findings: &mut Findings<'o>) {
             findings.at(id, at, ViolationCode::Metadata, reason);
         }
     }
+}
+
+/// Whether a section is data of the module's own: no code, nothing of the runtime's and no other
+/// table of the kernel's.
+fn may_have_tags(section: &Section<'_>) -> bool {
+    let runtime = RUNTIME.contains(&&*section.name);
+    !section.is_code() && !runtime && special::kind_of(&section.name).is_none()
 }
 
 /// Whether a symbol outside of all sections is no address of anything.

@@ -139,7 +139,7 @@ fn is_listed(mnemonic: Mnemonic) -> bool {
     matches!(
         mnemonic,
         M::Cli | M::Sti | M::Hlt | M::Clac | M::Stac | M::Clts | M::Cpuid | M::Rdmsr | M::Wrmsr
-        | M::Rdpmc | M::Rdpid | M::Invd | M::Wbinvd | M::Wbnoinvd | M::Xgetbv | M::Xsetbv
+        | M::Rdpmc | M::Rdpid | M::Wbinvd | M::Wbnoinvd | M::Xgetbv | M::Xsetbv
         | M::Rdpkru | M::Wrpkru | M::Monitor | M::Mwait | M::Monitorx | M::Mwaitx | M::In | M::Out
         | M::Insb | M::Insw | M::Insd | M::Outsb | M::Outsw | M::Outsd | M::Pushfq
         | M::Ud1 | M::Fninit | M::Wait | M::Emms | M::Mov | M::Tpause | M::Umwait | M::Verw
