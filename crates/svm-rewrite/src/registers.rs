@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use iced_x86::{Instruction, OpKind, Register};
+use iced_x86::{Code, Instruction, OpKind, Register};
 use liveness::Reg;
 
 /// The general register that a register is part of.
@@ -141,6 +141,19 @@ pub fn has_memory(iced: &Instruction) -> bool {
 pub fn uses_high_byte(iced: &Instruction) -> bool {
     register_operands(iced)
         .any(|r| matches!(r, Register::AH | Register::CH | Register::DH | Register::BH))
+}
+
+/// The second byte of a register that an instruction loads, and the register's first byte.
+pub fn loaded_high(iced: &Instruction) -> Option<(Register, Register)> {
+    let low = match iced.op0_register() {
+        Register::AH => Register::AL,
+        Register::CH => Register::CL,
+        Register::DH => Register::DL,
+        Register::BH => Register::BL,
+        _ => return None,
+    };
+    let loads = iced.code() == Code::Mov_r8_rm8 && has_memory(iced);
+    loads.then_some((iced.op0_register(), low))
 }
 
 /// Whether an operand is a segment, control, debug or test register.

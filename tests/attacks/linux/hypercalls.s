@@ -370,3 +370,32 @@ call g; invd; ret
 # accept
 # from: SDM vol. 2, WBINVD
 call g; wbinvd; ret
+
+### a byte that an encrypted guest's kernel loads in the driver's place: to it %ah is the stack pointer
+# refuse: P3-instruction
+# from: Linux 6.1 arch/x86/kernel/sev.c, vc_handle_mmio; arch/x86/coco/tdx/tdx.c, handle_mmio
+{T} mov (%rax), %ah; ret
+
+### the same where the kernel answers for faults
+# refuse: P3-instruction
+# from: ibid.
+1: mov (%rdi), %bh; 2: ret
+.pushsection __ex_table,"a"
+.long 1b - ., 2b - .
+.long 3
+.popsection
+
+### the same of per-CPU data
+# refuse: P3-instruction
+# from: ibid.
+mov %gs:(%rdi), %ch; ret
+
+### such a byte by way of the lower one, from the frame and from data
+# accept
+# from: ibid.
+{T} xchg %dl, %dh; mov (%rax), %dl; xchg %dl, %dh
+push %rdi; mov (%rsp), %ah; mov %rsp, %rsi; mov 1(%rsi), %bh; pop %rdi
+mov d(%rip), %ch; ret
+.data
+d: .byte 1
+.text

@@ -10,7 +10,7 @@ use crate::asm::{Address, Operand, mr, rm, rr};
 use crate::lift::InstIdx;
 use crate::plan::InstPlan;
 use crate::plan::registers::{loads_rsp, names_rsp_as_data};
-use crate::registers::{reg32, reg64, rename};
+use crate::registers::{loaded_high, reg32, reg64, rename};
 
 impl Emitter<'_> {
     /// ```text
@@ -224,6 +224,11 @@ impl Emitter<'_> {
     /// The same, of an instruction that has other registers already.
     fn access_by(&mut self, i: InstIdx, mut iced: Instruction, operand: &Operand) {
         operand.replace_in(&mut iced);
+        if self.rules.loads_low_bytes
+            && let Some((high, low)) = loaded_high(&iced)
+        {
+            return self.load_high(iced, high, low);
+        }
         self.note_lock(i);
         let immediate = self
             .lifted
@@ -232,6 +237,21 @@ impl Emitter<'_> {
             .map(|value| self.references.get(value));
         let immediate = immediate.map(|reference| (reference.field, reference.referent));
         self.asm.inst_with(&iced, immediate);
+    }
+
+    /// The operand does not name the register, a part of which is kept:
+    ///
+    /// ```text
+    ///     xchg  %al, %ah
+    ///     mov   (%v), %al
+    ///     xchg  %al, %ah
+    /// ```
+    fn load_high(&mut self, mut iced: Instruction, high: Register, low: Register) {
+        let swap = rr(Code::Xchg_rm8_r8, high, low);
+        iced.set_op0_register(low);
+        self.emit(&swap);
+        self.emit(&iced);
+        self.emit(&swap);
     }
 
     /// Records an access with a `lock` prefix, which `.smp_locks` has to name.

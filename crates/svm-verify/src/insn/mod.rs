@@ -239,6 +239,8 @@ pub enum Op {
     PushRegister { s: Gpr },
     /// `mov memory, %d` of 64 bits.
     Load { d: Gpr },
+    /// `mov memory, %ah`, and `%ch`, `%dh` and `%bh` (target `linux`).
+    LoadHigh,
     /// `mov %s, memory` of 64 bits.
     Store { s: Gpr },
     /// `cmp %s, memory` of 64 bits.

@@ -194,6 +194,26 @@ impl Step<'_> {
         }
     }
 
+    //      mov (%v), %ah
+    //
+    // In an encrypted guest the kernel executes a load from a device in the processor's place, and
+    // takes the register's number for that of `%spl`, `%bpl`, `%sil` or `%dil`
+    // (`insn_get_modrm_reg_ptr` in `vc_handle_mmio`, arch/x86/kernel/sev.c, and in `handle_mmio`,
+    // arch/x86/coco/tdx/tdx.c of Linux 6.1). No device is in the frame or in the module's data.
+    pub(super) fn load_high(&mut self) -> Result<(), Broken> {
+        let m = &self.insn.memory;
+        let place = self.state.frame_place(m).filter(|at| at.in_frame());
+        let is_no_device = place.is_some() || m.origin == Origin::Symbol;
+        self.clobber()?;
+        match is_no_device {
+            true => Ok(()),
+            false => broken(
+                ViolationCode::Instruction,
+                "in an encrypted guest kernels load another register from a device; load the low byte",
+            ),
+        }
+    }
+
     //      bts %r, (%v)        # %r at most 63
     pub(super) fn bit_at(&mut self, r: Gpr, bits: u8) -> Result<(), Broken> {
         let offset = self.state.get(r).form;

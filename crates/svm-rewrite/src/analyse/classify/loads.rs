@@ -3,7 +3,7 @@
 //!
 //! The destinations of indirect calls and jumps are translated nevertheless, so that control
 //! goes where it always goes. So are loads in rare forms that the verifier does not read:
-//! `xlat`, addresses of 32 bits, and addresses that are an immediate.
+//! `xlat`, addresses of 32 bits, addresses that are an immediate, and loads of `%ah`, `%ch`, `%dh` and `%bh`.
 
 use iced_x86::{Code, Instruction};
 use twin_abi::Accesses;
@@ -11,6 +11,7 @@ use twin_abi::Accesses;
 use crate::analyse::class::{Class, Space, StringOp};
 use crate::analyse::survey::{MemoryEffect, Survey};
 use crate::asm::Operand;
+use crate::registers::loaded_high;
 
 /// The class of an instruction where only these accesses are translated.
 pub fn unless_load(class: Class, iced: &Instruction, survey: &Survey, of: Accesses) -> Class {
@@ -51,5 +52,5 @@ fn is_rare(iced: &Instruction) -> bool {
         iced.code(),
         Mov_AL_moffs8 | Mov_AX_moffs16 | Mov_EAX_moffs32 | Mov_RAX_moffs64
     );
-    immediate || Operand::of(iced).narrow
+    immediate || Operand::of(iced).narrow || loaded_high(iced).is_some()
 }

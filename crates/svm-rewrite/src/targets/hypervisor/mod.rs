@@ -58,6 +58,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
         indirect: encode::Indirect::Runtime,
         keeps_calls: false,
         pads_returns: false,
+        loads_low_bytes: false,
         is_verbatim: |_| false,
     },
     refuses_jump_tables: true,

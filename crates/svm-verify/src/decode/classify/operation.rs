@@ -16,6 +16,7 @@ pub(super) fn kernel_operation(i: &Instruction, field: OperandField) -> Op {
         Push => first_register(i).map_or(Op::Push, |s| Op::PushRegister { s }),
         Pushfq => Op::Push,
         Popfq => Op::PopFlags,
+        Mov if loads_high(i) => Op::LoadHigh,
         _ if allow::is_cache_hint(i.mnemonic()) => Op::Plain,
         _ if allow::is_hypercall(i.mnemonic()) => Op::Plain,
         _ => operation(i, field),
@@ -53,6 +54,14 @@ pub(super) fn operation(i: &Instruction, field: OperandField) -> Op {
         _ if is_prefetch(i) => Op::Prefetch,
         _ => branch(i),
     }
+}
+
+/// A load of the second byte of a register.
+fn loads_high(i: &Instruction) -> bool {
+    use Register::*;
+    i.code() == Code::Mov_r8_rm8
+        && i.op1_kind() == OpKind::Memory
+        && matches!(i.op0_register(), AH | CH | DH | BH)
 }
 
 /// The first operand, if it is a 64-bit register.
