@@ -1,5 +1,5 @@
-//! The four paths side by side (paper, figures 5 to 8), and how rounds of packets on
-//! them are observed.
+//! The four paths of the paper side by side (figures 5 to 8), a fifth to compare the last with, and how
+//! rounds of packets on them are observed.
 //!
 //! | path | packets of | driver runs | between them |
 //! |---|---|---|---|
@@ -7,7 +7,9 @@
 //! | dom0 | dom0 | in dom0, unmodified | interrupts go to the hypervisor first |
 //! | guest | guests | in dom0, unmodified | front and back end, two processes |
 //! | twin | guests | in the hypervisor, rewritten | the runtime |
+//! | unconfined | guests | in the hypervisor, unmodified | nothing: a wild pointer reaches the hypervisor |
 
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -20,6 +22,7 @@ use crate::dom0::job::{Job, Look, LoopKind, observe};
 use crate::engines::guest::{self, GuestEngine};
 use crate::engines::staged::Staged;
 use crate::engines::twin::TwinEngine;
+use crate::hypervisor::unconfined::Unconfined;
 use crate::measure::profile::{self, Component};
 use crate::measure::steps::{self, Marks, Steps};
 use crate::packets::card::OpenCard;
@@ -32,7 +35,7 @@ use crate::transport::mailbox::InterruptOwner;
 use crate::transport::rendezvous::Limits;
 
 twin_abi::listed! {
-    /// The paths of packets, as the paper orders them.
+    /// The paths of packets, as the paper orders its four.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
     pub enum PacketPath {
         /// dom0 owns the machine.
@@ -43,6 +46,9 @@ twin_abi::listed! {
         Guest => "guest",
         /// A guest, through the hypervisor instance.
         Twin => "twin",
+        /// A guest, through the driver in the hypervisor as it is: twin without its confinement. No
+        /// stages of the packet path.
+        Unconfined => "unconfined",
     }
 }
 
@@ -52,7 +58,7 @@ impl PacketPath {
     pub fn host(self) -> Component {
         match self {
             PacketPath::Native | PacketPath::Dom0 | PacketPath::Guest => Component::Dom0,
-            PacketPath::Twin => Component::Hypervisor,
+            PacketPath::Twin | PacketPath::Unconfined => Component::Hypervisor,
         }
     }
 }
@@ -87,6 +93,7 @@ pub struct Paths<'s> {
     /// The machine with dom0 and hypervisor.
     pub system: System<'s>,
     twin: Hypervisor<'s>,
+    unconfined: Option<Rc<Unconfined<'s>>>,
     guest: Option<GuestRunner<'s>>,
     shape: Shape,
     guests: u32,
@@ -203,6 +210,7 @@ impl<'s> Paths<'s> {
         Ok(Paths {
             system,
             twin,
+            unconfined: None,
             guest: None,
             shape,
             guests,
@@ -273,6 +281,7 @@ impl<'s> Paths<'s> {
             PacketPath::Dom0 => self.on_hypervisor(work),
             PacketPath::Guest => self.through_dom0(work),
             PacketPath::Twin => self.through_twin(work),
+            PacketPath::Unconfined => self.through_unconfined(work),
         };
         self.system
             .mailbox()
@@ -447,6 +456,22 @@ impl<'s> Paths<'s> {
         ))
     }
 
+    fn through_unconfined(&mut self, work: Work) -> Result<RoundResult, SystemError> {
+        if matches!(self.twin, Hypervisor::Staged(_)) {
+            return Err(SystemError::Lacking(NO_STAGES.to_owned()));
+        }
+        let unconfined = match self.unconfined.take() {
+            Some(unconfined) => unconfined,
+            None => self.system.unconfined()?,
+        };
+        let plan = &self.system.blueprint().plan;
+        self.twin.engine_mut().unconfine(&unconfined, plan)?;
+        self.unconfined = Some(unconfined);
+        let seen = self.through_twin(work);
+        self.twin.engine_mut().confine()?;
+        seen
+    }
+
     fn through_twin(&mut self, work: Work) -> Result<RoundResult, SystemError> {
         let twin = &mut self.twin;
         let before = twin.engine().instance.upcall_count();
@@ -471,6 +496,9 @@ impl<'s> Paths<'s> {
         })
     }
 }
+
+/// Stages import services that only rewritten code reaches.
+const NO_STAGES: &str = "the unconfined path has no stages";
 
 /// The card, to be opened for each round.
 fn closed(mut card: OpenCard<'_>) -> Result<OpenCard<'_>, SystemError> {

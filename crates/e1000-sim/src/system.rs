@@ -28,6 +28,7 @@ use crate::engines::twin::{self, Driver, TwinEngine, VirtualInterrupts};
 use crate::engines::{SERVICES, gather};
 use crate::hypervisor::instance::{DataStack, Instance, Loading, Service, Upcalls};
 use crate::hypervisor::payload::{Parts, Payload};
+use crate::hypervisor::unconfined::Unconfined;
 use crate::hypervisor::upcall::{self, Upcall};
 use crate::image::files::Files;
 use crate::memory::view::View;
@@ -297,6 +298,19 @@ impl<'s> System<'s> {
             instance, self.machine, rings, outgoing, self.driver, interrupts,
         )
         .ok_or_else(|| lacking("hot.o lacks an entry point, or the driver its handler"))
+    }
+
+    /// Loads the driver into the hypervisor as it is, to be run by the engine instead of its rewritten
+    /// code. Once in a process, after the instance.
+    ///
+    /// # Errors
+    /// A system call's.
+    pub fn unconfined(&self) -> Result<Rc<Unconfined<'s>>, SystemError> {
+        let (plan, guard) = (&self.blueprint.plan, Rc::clone(&self.guard));
+        let receive = twin::receive_unconfined;
+        Ok(Rc::new(Unconfined::load(
+            plan, self.machine, guard, CPU, receive,
+        )?))
     }
 
     /// Loads the hypervisor instance with stages of the packet path. Once in a process.

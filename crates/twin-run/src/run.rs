@@ -54,6 +54,7 @@ pub struct Job<'f> {
 /// Runs the driver, or the experiments.
 pub fn run(opts: &Opts) -> Result<(), Failure> {
     may_be_strict(opts.strict, opts.scheme)?;
+    refuse_stages_unconfined(opts)?;
     let input = Input::read(&opts.module).map_err(unreadable)?;
     let module = input.name.clone();
     refuse_other_modules(&input)?;
@@ -220,11 +221,14 @@ fn paths(opts: &Opts) -> Vec<PacketPath> {
             PacketPath::Dom0 => PathName::Dom0,
             PacketPath::Guest => PathName::Guest,
             PacketPath::Twin => PathName::Twin,
+            PacketPath::Unconfined => PathName::Unconfined,
         };
-        opts.path.contains(&name) || opts.path.contains(&PathName::All)
+        let of_the_paper = *path != PacketPath::Unconfined;
+        opts.path.contains(&name) || opts.path.contains(&PathName::All) && of_the_paper
     };
     PacketPath::ALL.into_iter().filter(wanted).collect()
 }
+
 /// Runs the testbed: one result for each load. Also gives the time-stamp counter's
 /// rate.
 pub fn measure(job: &Job<'_>) -> Result<(Vec<Results>, f64), Failure> {
@@ -287,6 +291,16 @@ fn refuse_other_modules(input: &Input) -> Result<(), Failure> {
         "this is not the e1000 module: the testbed's card is an 82540EM, whose driver is \
          e1000.ko (`make stock` leaves it in target/stock)",
     ))
+}
+
+/// Stages are of the rewritten driver's path alone.
+fn refuse_stages_unconfined(opts: &Opts) -> Result<(), Failure> {
+    let staged = !opts.stages.is_empty() || !opts.without.is_empty();
+    if staged && opts.path.contains(&PathName::Unconfined) {
+        let why = "--path unconfined has no --stages, and needs a card that does all: leave one of them out";
+        return Err(Failure::Usage(why.to_owned()));
+    }
+    Ok(())
 }
 
 fn refuse_unknown(upcalls: &[String], files: &Files) -> Result<(), Failure> {

@@ -14,6 +14,12 @@ cheaper here than on a real machine; privilege changes between guest and hypervi
 card's own work and the making and checking of packets are not counted.
 ";
 
+/// What is compared with `unconfined`.
+const UNCONFINED: &str = "\
+Unconfined: the same hypervisor, guests, hot routines and checks, and the driver as it is; a
+wild pointer of its reaches the hypervisor. So these are the costs of confining it alone.
+";
+
 /// The slow-down of the paper's rewritten driver in cycles, sending and receiving
 /// (section 6.2).
 pub const PAPER_SLOWDOWN: [f64; 2] = [2.31, 2.5];
@@ -142,24 +148,12 @@ fn twin(results: &Results) -> String {
     };
     let mut out = String::new();
     if let Some(ratios) = &results.ratios {
-        out += "\ntwin / native    cycles   p10 .. p90  instr.  driver cycles   p10 .. p90  unsubtracted  driver instr.\n";
-        for (name, ratio) in [("send", &ratios.tx), ("receive", &ratios.rx)] {
-            let Some(ratio) = ratio else { continue };
-            let _ = writeln!(
-                out,
-                "{name:<15}{:>8}{:>13}{:>8.2}{:>15}{:>13}{:>14}{:>15.2}",
-                known(ratio.cycles, |times| format!("{times:.2}")),
-                range(ratio.cycles_p10, ratio.cycles_p90),
-                ratio.instructions,
-                known(ratio.driver_cycles, |times| format!("{times:.2}")),
-                driver_range(ratio),
-                known(ratio.driver_cycles_unsubtracted, |times| format!(
-                    "{times:.2}"
-                )),
-                ratio.driver_instructions
-            );
-        }
+        out += &against("twin / native", ratios);
         out += &slowdown(results, ratios);
+    }
+    if let Some(confinement) = &results.confinement {
+        out += &against("/ unconfined", confinement);
+        out += UNCONFINED;
     }
     let details = [&twin.detail.tx, &twin.detail.rx];
     let details = || details.into_iter().flatten();
@@ -198,6 +192,37 @@ fn twin(results: &Results) -> String {
     );
     out += &checks(results, twin);
     out + &stages(twin)
+}
+
+/// The ratios to another path, a line for each way.
+fn against(title: &str, ratios: &Ratios) -> String {
+    let mut out = format!(
+        "\n{title:<15}{:>8}{:>13}{:>8}{:>15}{:>13}{:>14}{:>15}\n",
+        "cycles",
+        "p10 .. p90",
+        "instr.",
+        "driver cycles",
+        "p10 .. p90",
+        "unsubtracted",
+        "driver instr."
+    );
+    for (name, ratio) in [("send", &ratios.tx), ("receive", &ratios.rx)] {
+        let Some(ratio) = ratio else { continue };
+        let _ = writeln!(
+            out,
+            "{name:<15}{:>8}{:>13}{:>8.2}{:>15}{:>13}{:>14}{:>15.2}",
+            known(ratio.cycles, |times| format!("{times:.2}")),
+            range(ratio.cycles_p10, ratio.cycles_p90),
+            ratio.instructions,
+            known(ratio.driver_cycles, |times| format!("{times:.2}")),
+            driver_range(ratio),
+            known(ratio.driver_cycles_unsubtracted, |times| format!(
+                "{times:.2}"
+            )),
+            ratio.driver_instructions
+        );
+    }
+    out
 }
 
 /// What each stage that is on has counted.

@@ -2,12 +2,16 @@
 //! receives, the runtime's switch passes packets to guests, dom0 is not involved.
 
 use std::ffi::{c_int, c_void};
+use std::rc::Rc;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use process_lab::runtime::{self, Arrival, Cpu, Delivery, Frame, Packet, Switch};
 
 use super::gather;
+use crate::error::LiveError;
 use crate::hypervisor::instance::{Instance, Service, Stopped};
+use crate::hypervisor::unconfined::Unconfined;
+use crate::image::KernelPlan;
 use crate::measure::profile::Component;
 use crate::memory::Machine;
 use crate::packets::outgoing::{Counts, Outgoing};
@@ -104,7 +108,8 @@ pub struct TwinEngine<'a> {
     pub(super) owed: Vec<u64>,
 }
 
-/// Hypervisor addresses of the routines that are called for every packet.
+/// Addresses of the routines that are called for every packet: the hypervisor's, or dom0's while the
+/// driver is not confined.
 #[derive(Clone, Copy)]
 struct Entries {
     transmit: u64,
@@ -115,16 +120,23 @@ struct Entries {
     handler: u64,
 }
 
+impl Entries {
+    /// By their names, and the interrupt handler; `None` if one is missing.
+    fn of(function: impl Fn(&str) -> Option<u64>, handler: Option<u64>) -> Option<Entries> {
+        Some(Entries {
+            transmit: function("hot_transmit")?,
+            acks: function("hot_transmit_acks")?,
+            poll: function("hot_poll")?,
+            pending: function("hot_pending")?,
+            release: function("hot_release")?,
+            handler: handler?,
+        })
+    }
+}
+
 fn entries(instance: &Instance<'_>, driver: &Driver) -> Option<Entries> {
-    let function = |name| instance.function(name);
-    Some(Entries {
-        transmit: function("hot_transmit")?,
-        acks: function("hot_transmit_acks")?,
-        poll: function("hot_poll")?,
-        pending: function("hot_pending")?,
-        release: function("hot_release")?,
-        handler: instance.lookup(driver.handler)?,
-    })
+    let handler = instance.lookup(driver.handler);
+    Entries::of(|name| instance.function(name), handler)
 }
 
 /// Zeroed memory for a switch and its packets, for the process's life.
@@ -219,6 +231,36 @@ impl<'a> TwinEngine<'a> {
         self.stopped = None;
         self.entries = entries(&self.instance, &driver)?;
         Some(())
+    }
+
+    /// Runs dom0's own code from here on, at the addresses of its plan.
+    ///
+    /// # Errors
+    /// A system call's.
+    ///
+    /// # Panics
+    /// If the plan lacks a routine that the payload has.
+    pub fn unconfine(
+        &mut self,
+        unconfined: &Rc<Unconfined<'a>>,
+        plan: &KernelPlan<'_>,
+    ) -> Result<(), LiveError> {
+        let handler = Some(self.driver.handler);
+        let entries = Entries::of(|name| plan.symbol(name), handler);
+        self.entries = entries.expect("the payload was made of the plan");
+        self.instance.set_unconfined(Some(Rc::clone(unconfined)))
+    }
+
+    /// Runs the rewritten code again.
+    ///
+    /// # Errors
+    /// A system call's.
+    ///
+    /// # Panics
+    /// Never: it was run before.
+    pub fn confine(&mut self) -> Result<(), LiveError> {
+        self.entries = entries(&self.instance, &self.driver).expect("as when it was made");
+        self.instance.set_unconfined(None)
     }
 
     /// The runtime's counts of guests' packets.
@@ -494,15 +536,48 @@ pub(crate) extern "C" fn host_receive(_: *mut Cpu, frame: *mut Frame) -> c_int {
     if arrival.flags & (RX_FRAGMENTS | RX_PIECES) != 0 {
         return host_receive_pieces(frame, &arrival);
     }
+    answer(frame, offer(&arrival))
+}
+
+/// Offers a packet in one piece to the switch; its verdict.
+#[inline(always)]
+fn offer(arrival: &Arrival) -> c_int {
     // SAFETY: set before the driver runs; this is inside an import.
-    let verdict = unsafe {
+    unsafe {
         runtime::twin_switch_receive(
             SWITCH.load(Ordering::Relaxed),
             INSTANCE.load(Ordering::Relaxed),
-            &arrival,
+            arrival,
         )
+    }
+}
+
+/// The service for code that is not confined: it is called like any function.
+///
+/// # Panics
+/// If a confined driver would be aborted. There is nothing else that could be done about it.
+pub(crate) extern "sysv64" fn receive_unconfined(
+    data: u64,
+    length: u32,
+    buffer: u64,
+    flags: u32,
+    vlan: u32,
+) -> u32 {
+    if flags & (RX_FRAGMENTS | RX_PIECES) != 0 {
+        return RX_UNWANTED;
+    }
+    let arrival = Arrival {
+        buffer,
+        data,
+        length,
+        flags,
+        vlan,
     };
-    answer(frame, verdict)
+    match offer(&arrival) {
+        runtime::SWITCH_HELD => RX_HELD,
+        runtime::SWITCH_UNWANTED => RX_UNWANTED,
+        verdict => panic!("a packet of a driver that is not confined: status {verdict}"),
+    }
 }
 
 /// What `host_receive` returns, or that the driver is to be aborted.

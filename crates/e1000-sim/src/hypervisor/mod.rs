@@ -7,6 +7,7 @@
 //! upcall       a call into dom0, seen from here
 //! stack_mask   the driver's stack as dom0 may see it during an upcall
 //! time_limit   ends an invocation that runs too long
+//! unconfined   instead of the instance's code: dom0's own, as it is, to compare with
 //! ```
 
 pub mod instance;
@@ -14,4 +15,5 @@ mod locks;
 pub(crate) mod payload;
 pub(crate) mod stack_mask;
 pub mod time_limit;
+pub mod unconfined;
 pub mod upcall;

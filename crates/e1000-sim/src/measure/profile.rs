@@ -7,6 +7,7 @@
 //! for its caller: without the rewriting, or on another processor, its work would be
 //! done by the caller's own code.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use libc::{c_int, ucontext_t};
@@ -56,8 +57,9 @@ static STARTS: [AtomicU64; RANGES] = [const { AtomicU64::new(0) }; RANGES];
 static ENDS: [AtomicU64; RANGES] = [const { AtomicU64::new(0) }; RANGES];
 static OWNERS: [AtomicU32; RANGES] = [const { AtomicU32::new(0) }; RANGES];
 static DECLARED: AtomicUsize = AtomicUsize::new(0);
-/// The range of code that belongs to its callers.
-static CALLERS: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+/// Ranges of code that belongs to its callers: slow paths, and thunks where dom0's own code runs.
+static CALLERS: [[AtomicU64; 2]; 2] = [const { [const { AtomicU64::new(0) }; 2] }; 2];
+static CALLERS_DECLARED: AtomicUsize = AtomicUsize::new(0);
 /// Words of the stack among which such code has its caller: `twin_slow_<reg>` and its
 /// callees keep six words at most (runtime/core/entry_x86_64.S).
 const CALLER_WORDS: usize = 6;
@@ -81,10 +83,18 @@ pub fn declare(start: u64, end: u64, component: Component) {
 }
 
 /// Declares code at `[start, end)` to be its callers'. While it runs, the stack has
-/// at least six readable words.
+/// at least six readable words. What is declared again changes nothing.
+///
+/// # Panics
+/// If there are too many.
 pub fn declare_callers(start: u64, end: u64) {
-    CALLERS[0].store(start, Ordering::Relaxed);
-    CALLERS[1].store(end, Ordering::Relaxed);
+    if callers().any(|range| range == (start..end)) {
+        return;
+    }
+    let index = CALLERS_DECLARED.fetch_add(1, Ordering::SeqCst);
+    assert!(index < CALLERS.len(), "room for {} ranges", CALLERS.len());
+    CALLERS[index][0].store(start, Ordering::Relaxed);
+    CALLERS[index][1].store(end, Ordering::Relaxed);
 }
 
 /// The component of the interrupted instruction.
@@ -107,8 +117,14 @@ pub(crate) unsafe fn owner(context: &ucontext_t) -> Component {
 }
 
 fn is_callers(rip: u64) -> bool {
-    let [start, end] = [0, 1].map(|i| CALLERS[i].load(Ordering::Relaxed));
-    (start..end).contains(&rip)
+    callers().any(|range| range.contains(&rip))
+}
+
+fn callers() -> impl Iterator<Item = Range<u64>> {
+    CALLERS.iter().map(|range| {
+        let [start, end] = range.each_ref().map(|bound| bound.load(Ordering::Relaxed));
+        start..end
+    })
 }
 
 /// The component of the code that called into this stack: by the first return address.

@@ -154,6 +154,15 @@ impl Space {
     /// # Errors
     /// A system call's, also if something is at one of the addresses.
     pub fn map(&self, machine: &Machine) -> Result<(), LiveError> {
+        self.map_memory(machine)?;
+        (1..CPUS).try_for_each(|cpu| self.map_driver_stack(machine, cpu))
+    }
+
+    /// The same without the driver stacks: for a process that has its own there.
+    ///
+    /// # Errors
+    /// A system call's, also if something is at one of the addresses.
+    pub fn map_memory(&self, machine: &Machine) -> Result<(), LiveError> {
         for region in &self.regions {
             let backing = Backing::File {
                 fd: machine.fd(),
@@ -167,20 +176,23 @@ impl Space {
             offset: 0,
         };
         mapping::map(BAR, BAR_SIZE, libc::PROT_NONE, registers).map_err(unmapped)?;
-        for cpu in 1..CPUS {
-            let stack = driver_stack(cpu);
-            // SAFETY: it replaces at most a stack block that the parent has there, on
-            // which nothing runs in this process.
-            unsafe { mapping::replace(stack.start, stack.end - stack.start) }.map_err(unmapped)?;
-            let view = data_stack_view(cpu);
-            let memory = Backing::File {
-                fd: machine.fd(),
-                offset: self.sizes.base + data_stack(cpu),
-            };
-            let writable = protection_bits(Protection::Writable);
-            mapping::map(view.start, view.end - view.start, writable, memory).map_err(unmapped)?;
-        }
         (0..CPUS).try_for_each(|cpu| protect(kernel_stack(cpu).start - PAGE, PAGE, libc::PROT_NONE))
+    }
+
+    /// A driver stack and the data stack above it.
+    fn map_driver_stack(&self, machine: &Machine, cpu: usize) -> Result<(), LiveError> {
+        let stack = driver_stack(cpu);
+        // SAFETY: it replaces at most a stack block that the parent has there, on
+        // which nothing runs in this process.
+        unsafe { mapping::replace(stack.start, stack.end - stack.start) }.map_err(unmapped)?;
+        let view = data_stack_view(cpu);
+        let memory = Backing::File {
+            fd: machine.fd(),
+            offset: self.sizes.base + data_stack(cpu),
+        };
+        let writable = protection_bits(Protection::Writable);
+        mapping::map(view.start, view.end - view.start, writable, memory).map_err(unmapped)?;
+        Ok(())
     }
 }
 

@@ -23,6 +23,7 @@ impl Results {
             dom0: of(PacketPath::Dom0),
             guest: of(PacketPath::Guest),
             twin: of(PacketPath::Twin),
+            unconfined: of(PacketPath::Unconfined),
         };
         let (size, tso) = match shape {
             Shape::Frames(size) => (size, false),
@@ -41,7 +42,8 @@ impl Results {
             processor: Processor::this(),
             tsc_hz,
             code: CodeSize::of(job).unwrap_or_default(),
-            ratios: ratios(measured, shape),
+            ratios: ratios(measured, shape, PacketPath::Native),
+            confinement: ratios(measured, shape, PacketPath::Unconfined),
             paths,
         }
     }
@@ -160,29 +162,27 @@ fn detail(m: &Measured) -> Detail {
     }
 }
 
-fn ratios(measured: &[Measured], shape: Shape) -> Option<Ratios> {
+/// The twin to another path, the ways that both were measured.
+fn ratios(measured: &[Measured], shape: Shape, to: PacketPath) -> Option<Ratios> {
     let on = |path, direction| {
         let wanted = |m: &&Measured| (m.path, m.shape, m.direction) == (path, shape, direction);
         measured.iter().find(wanted)
     };
     let way = |direction| {
-        let (twin, native) = (
-            on(PacketPath::Twin, direction)?,
-            on(PacketPath::Native, direction)?,
-        );
-        Some(ratio(twin, native))
+        let (twin, other) = (on(PacketPath::Twin, direction)?, on(to, direction)?);
+        Some(ratio(twin, other))
     };
     let (tx, rx) = (way(PacketDirection::Send), way(PacketDirection::Receive));
     (tx.is_some() || rx.is_some()).then_some(Ratios { tx, rx })
 }
 
-fn ratio(twin: &Measured, native: &Measured) -> Ratio {
-    let of = |what: &dyn Fn(&Measured) -> f64| what(twin) / what(native);
+fn ratio(twin: &Measured, other: &Measured) -> Ratio {
+    let of = |what: &dyn Fn(&Measured) -> f64| what(twin) / what(other);
     let Against {
         cycles,
         driver,
         driver_unsubtracted,
-    } = twin.against(native);
+    } = twin.against(other);
     Ratio {
         cycles: cycles.figure(),
         cycles_p10: cycles.all.low,
@@ -233,7 +233,7 @@ mod tests {
             measured(PacketPath::Native, native),
             measured(PacketPath::Twin, twin),
         ];
-        let ratios = ratios(&measured, SHAPE).expect("both were measured");
+        let ratios = ratios(&measured, SHAPE, PacketPath::Native).expect("both were measured");
         let mut json = serde_json::to_value(ratios).expect("it is JSON");
         json["tx"].take()
     }

@@ -39,6 +39,9 @@ pub struct Results {
     pub paths: Paths,
     /// `twin` to `native`, if both were measured.
     pub ratios: Option<Ratios>,
+    /// `twin` to `unconfined`, if both were measured: what confining the driver costs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confinement: Option<Ratios>,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -55,16 +58,20 @@ pub struct Paths {
     /// A guest, through the hypervisor instance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub twin: Option<OnPath>,
+    /// A guest, through the driver in the hypervisor as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unconfined: Option<OnPath>,
 }
 
 impl Paths {
-    /// Those that were measured, by name, in the paper's order.
+    /// Those that were measured, by name: the paper's in its order, then the one that it has not.
     pub fn list(&self) -> Vec<(&'static str, &OnPath)> {
         let all = [
             ("native", &self.native),
             ("dom0", &self.dom0),
             ("guest", &self.guest),
             ("twin", &self.twin),
+            ("unconfined", &self.unconfined),
         ];
         let measured = all.into_iter();
         measured
@@ -259,7 +266,7 @@ pub struct Calls {
     pub per_packet: f64,
 }
 
-/// `twin` to `native`.
+/// `twin` to another path.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Ratios {
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -21,6 +21,7 @@ use process_lab::{code_memory, mapping};
 use super::locks;
 use super::payload::{Payload, STUB, StubDestination};
 use super::time_limit::TimeLimit;
+use super::unconfined::Unconfined;
 use crate::error::LiveError;
 use crate::image::{KernelPlan, Module};
 use crate::memory::DOM0_ADDRESSES;
@@ -85,6 +86,8 @@ pub struct Instance<'a> {
     cpu: *mut Cpu,
     testbed: *mut Testbed,
     callbacks: *mut Callbacks<'a>,
+    /// Entered instead of the rewritten code, as long as it is there.
+    unconfined: Option<Rc<Unconfined<'a>>>,
 }
 
 impl<'a> Instance<'a> {
@@ -129,6 +132,7 @@ impl<'a> Instance<'a> {
             cpu,
             testbed: std::ptr::null_mut(),
             callbacks,
+            unconfined: None,
         };
         instance.testbed = instance.create()?;
         Ok(instance)
@@ -218,11 +222,30 @@ impl<'a> Instance<'a> {
         add_regions(testbed, others)
     }
 
+    /// From here on functions are dom0's, at dom0's addresses, and not confined; or again the
+    /// rewritten ones.
+    ///
+    /// # Errors
+    /// A system call's.
+    pub fn set_unconfined(
+        &mut self,
+        unconfined: Option<Rc<Unconfined<'a>>>,
+    ) -> Result<(), LiveError> {
+        self.unconfined = unconfined;
+        match &self.unconfined {
+            Some(unconfined) => unconfined.take_turn(),
+            None => Ok(()),
+        }
+    }
+
     /// Runs a function of the driver or the hot routines, by hypervisor address.
     ///
     /// # Errors
     /// It was aborted, or could not be entered.
     pub fn enter(&mut self, function: u64, arguments: &[u64; 6]) -> Result<u64, Stopped> {
+        if let Some(unconfined) = &self.unconfined {
+            return unconfined.enter(function, arguments);
+        }
         let mut result = 0;
         // SAFETY: the instance is alive, the block is this thread's, and
         // `function` is one of verified code: only the payload gives addresses.

@@ -17,6 +17,8 @@ pub enum Stopped {
     Dead,
     /// The runtime refused to enter: its status.
     NotEntered(c_int),
+    /// The driver is not confined: a descriptor was refused, or it could not be entered.
+    Unconfined(String),
 }
 
 impl fmt::Display for Stopped {
@@ -25,6 +27,7 @@ impl fmt::Display for Stopped {
             Stopped::Aborted(report) => report.fmt(f),
             Stopped::Dead => f.write_str("the driver instance had been aborted before"),
             Stopped::NotEntered(status) => write!(f, "the runtime refused: status {status}"),
+            Stopped::Unconfined(why) => write!(f, "the driver, not confined: {why}"),
         }
     }
 }
