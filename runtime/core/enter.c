@@ -61,6 +61,19 @@ _Static_assert(STATUS_FROZEN == TWIN_FROZEN, "twin_import's result");
 OFFSET(CPU_QUICK_RSP, quick_rsp);
 _Static_assert(offsetof(struct twin_cpu, may_nest) == CPU_IN_DRIVER + 4, "stored together");
 _Static_assert(CPU_LOCKS == CPU_STOP + 4, "stored together");
+#define PUSHED(number, field) \
+	_Static_assert((number) * 8 == offsetof(struct twin_call_frame, field), "twin_call_out: " #field)
+PUSHED(0, rdi);
+PUSHED(1, rsi);
+PUSHED(2, rdx);
+PUSHED(3, rcx);
+PUSHED(4, r8);
+PUSHED(5, r9);
+PUSHED(6, rax);
+PUSHED(7, stack);
+PUSHED(8, site);
+PUSHED(9, target);
+_Static_assert(sizeof(struct twin_call_frame) == 80, "a whole number of 16 bytes");
 #define INSTANCE(offset, field) \
 	_Static_assert((offset) == offsetof(struct twin_instance, field), #field)
 INSTANCE(INSTANCE_LAYOUT, layout);
@@ -86,6 +99,7 @@ struct outer {
 	struct twin_registers saved;
 	uint64_t entry_function;
 	uint64_t kept[6];	/* of the outer import, if it freezes afterwards */
+	uint64_t host_gs;	/* from a hot routine an entry finds the driver's base instead of the host's */
 	uint32_t may_nest;
 };
 
@@ -98,6 +112,7 @@ static void save_outer(const struct twin_cpu *cpu, struct outer *outer)
 	outer->saved = cpu->saved;
 	outer->entry_function = cpu->entry_function;
 	outer->may_nest = cpu->may_nest;
+	outer->host_gs = cpu->host_gs;
 	for (i = 0; i < 6; i++)
 		outer->kept[i] = cpu->kept[i];
 }
@@ -111,6 +126,7 @@ static void restore_outer(struct twin_cpu *cpu, const struct outer *outer)
 	cpu->saved = outer->saved;
 	cpu->entry_function = outer->entry_function;
 	cpu->may_nest = outer->may_nest;
+	cpu->host_gs = outer->host_gs;
 	for (i = 0; i < 6; i++)
 		cpu->kept[i] = outer->kept[i];
 }
@@ -370,11 +386,8 @@ static inline void take_frame(struct twin_registers *saved, const struct twin_ca
 	saved->rax = frame->rax;
 }
 
-static inline int perform(struct twin_cpu *cpu, struct twin_instance *instance,
-			  struct twin_call_frame *frame, twin_hot_routine hot)
+static inline int perform(struct twin_instance *instance, struct twin_call_frame *frame)
 {
-	if (hot)
-		return hot(cpu, frame);
 	if (instance->ops->import)
 		return instance->ops->import(instance, frame);
 	return TWIN_ABORTED;
@@ -415,23 +428,23 @@ static __attribute__((noinline)) int freeze(struct twin_cpu *cpu, const struct t
 }
 
 /* What a nested entry changes of the context is as before when it has ended (restore_outer). */
-INLINE int call_out(struct twin_cpu *cpu, uint64_t target, twin_hot_routine hot)
+int twin_import(struct twin_cpu *cpu, uint64_t number)
 {
 	struct twin_instance *instance = cpu->instance;
 	struct twin_call_frame frame;
 	int status;
 
 	count(&instance->statistics.imports);
-	fill_frame(instance, &frame, &cpu->saved, target);
+	fill_frame(instance, &frame, &cpu->saved, number);
 	cpu->report.kind = TWIN_ABORT_NONE;
 	if (RARE(is_dead(instance)))
 		return abort_call(cpu, &frame);
 	cpu->may_nest = 1;
 	gs_to_host(cpu);
-	status = perform(cpu, instance, &frame, hot);
+	status = perform(instance, &frame);
 	gs_to_driver(cpu);
 	cpu->may_nest = 0;
-	if (status == TWIN_FROZEN && !hot && !is_dead(instance))
+	if (status == TWIN_FROZEN && !is_dead(instance))
 		return freeze(cpu, &frame);
 	if (RARE(status || is_dead(instance)))
 		return abort_call(cpu, &frame);
@@ -440,14 +453,24 @@ INLINE int call_out(struct twin_cpu *cpu, uint64_t target, twin_hot_routine hot)
 	return TWIN_OK;
 }
 
-int twin_import(struct twin_cpu *cpu, uint64_t number)
+/* The same for a hot routine, which uses no GS: the base stays the driver's. Assembly has filled the frame, but
+ * for the stack, and takes the registers back from it. */
+int twin_run_hot(struct twin_cpu *cpu, struct twin_call_frame *frame)
 {
-	return call_out(cpu, number, NULL);
-}
+	struct twin_instance *instance = cpu->instance;
+	int status;
 
-int twin_run_hot(struct twin_cpu *cpu, twin_hot_routine routine)
-{
-	return call_out(cpu, (uint64_t)routine, routine);
+	frame->stack = (const uint64_t *)data_at(instance, cpu->saved.rsp) + 1;
+	cpu->report.kind = TWIN_ABORT_NONE;
+	if (RARE(is_dead(instance)))
+		return abort_call(cpu, frame);
+	cpu->may_nest = 1;
+	status = ((twin_hot_routine)frame->target)(cpu, frame);
+	cpu->may_nest = 0;
+	if (RARE(status || is_dead(instance)))
+		return abort_call(cpu, frame);
+	clear_vectors(instance);
+	return TWIN_OK;
 }
 
 /* ---- Frozen driver code ------------------------------------------------------ */

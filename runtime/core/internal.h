@@ -79,8 +79,8 @@ static inline bool has_window(const struct twin_instance *instance)
 
 /*
  * While driver code runs, the GS base is the window's start. Code of the core uses no
- * GS and runs with either; around code of the host these two are called, on the CPU that
- * the driver runs on. The host's base is noted anew each time, as host code may change it.
+ * GS and runs with either; around code of the host, hot routines excepted, these two are called, on the
+ * CPU that the driver runs on. The host's base is noted anew each time, as host code may change it.
  * A host whose code uses no GS either need not change it (set_gs_base).
  */
 static inline void gs_to_driver(struct twin_cpu *cpu)
@@ -163,7 +163,7 @@ uint32_t twin_call_index(uint64_t vm);
 
 /*
  * Called by entry_x86_64.S on the host's stack, with the driver's registers
- * in cpu->saved. The comment after each is the return value that makes assembly
+ * in cpu->saved, those of a hot routine's caller in its frame. The comment after each is the return value that makes assembly
  * abort; the report is then written. An abort never skips a C frame.
  */
 uint64_t twin_slow_path(struct twin_cpu *cpu, uint64_t va, uint64_t site);	/* 0 */
@@ -179,7 +179,7 @@ void twin_wild_site(struct twin_cpu *cpu, uint64_t site);
 int twin_enter_slowly(struct twin_cpu *cpu, uint64_t hyp, uint64_t a0, uint64_t a1, uint64_t a2,
 		      uint64_t *result);		/* in place of twin_enter_quick */
 int twin_import(struct twin_cpu *cpu, uint64_t number);				/* not 0 */
-int twin_run_hot(struct twin_cpu *cpu, twin_hot_routine routine);		/* not 0 */
+int twin_run_hot(struct twin_cpu *cpu, struct twin_call_frame *frame);		/* not 0 */
 
 /* entry_x86_64.S */
 int twin_run_driver(struct twin_cpu *cpu, uint64_t hyp, const uint64_t args[6],

@@ -438,6 +438,16 @@ FUNCTION keep_import
 	cld
 	ret
 
+FUNCTION keep_hot
+	PATTERN
+	FLAGS
+	call	*hot_stub(%rip)
+	.globl	keep_hot_site
+keep_hot_site:
+	IMAGE
+	cld
+	ret
+
 /* Lands at driver_image, the target. */
 FUNCTION keep_call
 	movq	%rdi, image_value(%rip)

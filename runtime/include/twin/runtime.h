@@ -346,7 +346,7 @@ struct twin_statistics {
 	uint64_t refusals;	/* addresses refused */
 	uint64_t promotions;	/* chained pages moved into the table */
 	uint64_t call_misses;	/* indirect calls that the cache did not know */
-	uint64_t imports;	/* calls out, hot routines included */
+	uint64_t imports;	/* calls out, but for those of hot routines */
 	uint64_t warnings;
 	uint64_t aborts;
 };
@@ -554,7 +554,9 @@ void twin_instance_resume(struct twin_instance *instance);
 uint64_t twin_call_lookup(struct twin_instance *instance, uint64_t vm);
 
 /* A hot routine: runs on the host's stack, reached through twin_call_out. Like
- * the import operation, with the CPU as a further argument. */
+ * the import operation, with the CPU as a further argument. It uses no GS, whose base is the driver's if it has
+ * a window: changing it twice costs more than most of them. Its caller is code that a C compiler made: it
+ * finds rax and the frame's registers, and nothing in the others that a call may destroy (psABI 3.2.1). */
 typedef int (*twin_hot_routine)(struct twin_cpu *cpu, struct twin_call_frame *frame);
 
 /*

@@ -203,7 +203,7 @@ struct twin_xen_status {
 	struct twin_xen_stages stages;	/* in force */
 	uint64_t interrupts;		/* of the card, taken here */
 	uint64_t entries;		/* into driver code */
-	uint64_t imports;		/* calls out of it */
+	uint64_t imports;		/* upcalls: calls out of it for dom0 */
 	uint64_t aborts;
 	uint64_t polls;			/* of NAPI */
 	uint64_t rescheduled;		/* slices that left NAPI work for the next */

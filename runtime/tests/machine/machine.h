@@ -61,7 +61,7 @@
 	X(keep_rax) X(keep_rcx) X(keep_rdx) X(keep_rbx) X(keep_rbp) X(keep_rsi)	\
 	X(keep_rdi) X(keep_r8) X(keep_r9) X(keep_r10) X(keep_r11) X(keep_r12)	\
 	X(keep_r13) X(keep_r14) X(keep_r15) X(keep_in16) X(keep_out32)		\
-	X(keep_warn) X(keep_import) X(keep_call)				\
+	X(keep_warn) X(keep_import) X(keep_call) X(keep_hot) X(keep_hot_site)	\
 	X(driver_inexact) X(driver_flags_seen)
 #define DECLARE(name) extern const char name[];
 DRIVER(DECLARE)
@@ -117,6 +117,8 @@ int hot_read(struct twin_cpu *self, struct twin_call_frame *frame);
 
 /* calls.c */
 int hot_overwrite(struct twin_cpu *self, struct twin_call_frame *frame);
+/* window-entry.c: stub 6 leads there */
+int hot_enter(struct twin_cpu *self, struct twin_call_frame *frame);
 
 /* registers.c */
 int answer_42(struct twin_call_frame *frame);
@@ -155,6 +157,7 @@ uint64_t view_of_scheme(uint32_t scheme);
 	X(slow_paths_keep_all_registers) \
 	X(ports_and_warnings_keep_everything) \
 	X(imports_change_only_what_they_say) \
+	X(hot_routines_leave_nothing_of_the_hosts) \
 	X(a_nested_entry_changes_no_outer_register) \
 	X(the_driver_sees_no_vector_of_the_host) \
 	X(the_hosts_vectors_survive_every_end) \

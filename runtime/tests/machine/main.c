@@ -19,6 +19,7 @@ static void start(void)
 	/* A routine that returns does for one that takes or frees a lock. */
 	twin_testbed_write_lock(stubs + 4 * TWIN_TESTBED_STUB, (uint64_t)driver_double, false);
 	twin_testbed_write_lock(stubs + 5 * TWIN_TESTBED_STUB, (uint64_t)driver_double, true);
+	twin_testbed_write_hot(stubs + 6 * TWIN_TESTBED_STUB, hot_enter);
 	mprotect(stubs, PAGE, PROT_READ | PROT_EXEC);
 	import_stub = (uint64_t)stubs + 2 * TWIN_TESTBED_STUB;
 	hot_stub = (uint64_t)stubs + TWIN_TESTBED_STUB;

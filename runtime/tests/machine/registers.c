@@ -111,6 +111,24 @@ void imports_change_only_what_they_say(void)
 	tear_down();
 }
 
+/* hot_overwrite gives 7; rsp at its end and the registers of the host are seen by nobody. */
+void hot_routines_leave_nothing_of_the_hosts(void)
+{
+	set_up(TWIN_SCHEME_STLB);
+	driver_flags = 0xed7;
+	hot_stub = (uint64_t)stubs + 3 * TWIN_TESTBED_STUB;
+	CHECK_EQUAL(enter(keep_hot, 0, 0), TWIN_OK);
+	hot_stub = (uint64_t)stubs + TWIN_TESTBED_STUB;
+	kept_all_but(1u << RAX | 1u << R10 | 1u << R11, false, false);
+	CHECK_EQUAL(image.regs[RAX], 7);
+	CHECK_EQUAL(image.regs[R10], 0);
+	CHECK_EQUAL(image.regs[R11], (uint64_t)keep_hot_site);
+	CHECK_EQUAL(image.regs[RSP], image_rsp);
+	CHECK_EQUAL(image.flags & STATUS_FLAGS, 0x44);	/* of a comparison of equals */
+	driver_flags = 0x202;
+	tear_down();
+}
+
 static int enter_and_call(struct twin_call_frame *frame)
 {
 	const uint64_t args[6] = { VM_DOUBLE, 21, ~0ull, ~0ull, ~0ull, ~0ull };
