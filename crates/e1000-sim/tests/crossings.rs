@@ -2,6 +2,7 @@
 
 use e1000_sim::image::files::Files;
 use e1000_sim::live::crossing::{self, ByCrossing, Way, WayCost};
+use e1000_sim::packets::round::PacketDirection;
 use process_lab::program::{Scheme, Variant};
 
 #[test]
@@ -9,8 +10,9 @@ fn kicks_and_notifications_are_counted_exactly() {
     let files = Files::find().unwrap_or_else(|error| panic!("{error}"));
     let seen = crossing::measure(&files, Variant::here(Scheme::Stlb), crossing::COUNTS);
     let seen = seen.unwrap_or_else(|error| panic!("{error}"));
-    let cases: Vec<(bool, u32)> = seen.iter().map(|by| (by.sent, by.guests)).collect();
-    assert_eq!(cases, [(true, 1), (true, 8), (false, 1), (false, 8)]);
+    let cases: Vec<_> = seen.iter().map(|by| (by.direction, by.guests)).collect();
+    let (send, receive) = (PacketDirection::Send, PacketDirection::Receive);
+    assert_eq!(cases, [(send, 1), (send, 8), (receive, 1), (receive, 8)]);
     for by in &seen {
         assert_eq!(by.damage, 0, "{by:?}");
         let [call_each, each, call, batch, late] = &by.costs[..] else {
@@ -21,7 +23,10 @@ fn kicks_and_notifications_are_counted_exactly() {
         }
         // A batch of 32 packets is of all guests.
         let share = f64::from(by.guests) / 32.0;
-        let kicks = |own| if by.sent { own } else { 0.0 };
+        let kicks = |own| match by.direction {
+            PacketDirection::Send => own,
+            PacketDirection::Receive => 0.0,
+        };
         assert_eq!(
             (each.kicks, each.notifications),
             (kicks(1.0), 1.0),
@@ -42,10 +47,9 @@ fn kicks_and_notifications_are_counted_exactly() {
 /// sends takes them before.
 fn assert_late(by: &ByCrossing, late: &WayCost) {
     assert_eq!(late.way, Way::ProcessNotify);
-    let told = if by.sent {
-        0.0
-    } else {
-        f64::from(by.guests) / 128.0
+    let told = match by.direction {
+        PacketDirection::Send => 0.0,
+        PacketDirection::Receive => f64::from(by.guests) / 128.0,
     };
     assert_eq!(late.notifications, told, "{by:?}");
 }

@@ -15,7 +15,7 @@ use e1000_sim::live::rows::with_rig;
 use e1000_sim::memory::Machine;
 use e1000_sim::nic::CardMask;
 use e1000_sim::packets::packet_loop::{Card, Engine, Stop};
-use e1000_sim::packets::round::{PEER, guest_mac};
+use e1000_sim::packets::round::{PEER, PacketDirection, guest_mac};
 use e1000_sim::stages::ack::AckCounts;
 use e1000_sim::stages::{Stage, Stages};
 use e1000_sim::system::System;
@@ -416,7 +416,7 @@ fn orders(rig: &mut Rig<'_>) {
     let prices = Prices::count(rig).unwrap_or_else(|stop| panic!("{stop}"));
     let load = Load {
         guests: 1,
-        sent: true,
+        direction: PacketDirection::Send,
         packets: 256,
         interval: 20_000,
         held: None,
@@ -426,13 +426,13 @@ fn orders(rig: &mut Rig<'_>) {
         rig,
         &prices,
         Load {
-            sent: false,
+            direction: PacketDirection::Receive,
             ..load
         },
     );
     let held = Load {
         guests: 3,
-        sent: false,
+        direction: PacketDirection::Receive,
         held: Some(Held {
             period: 1_000_000,
             length: 100_000,

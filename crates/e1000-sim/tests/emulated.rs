@@ -10,6 +10,7 @@ use e1000_sim::live::emulated::order::{
     Traps,
 };
 use e1000_sim::nic::Register;
+use e1000_sim::packets::round::PacketDirection;
 use e1000_sim::transport::rendezvous::Limits;
 
 #[path = "common/system.rs"]
@@ -119,7 +120,7 @@ fn the_counts_are_the_thesis_or_less(bench: &mut Bench<'_, '_>) {
             (Scheme::Batched, 0.07),
             (Scheme::StatusBlock, 0.0087),
         ] {
-            let costs = bench.costs(prices, true);
+            let costs = bench.costs(prices, PacketDirection::Send);
             let order = Order {
                 packets: 4_000,
                 ..bench.order(scheme, Traffic::Send, costs)
@@ -129,7 +130,7 @@ fn the_counts_are_the_thesis_or_less(bench: &mut Bench<'_, '_>) {
             assert!(sent.traps_a_packet() <= most, "{scheme:?}: {sent:?}");
             assert!(sent.interrupts_khz() <= 4.01, "{scheme:?}: {sent:?}");
         }
-        let costs = bench.costs(prices, false);
+        let costs = bench.costs(prices, PacketDirection::Receive);
         // The thesis' rate.
         let traffic = Traffic::Receive(1_000_000 / 317);
         let received = run(bench, bench.order(Scheme::StatusBlock, traffic, costs));

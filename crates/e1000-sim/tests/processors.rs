@@ -12,6 +12,7 @@ use e1000_sim::image::files::Files;
 use e1000_sim::inject::recovery::{Mended, Quiet, Recovery};
 use e1000_sim::live::price::QUOTED;
 use e1000_sim::packets::packet_loop::Card;
+use e1000_sim::packets::round::PacketDirection;
 use e1000_sim::processors::exchange::Exchange;
 use e1000_sim::processors::handing::{HandedCounts, Outward, POLL, POLLS, WEIGHT};
 use e1000_sim::processors::model::{Locks, Traffic};
@@ -385,17 +386,17 @@ fn the_simulation_is_of_the_counted_price() {
     assert!(parts.copied().all(|part| part > 0), "{price:?}");
     assert!(price.sent.guest < price.sent.packet);
     // What one processor carries bounds what all do, and a lock of each queue's own lets them.
-    let ratio = |sent, case, locks, processors| {
-        let rate = |count| short(sent, case, locks, count, &price);
+    let ratio = |direction, case, locks, processors| {
+        let rate = |count| short(direction, case, locks, count, &price);
         rate(processors) / rate(1)
     };
-    for sent in [false, true] {
+    for direction in [PacketDirection::Receive, PacketDirection::Send] {
         for case in [Case::OwnCard, Case::EveryCard] {
-            assert!(ratio(sent, case, Locks::Queues, 4) >= 2.61, "{case:?}");
-            assert!(ratio(sent, case, Locks::One, 4) < 2.61, "{case:?}");
+            assert!(ratio(direction, case, Locks::Queues, 4) >= 2.61, "{case:?}");
+            assert!(ratio(direction, case, Locks::One, 4) < 2.61, "{case:?}");
         }
-        assert!(ratio(sent, Case::HotQueue, Locks::Queues, 8) < 2.61);
-        assert!((ratio(sent, Case::HotFlow, Locks::Queues, 8) - 1.0).abs() < 1e-9);
+        assert!(ratio(direction, Case::HotQueue, Locks::Queues, 8) < 2.61);
+        assert!((ratio(direction, Case::HotFlow, Locks::Queues, 8) - 1.0).abs() < 1e-9);
     }
     both_back_ends_fill_the_cables(&[price, full]);
 }
@@ -423,7 +424,7 @@ fn both_back_ends_fill_the_cables(prices: &[WorkPrice; 2]) {
 fn handing_has_the_designs_part(all: &Simulated) {
     for case in [Case::OwnCard, Case::EveryCard] {
         for processors in [4, 8] {
-            let line = all.line(true, case, Locks::Handed, processors);
+            let line = all.line(PacketDirection::Send, case, Locks::Handed, processors);
             let line = line.expect("simulated");
             assert_eq!(line.outcome.damage(), 0);
             assert!(
@@ -437,15 +438,21 @@ fn handing_has_the_designs_part(all: &Simulated) {
 }
 
 /// A row's run, of five milliseconds; nothing is lost or out of order in it.
-fn short(sent: bool, case: Case, locks: Locks, processors: u32, price: &WorkPrice) -> f64 {
+fn short(
+    direction: PacketDirection,
+    case: Case,
+    locks: Locks,
+    processors: u32,
+    price: &WorkPrice,
+) -> f64 {
     let traffic = Traffic {
         time: 5_000_000,
         ..case.traffic()
     };
     let machine = case.machine(processors, locks);
-    let seen = match sent {
-        true => sending::simulate(&machine, &traffic, price, &QUOTED),
-        false => receiving::simulate(&machine, &traffic, price, &QUOTED),
+    let seen = match direction {
+        PacketDirection::Send => sending::simulate(&machine, &traffic, price, &QUOTED),
+        PacketDirection::Receive => receiving::simulate(&machine, &traffic, price, &QUOTED),
     };
     assert_eq!((seen.missed, seen.dropped, seen.reordered), (0, 0, 0));
     assert_eq!(seen.sent, seen.packets);

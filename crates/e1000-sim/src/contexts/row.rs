@@ -135,8 +135,9 @@ pub struct Column {
 /// One direction.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ByContext {
-    /// Packets are sent; else received.
-    pub sent: bool,
+    /// Which way packets go.
+    #[serde(rename = "sent")]
+    pub direction: PacketDirection,
     /// Through dom0.
     pub dom0: Cost,
     /// By a context, by [`Protection::ALL`].
@@ -319,7 +320,7 @@ fn one_way(
         });
     }
     Ok(ByContext {
-        sent: direction == PacketDirection::Send,
+        direction,
         dom0: Cost::through_dom0(dom0.instructions, dom0.hypercalls, direction),
         columns,
         damage: damage + damage_of(rig),

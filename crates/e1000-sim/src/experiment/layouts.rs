@@ -50,7 +50,7 @@ const RECORDED_SEGMENTS: u64 = 2;
 pub(super) struct Played {
     /// The load's number in the setup.
     pub(super) load: usize,
-    sent: bool,
+    direction: PacketDirection,
     packets: u64,
     /// Instructions, natively and rewritten.
     executed: [u64; 2],
@@ -113,9 +113,8 @@ fn of_driver<'p>(
     driver: usize,
     direction: PacketDirection,
 ) -> Option<Alone> {
-    let sent = direction == PacketDirection::Send;
     let mut alone = None;
-    for played in played.filter(|played| played.sent == sent) {
+    for played in played.filter(|played| played.direction == direction) {
         let alone: &mut Alone = alone.get_or_insert_default();
         alone.executed += played.executed[driver];
         alone.packets += played.packets;
@@ -207,7 +206,7 @@ fn play(
     }
     Ok(Played {
         load: 0,
-        sent: direction == PacketDirection::Send,
+        direction,
         packets: tape.packets,
         executed,
         turns: drivers.map(|turns| Turn::undisturbed(&turns)),

@@ -32,8 +32,9 @@ const BOTH: [PacketPath; 2] = [PacketPath::Guest, PacketPath::Twin];
 /// One direction.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ByDom0 {
-    /// Packets are sent; else received.
-    pub sent: bool,
+    /// Which way packets go.
+    #[serde(rename = "sent")]
+    pub direction: PacketDirection,
     /// Instructions a packet: by way of dom0, of the hypervisor. A change between processes is none.
     pub instructions: [f64; 2],
     /// The first divided by the second, in cycles measured here: tenth, half, nine tenths of the
@@ -91,7 +92,7 @@ fn one_way(paths: &mut Paths<'_>, direction: PacketDirection) -> Result<ByDom0, 
     }
     let spread = Spread::of_values(ratios.into_iter());
     Ok(ByDom0 {
-        sent: direction == PacketDirection::Send,
+        direction,
         instructions,
         measured: [spread.low, spread.median, spread.high],
         damage,

@@ -29,7 +29,7 @@ use crate::guests::front::Order;
 use crate::hypervisor::time_limit;
 use crate::image::files::Files;
 use crate::packets::packet_loop::Stop;
-use crate::packets::round::{BATCH, Round, Runner, incoming};
+use crate::packets::round::{BATCH, PacketDirection, Round, Runner, incoming};
 use crate::stages::notify::AT_ONCE;
 use crate::system::SystemError;
 use crate::traffic::{Datagrams, LONGEST};
@@ -143,8 +143,9 @@ impl WayCost {
 /// One direction, with so many guests.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ByCrossing {
-    /// Packets are sent; else received.
-    pub sent: bool,
+    /// Which way packets go.
+    #[serde(rename = "sent")]
+    pub direction: PacketDirection,
     /// Guests that send or receive, by turns.
     pub guests: u32,
     /// Each way.
@@ -163,9 +164,9 @@ impl ByCrossing {
         let each = self.cost(Way::ProcessEach);
         let late = self.cost(Way::ProcessNotify);
         let of = |cost: Option<&WayCost>| {
-            cost.map_or(0.0, |cost| match self.sent {
-                true => cost.kicks,
-                false => cost.notifications,
+            cost.map_or(0.0, |cost| match self.direction {
+                PacketDirection::Send => cost.kicks,
+                PacketDirection::Receive => cost.notifications,
             })
         };
         1.0 - of(late) / of(each)
@@ -192,10 +193,11 @@ pub fn measure(
             now: 0,
             effort,
         };
-        let cases = [true, false].map(|sent| [(sent, 1), (sent, GUESTS)]);
+        let directions = [PacketDirection::Send, PacketDirection::Receive];
+        let cases = directions.map(|direction| [(direction, 1), (direction, GUESTS)]);
         let cases = cases.concat().into_iter();
         cases
-            .map(|(sent, guests)| bench.case(sent, guests))
+            .map(|(direction, guests)| bench.case(direction, guests))
             .collect()
     })
 }
@@ -219,7 +221,7 @@ struct Seen {
 }
 
 impl Bench<'_> {
-    fn case(&mut self, sent: bool, guests: u32) -> Result<ByCrossing, SystemError> {
+    fn case(&mut self, direction: PacketDirection, guests: u32) -> Result<ByCrossing, SystemError> {
         let Effort {
             turns,
             packets,
@@ -232,7 +234,7 @@ impl Bench<'_> {
         // The first one warms rings, pools and Linux' limit of the queue up.
         for turn in 0..=turns {
             for (way, cycles) in Way::ALL.iter().zip(&mut cycles) {
-                let seen = self.round(*way, sent, guests, packets)?;
+                let seen = self.round(*way, direction, guests, packets)?;
                 asked += packets;
                 if turn > 0 {
                     cycles.push(seen.cycles);
@@ -241,10 +243,10 @@ impl Bench<'_> {
         }
         let mut costs = Vec::new();
         for (at, way) in Way::ALL.iter().enumerate() {
-            let seen = self.round(*way, sent, guests, counted)?;
+            let seen = self.round(*way, direction, guests, counted)?;
             let instructions = match stepped {
                 0 => 0.0,
-                stepped => self.instructions(*way, sent, guests, stepped)?,
+                stepped => self.instructions(*way, direction, guests, stepped)?,
             };
             asked += counted + 2 * stepped;
             let base = Way::ALL.iter().position(|other| *other == way.base());
@@ -263,12 +265,12 @@ impl Bench<'_> {
             });
         }
         let after = self.arrived()?;
-        let arrived = match sent {
-            true => after.sent - before.sent,
-            false => after.received - before.received,
+        let arrived = match direction {
+            PacketDirection::Send => after.sent - before.sent,
+            PacketDirection::Receive => after.received - before.received,
         };
         Ok(ByCrossing {
-            sent,
+            direction,
             guests,
             costs,
             damage: asked.abs_diff(arrived) + after.damaged - before.damaged,
@@ -279,18 +281,18 @@ impl Bench<'_> {
     fn instructions(
         &mut self,
         way: Way,
-        sent: bool,
+        direction: PacketDirection,
         guests: u32,
         packets: u64,
     ) -> Result<f64, SystemError> {
-        self.round(way, sent, guests, packets)?;
+        self.round(way, direction, guests, packets)?;
         self.limit_time(WAIT.time)?;
         self.guests
             .count_steps(&mut self.runner.packet_loop, true)?;
         let before = self.guests_instructions()?;
         let (_, steps) = observe(Look::Steps, || {
-            self.packets(way, sent, guests, packets)?;
-            self.end(way, sent)?;
+            self.packets(way, direction, guests, packets)?;
+            self.end(way, direction)?;
             Ok(Round::default())
         })?;
         let own = self.guests_instructions()? - before;
@@ -314,17 +316,20 @@ impl Bench<'_> {
     fn round(
         &mut self,
         way: Way,
-        sent: bool,
+        direction: PacketDirection,
         guests: u32,
         packets: u64,
     ) -> Result<Seen, SystemError> {
         let late = way == Way::ProcessNotify;
-        let limits = if late && !sent { LATE } else { AT_ONCE };
+        let limits = match late && direction == PacketDirection::Receive {
+            true => LATE,
+            false => AT_ONCE,
+        };
         self.runner.packet_loop.engine.set_limits(limits);
         self.guests.tell_each(&mut self.runner.packet_loop, !late)?;
         let before = self.guests.counts();
-        let cycles = self.packets(way, sent, guests, packets)?;
-        self.end(way, sent)?;
+        let cycles = self.packets(way, direction, guests, packets)?;
+        self.end(way, direction)?;
         Ok(Seen {
             cycles,
             counts: self.guests.counts().since(before),
@@ -332,16 +337,23 @@ impl Bench<'_> {
     }
 
     /// Packets, in batches; the median of what a packet cost in a sample.
-    fn packets(&mut self, way: Way, sent: bool, guests: u32, packets: u64) -> Result<f64, Stop> {
+    fn packets(
+        &mut self,
+        way: Way,
+        direction: PacketDirection,
+        guests: u32,
+        packets: u64,
+    ) -> Result<f64, Stop> {
         let mut costs = Vec::new();
         let mut done = 0;
         while done < packets {
             let start = self.runner.packet_loop.meter.costs();
             let sample = SAMPLE.min(packets - done);
             for first in (0..sample).step_by(way.batch() as usize) {
-                self.batch(way, sent, guests, first as u32)?;
+                self.batch(way, direction, guests, first as u32)?;
                 // Room for what comes next.
-                if !sent && way.is_process() && first.is_multiple_of(BATCH.into()) {
+                let makes_room = direction == PacketDirection::Receive && way.is_process();
+                if makes_room && first.is_multiple_of(BATCH.into()) {
                     self.guests.check(&mut self.runner.packet_loop)?;
                 }
             }
@@ -353,12 +365,18 @@ impl Bench<'_> {
     }
 
     /// As many packets as have one interrupt, by turns of guests, from guest `first` on.
-    fn batch(&mut self, way: Way, sent: bool, guests: u32, first: u32) -> Result<(), Stop> {
+    fn batch(
+        &mut self,
+        way: Way,
+        direction: PacketDirection,
+        guests: u32,
+        first: u32,
+    ) -> Result<(), Stop> {
         let count = way.batch();
         let whose = first % guests;
-        let frames: Vec<Vec<u8>> = match sent {
-            true => Vec::new(),
-            false => (0..count)
+        let frames: Vec<Vec<u8>> = match direction {
+            PacketDirection::Send => Vec::new(),
+            PacketDirection::Receive => (0..count)
                 .map(|n| self.frame((whose + n) % guests))
                 .collect(),
         };
@@ -368,26 +386,29 @@ impl Bench<'_> {
             sources,
             ..
         } = &mut self.runner;
-        match (sent, way) {
-            (true, Way::CallEach) => {
+        match (direction, way) {
+            (PacketDirection::Send, Way::CallEach) => {
                 let own = whose as usize;
                 packet_loop.send(&mut sources[own..=own], count)?;
             }
-            (true, Way::CallBatch) => {
+            (PacketDirection::Send, Way::CallBatch) => {
                 packet_loop.send(&mut sources[..guests as usize], count)?;
             }
-            (true, Way::ProcessEach) => {
+            (PacketDirection::Send, Way::ProcessEach) => {
                 self.guests.prepare(packet_loop, whose, count)?;
                 self.guests.schedule(packet_loop, whose, Order::SendEach)?;
                 self.guests.serve(packet_loop)?;
             }
-            (true, Way::ProcessBatch | Way::ProcessNotify) => {
+            (PacketDirection::Send, Way::ProcessBatch | Way::ProcessNotify) => {
                 self.guests.send(packet_loop, guests, count, Kicks::Batch)?;
             }
-            (false, Way::CallEach | Way::CallBatch) => {
+            (PacketDirection::Receive, Way::CallEach | Way::CallBatch) => {
                 packet_loop.receive(&mut sources[..guests as usize], arriving)?;
             }
-            (false, Way::ProcessEach | Way::ProcessBatch | Way::ProcessNotify) => {
+            (
+                PacketDirection::Receive,
+                Way::ProcessEach | Way::ProcessBatch | Way::ProcessNotify,
+            ) => {
                 self.guests.receive(packet_loop, arriving)?;
             }
         }
@@ -403,8 +424,8 @@ impl Bench<'_> {
     }
 
     /// Nothing waits any more: the time of whoever is to be told comes.
-    fn end(&mut self, way: Way, sent: bool) -> Result<(), Stop> {
-        if way != Way::ProcessNotify || sent {
+    fn end(&mut self, way: Way, direction: PacketDirection) -> Result<(), Stop> {
+        if way != Way::ProcessNotify || direction == PacketDirection::Send {
             return Ok(());
         }
         self.now += LATE.delay;

@@ -28,6 +28,7 @@ use crate::experiment::Spread;
 use crate::experiment::apart::apart;
 use crate::image::files::Files;
 use crate::packets::packet_loop::{Engine, Stop};
+use crate::packets::round::PacketDirection;
 use crate::stages::{Stage, Stages};
 use crate::system::{Blueprint, SystemError};
 use crate::transport::rendezvous::Limits;
@@ -69,8 +70,9 @@ pub struct Held {
 pub struct Load {
     /// Guests, by turns.
     pub guests: u32,
-    /// They send; else they receive.
-    pub sent: bool,
+    /// Whether they send or receive.
+    #[serde(rename = "sent")]
+    pub direction: PacketDirection,
     /// Frames in all.
     pub packets: u64,
     /// Nanoseconds from one to the next.
@@ -155,23 +157,23 @@ pub fn measure(files: &Files, variant: Variant) -> Result<Vec<EarlyAck>, SystemE
 /// DBNet's rates of one guest, each way, and a gigabit for nine while dom0 keeps handlers waiting.
 fn loads() -> [Load; 3] {
     let bits = FULL as u64 * 8;
-    let one = |sent, interval| Load {
+    let one = |direction, interval| Load {
         guests: 1,
-        sent,
+        direction,
         packets: PACKETS,
         interval,
         held: None,
     };
     [
-        one(true, bits * 10 / 6),
-        one(false, bits * 100 / 54),
+        one(PacketDirection::Send, bits * 10 / 6),
+        one(PacketDirection::Receive, bits * 100 / 54),
         Load {
             guests: 9,
             held: Some(Held {
                 period: 1000 * US,
                 length: 100 * US,
             }),
-            ..one(false, wire_time(FULL))
+            ..one(PacketDirection::Receive, wire_time(FULL))
         },
     ]
 }
@@ -312,9 +314,9 @@ pub fn run(
     let rig = run.rig;
     outcome.measured_cycles = rig.cycles() - cycles;
     let (sent_now, bad_now) = rig.sent();
-    let on_cable = match load.sent {
-        true => load.packets.abs_diff(sent_now - sent),
-        false => 0,
+    let on_cable = match load.direction {
+        PacketDirection::Send => load.packets.abs_diff(sent_now - sent),
+        PacketDirection::Receive => 0,
     };
     outcome.damage += (load.packets - outcome.packets.min(load.packets)) + on_cable;
     outcome.damage += rig.corrupted() - corrupted + bad_now - bad;
@@ -367,9 +369,9 @@ impl Run<'_, '_> {
             }
             self.card_time(at);
             let guest = (self.offered % u64::from(self.load.guests)) as u32;
-            match self.load.sent {
-                true => self.ready += 1,
-                false => _ = self.rig.arrive(guest),
+            match self.load.direction {
+                PacketDirection::Send => self.ready += 1,
+                PacketDirection::Receive => _ = self.rig.arrive(guest),
             }
             self.offered += 1;
         }

@@ -1,6 +1,8 @@
 //! A round: some thousand packets one way through one path, with their cost.
 //! Rounds of different paths take turns, so that noise of the machine hits all.
 
+use serde::{Deserialize, Serialize};
+
 use super::card::OpenCard;
 use crate::measure::profile::{ByComponent, Component};
 use crate::memory::Machine;
@@ -11,13 +13,39 @@ use crate::traffic::{Datagrams, Flow, Mac, Sink};
 /// Packets between two interrupts, as with interrupt throttling at full speed.
 pub const BATCH: u32 = 32;
 
-/// The direction of packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The direction of packets. In results it is whether they are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "bool", into = "bool")]
 pub enum PacketDirection {
     /// From traffic sources to the wire.
     Send,
     /// From the wire to traffic sources.
     Receive,
+}
+
+impl PacketDirection {
+    /// What is done with packets, in tables.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            PacketDirection::Send => "sent",
+            PacketDirection::Receive => "received",
+        }
+    }
+}
+
+impl From<bool> for PacketDirection {
+    fn from(sent: bool) -> PacketDirection {
+        match sent {
+            true => PacketDirection::Send,
+            false => PacketDirection::Receive,
+        }
+    }
+}
+
+impl From<PacketDirection> for bool {
+    fn from(direction: PacketDirection) -> bool {
+        direction == PacketDirection::Send
+    }
 }
 
 /// The result of a round. Plain integers: it crosses processes.

@@ -17,7 +17,7 @@ use crate::experiment::apart::apart;
 use crate::image::files::Files;
 use crate::live::price::{Price, QUOTED, SentPrice};
 use crate::live::rows::{prepare, with_rig};
-use crate::packets::round::{incoming, outgoing};
+use crate::packets::round::{PacketDirection, incoming, outgoing};
 use crate::system::{Blueprint, SystemError};
 use crate::traffic::{Datagrams, LONGEST, SHORTEST};
 use crate::transport::rendezvous::Limits;
@@ -115,8 +115,9 @@ pub struct Line {
 /// Both of Dong's back ends at equal load, and what they carry when all processors are busy.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Compared {
-    /// Guests send; else they receive.
-    pub sent: bool,
+    /// Whether guests send or receive.
+    #[serde(rename = "sent")]
+    pub direction: PacketDirection,
     /// What serves the queues.
     pub back_end: BackEnd,
     /// Frames of 60 bytes on four processors, of what one carries in tasklets.
@@ -148,8 +149,17 @@ pub struct Simulated {
 
 impl Simulated {
     /// A line of what guests receive, or send.
-    pub fn line(&self, sent: bool, case: Case, locks: Locks, processors: u32) -> Option<&Line> {
-        let lines = if sent { &self.sent } else { &self.lines };
+    pub fn line(
+        &self,
+        direction: PacketDirection,
+        case: Case,
+        locks: Locks,
+        processors: u32,
+    ) -> Option<&Line> {
+        let lines = match direction {
+            PacketDirection::Send => &self.sent,
+            PacketDirection::Receive => &self.lines,
+        };
         lines.iter().find(|line| {
             line.case == case
                 && line.machine.locks == locks
@@ -199,13 +209,13 @@ pub fn all(prices: [WorkPrice; 2]) -> Simulated {
         Case::Full => &prices[1],
         Case::OwnCard | Case::EveryCard | Case::HotQueue | Case::HotFlow => &prices[0],
     };
-    let lines = |sent| {
+    let lines = |direction| {
         let cases = Case::ALL.into_iter();
-        cases.flat_map(move |case| series(sent, case, price(case)))
+        cases.flat_map(move |case| series(direction, case, price(case)))
     };
     Simulated {
-        lines: lines(false).collect(),
-        sent: lines(true).collect(),
+        lines: lines(PacketDirection::Receive).collect(),
+        sent: lines(PacketDirection::Send).collect(),
         compared: compared(&prices),
         free_transfer: free_transfer(price(Case::EveryCard)),
         prices,
@@ -213,18 +223,18 @@ pub fn all(prices: [WorkPrice; 2]) -> Simulated {
 }
 
 /// The lines of a case.
-fn series(sent: bool, case: Case, price: &WorkPrice) -> Vec<Line> {
+fn series(direction: PacketDirection, case: Case, price: &WorkPrice) -> Vec<Line> {
     let traffic = case.traffic();
     let mut lines = Vec::new();
     let run = |locks, processors| {
         let machine = case.machine(processors, locks);
-        let outcome = simulated(sent, &machine, &traffic, price);
+        let outcome = simulated(direction, &machine, &traffic, price);
         (machine, outcome.rate(&traffic), outcome)
     };
     // Whatever the locks: a ratio is to be of the best that one processor does.
-    let alone = schemes(sent).iter().map(|locks| run(*locks, 1).1);
+    let alone = schemes(direction).iter().map(|locks| run(*locks, 1).1);
     let alone = alone.fold(f64::MIN_POSITIVE, f64::max);
-    for locks in schemes(sent) {
+    for locks in schemes(direction) {
         for processors in PROCESSORS {
             let (machine, rate, outcome) = run(*locks, processors);
             lines.push(Line {
@@ -240,54 +250,59 @@ fn series(sent: bool, case: Case, price: &WorkPrice) -> Vec<Line> {
 }
 
 /// What several processors are to have.
-pub fn best(sent: bool) -> Locks {
-    match sent {
-        true => Locks::Handed,
-        false => Locks::Queues,
+pub fn best(direction: PacketDirection) -> Locks {
+    match direction {
+        PacketDirection::Send => Locks::Handed,
+        PacketDirection::Receive => Locks::Queues,
     }
 }
 
 /// Locks that make a difference.
-pub fn schemes(sent: bool) -> &'static [Locks] {
-    match sent {
-        true => &[Locks::One, Locks::Queues, Locks::Handed],
-        false => &[Locks::One, Locks::Queues],
+pub fn schemes(direction: PacketDirection) -> &'static [Locks] {
+    match direction {
+        PacketDirection::Send => &[Locks::One, Locks::Queues, Locks::Handed],
+        PacketDirection::Receive => &[Locks::One, Locks::Queues],
     }
 }
 
-fn simulated(sent: bool, machine: &Machine, traffic: &Traffic, price: &WorkPrice) -> Outcome {
-    match sent {
-        true => sending::simulate(machine, traffic, price, &QUOTED),
-        false => receiving::simulate(machine, traffic, price, &QUOTED),
+fn simulated(
+    direction: PacketDirection,
+    machine: &Machine,
+    traffic: &Traffic,
+    price: &WorkPrice,
+) -> Outcome {
+    match direction {
+        PacketDirection::Send => sending::simulate(machine, traffic, price, &QUOTED),
+        PacketDirection::Receive => receiving::simulate(machine, traffic, price, &QUOTED),
     }
 }
 
 /// Dong's back ends: throughput where all processors are busy, and load where the cables are.
 fn compared(prices: &[WorkPrice; 2]) -> Vec<Compared> {
     let [small, full] = prices;
-    let run = |sent, case: Case, price, processors, locks, back_end| {
+    let run = |direction, case: Case, price, processors, locks, back_end| {
         let machine = Machine {
             back_end,
             ..case.machine(processors, locks)
         };
-        simulated(sent, &machine, &case.traffic(), price)
+        simulated(direction, &machine, &case.traffic(), price)
     };
-    let compare = |sent, back_end| {
-        let locks = best(sent);
+    let compare = |direction, back_end| {
+        let locks = best(direction);
         // One processor has nobody to hand to, and does better without.
         let alone = run(
-            sent,
+            direction,
             Case::OwnCard,
             small,
             1,
             Locks::Queues,
             BackEnd::Tasklets,
         );
-        let busy = run(sent, Case::OwnCard, small, 4, locks, back_end);
-        let calm = run(sent, Case::Full, full, 8, locks, back_end);
+        let busy = run(direction, Case::OwnCard, small, 4, locks, back_end);
+        let calm = run(direction, Case::Full, full, 8, locks, back_end);
         let rate = |outcome: &Outcome| outcome.rate(&Case::OwnCard.traffic());
         Compared {
-            sent,
+            direction,
             back_end,
             ratio: rate(&busy) / rate(&alone),
             bits: calm.bits(&Case::Full.traffic()),
@@ -297,8 +312,8 @@ fn compared(prices: &[WorkPrice; 2]) -> Vec<Compared> {
         }
     };
     let ends = [BackEnd::Tasklets, BackEnd::Threads { switch: SWITCH }];
-    let all = [false, true].into_iter();
-    all.flat_map(|sent| ends.map(|end| compare(sent, end)))
+    let all = [PacketDirection::Receive, PacketDirection::Send].into_iter();
+    all.flat_map(|direction| ends.map(|end| compare(direction, end)))
         .collect()
 }
 

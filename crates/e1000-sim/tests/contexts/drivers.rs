@@ -11,6 +11,7 @@ use e1000_sim::contexts::row::{self, Column, Extent, Fairness};
 use e1000_sim::image::files::Files;
 use e1000_sim::memory::{NotGiven, PAGE};
 use e1000_sim::nic::Ring;
+use e1000_sim::packets::round::PacketDirection;
 use e1000_sim::traffic::{Datagrams, Flow, LONGEST};
 use e1000_sim::transport::rendezvous::Limits;
 use process_lab::program::{Scheme, Variant};
@@ -459,8 +460,10 @@ fn the_row_counts_what_each_protection_costs() {
         );
         let batches = 1000.0 / 32.0;
         // The receive tail is memory while the card has half of its ring.
-        let copied = if way.sent { batches } else { 0.0 };
-        let mapped = if way.sent { batches } else { 2.0 * batches };
+        let (copied, mapped) = match way.direction {
+            PacketDirection::Send => (batches, batches),
+            PacketDirection::Receive => (0.0, 2.0 * batches),
+        };
         assert_eq!((copies.cost.traps, table.cost.traps), (copied, mapped));
         assert!(
             table.table[0] >= 1.0 && copies.table == [0.0; 3],

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use e1000_sim::contexts::protection::Protection;
 use e1000_sim::contexts::row::{ByContext, Column, Seen};
+use e1000_sim::packets::round::PacketDirection;
 use serde::Serialize;
 
 use super::charts;
@@ -47,10 +48,9 @@ pub struct Cdna {
 
 impl Way {
     fn new(seen: ByContext) -> Way {
-        let (wanted, at_most) = if seen.sent {
-            (2.30, 0.24)
-        } else {
-            (2.71, 0.19)
+        let (wanted, at_most) = match seen.direction {
+            PacketDirection::Send => (2.30, 0.24),
+            PacketDirection::Receive => (2.71, 0.19),
         };
         let measured = seen
             .column(Protection::Copies)
@@ -70,7 +70,7 @@ impl Way {
     fn text(&self) -> String {
         let mut out = format!(
             "  {}: through dom0 {:.0} instructions a packet, {:.0} cycles with crossings\n",
-            if self.seen.sent { "sent" } else { "received" },
+            self.seen.direction.as_str(),
             self.seen.dom0.instructions,
             self.seen.dom0.cycles(),
         );
@@ -147,7 +147,7 @@ impl Cdna {
                 .flat_map(move |way| columns(way).into_iter().map(move |column| (way, column)))
         };
         let name = |(way, column): (&Way, Column)| {
-            let direction = if way.seen.sent { "sent" } else { "received" };
+            let direction = way.seen.direction.as_str();
             format!("{direction}, {}", column.protection.as_str())
         };
         let mut chart = charts::chart(

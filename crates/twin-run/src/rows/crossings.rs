@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use e1000_sim::live::crossing::ByCrossing;
+use e1000_sim::packets::round::PacketDirection;
 use serde::Serialize;
 
 use super::verdict::Verdict;
@@ -52,9 +53,10 @@ pub fn text(rows: &[Crossed]) -> String {
 
 impl Crossed {
     fn write(&self, out: &mut String) {
-        let (what, of) = match self.seen.sent {
-            true => ("sent", "kicks gone by batches"),
-            false => ("received", "notifications gone"),
+        let what = self.seen.direction.as_str();
+        let of = match self.seen.direction {
+            PacketDirection::Send => "kicks gone by batches",
+            PacketDirection::Receive => "notifications gone",
         };
         let guests = match self.seen.guests {
             1 => "1 guest".to_owned(),

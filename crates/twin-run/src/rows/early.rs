@@ -4,6 +4,7 @@
 use std::fmt::Write;
 
 use e1000_sim::live::early_ack::{EarlyAck, Order, Taken};
+use e1000_sim::packets::round::PacketDirection;
 use serde::Serialize;
 
 use super::verdict::Verdict;
@@ -26,7 +27,10 @@ impl Early {
     /// What was measured, judged.
     pub fn new(seen: EarlyAck) -> Early {
         // Twice Linux's sent; received 28% fewer.
-        let wanted = if seen.load.sent { 2.0 } else { 1.39 };
+        let wanted = match seen.load.direction {
+            PacketDirection::Send => 2.0,
+            PacketDirection::Receive => 1.39,
+        };
         let [late, early, native] = seen.orders;
         let interrupts = late.interrupts_a_packet() / early.interrupts_a_packet();
         let whole = seen.orders.iter().all(|taken| taken.damage == 0);
@@ -48,7 +52,7 @@ impl Early {
         let load = self.seen.load;
         let mut name = format!(
             "{}, {} {}",
-            if load.sent { "sent" } else { "received" },
+            load.direction.as_str(),
             load.guests,
             if load.guests == 1 { "guest" } else { "guests" },
         );

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use command_line::text::number;
 use e1000_sim::live::emulated::measure::{Emulated, Measure, Overload, Point, Prices, RINGS};
 use e1000_sim::live::emulated::order::Price;
+use e1000_sim::packets::round::PacketDirection;
 use serde::Serialize;
 
 use super::charts;
@@ -25,14 +26,15 @@ struct Wanted {
     traps: f64,
 }
 
-fn wanted(measure: Measure, sent: bool) -> Option<Wanted> {
-    let (ratio, traps) = match (measure, sent) {
-        (Measure::Base, _) | (Measure::Batching, false) => return None,
-        (Measure::Moderation, true) => (2.3, 1.40),
-        (Measure::Batching, true) => (7.9, 0.07),
-        (Measure::StatusBlock, true) => (8.9, 0.0087),
-        (Measure::Moderation, false) => (9.5, 0.22),
-        (Measure::StatusBlock, false) => (22.0, 0.036),
+fn wanted(measure: Measure, direction: PacketDirection) -> Option<Wanted> {
+    use PacketDirection::{Receive, Send};
+    let (ratio, traps) = match (measure, direction) {
+        (Measure::Base, _) | (Measure::Batching, Receive) => return None,
+        (Measure::Moderation, Send) => (2.3, 1.40),
+        (Measure::Batching, Send) => (7.9, 0.07),
+        (Measure::StatusBlock, Send) => (8.9, 0.0087),
+        (Measure::Moderation, Receive) => (9.5, 0.22),
+        (Measure::StatusBlock, Receive) => (22.0, 0.036),
     };
     Some(Wanted { ratio, traps })
 }
@@ -66,12 +68,12 @@ impl EmulatedRow {
     fn new(point: Point, all: &[Point]) -> EmulatedRow {
         let outcome = &point.outcome;
         let is_base = |other: &&Point| {
-            let of = |point: &Point| (point.sent, point.descriptors, point.prices);
+            let of = |point: &Point| (point.direction, point.descriptors, point.prices);
             other.measure == Measure::Base && of(other) == of(&point)
         };
         let base = all.iter().find(is_base);
         let ratio = base.map_or(0.0, |base| outcome.kpps() / base.outcome.kpps());
-        let wanted = wanted(point.measure, point.sent);
+        let wanted = wanted(point.measure, point.direction);
         let (traps, interrupts) = (outcome.traps_a_packet(), outcome.interrupts_khz());
         let counts = wanted.map(|wanted| {
             let few = traps <= wanted.traps && interrupts <= INTERRUPTS_KHZ;
@@ -100,10 +102,10 @@ impl EmulatedRow {
 
     /// The direction, and the receive ring if it is not the driver's own.
     fn way(&self) -> String {
-        match (self.point.sent, self.point.descriptors) {
-            (true, _) => "sent".to_owned(),
-            (false, count) if count == RINGS[0] => "received".to_owned(),
-            (false, count) => format!("received, {count}"),
+        let way = self.point.direction.as_str();
+        match (self.point.direction, self.point.descriptors) {
+            (PacketDirection::Receive, count) if count != RINGS[0] => format!("{way}, {count}"),
+            _ => way.to_owned(),
         }
     }
 
@@ -193,11 +195,10 @@ impl EmulatedRows {
             "  {from}\n  {:<31}{:>9}{:>10}{:>8}{:>9}{:>8}\n",
             "", "kpps", "traps/p", "irq/ms", "re-arms", "ratio"
         );
-        let lists = [(true, RINGS[0])].into_iter();
-        for (sent, descriptors) in lists.chain(RINGS.map(|ring| (false, ring))) {
-            let of = |row: &&&EmulatedRow| {
-                (row.point.sent, row.point.descriptors) == (sent, descriptors)
-            };
+        let lists = [(PacketDirection::Send, RINGS[0])].into_iter();
+        let received = RINGS.map(|ring| (PacketDirection::Receive, ring));
+        for list in lists.chain(received) {
+            let of = |row: &&&EmulatedRow| (row.point.direction, row.point.descriptors) == list;
             let of = rows.iter().filter(of);
             if let Some(row) = of.clone().next() {
                 let costs = &row.point.costs;

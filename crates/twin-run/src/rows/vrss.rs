@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use command_line::text::number;
 use e1000_sim::image::files::Files;
+use e1000_sim::packets::round::PacketDirection;
 use e1000_sim::processors::measured::{self, Measured};
 use e1000_sim::processors::model::{BackEnd, Locks};
 use e1000_sim::processors::simulated::{self, Case, PROCESSORS, SWITCH, Simulated, TRANSFER};
@@ -23,6 +24,8 @@ const PAPERS_ONE: f64 = 9.5 / PAPER;
 /// Dong et al., 5.4: processors in hundredths, beside the single thread's.
 const PAPERS_TASKLETS: u32 = 502;
 const PAPERS_THREADS: u32 = 581;
+/// In the order of the table.
+const DIRECTIONS: [PacketDirection; 2] = [PacketDirection::Receive, PacketDirection::Send];
 /// What the design sets, for each processor.
 const EACH: f64 = 0.85;
 
@@ -38,7 +41,8 @@ pub struct Vrss {
 /// A ratio, and what it is to be.
 #[derive(Debug, Serialize)]
 struct Judged {
-    sent: bool,
+    #[serde(rename = "sent")]
+    direction: PacketDirection,
     case: Case,
     processors: u32,
     ratio: f64,
@@ -69,13 +73,13 @@ fn judged(simulated: &Simulated) -> Vec<Judged> {
         (8, 8.0 * EACH, "design"),
     ];
     let cases = [Case::OwnCard, Case::EveryCard];
-    let ways = [false, true].into_iter();
-    let all = ways.flat_map(|sent| cases.map(|case| (sent, case)));
+    let all = DIRECTIONS.into_iter();
+    let all = all.flat_map(|direction| cases.map(|case| (direction, case)));
     let all = all.flat_map(|of| wanted.map(|wanted| (of, wanted)));
-    all.filter_map(|((sent, case), (processors, wanted, whose))| {
-        let line = simulated.line(sent, case, simulated::best(sent), processors)?;
+    all.filter_map(|((direction, case), (processors, wanted, whose))| {
+        let line = simulated.line(direction, case, simulated::best(direction), processors)?;
         Some(Judged {
-            sent,
+            direction,
             case,
             processors,
             ratio: line.ratio,
@@ -112,17 +116,17 @@ impl Vrss {
                 .map(|count| format!("{:>21}", format!("{count} CPU")))
                 .concat()
         );
-        for sent in [false, true] {
-            out += if sent { "  sent\n" } else { "  received\n" };
+        for direction in DIRECTIONS {
+            let _ = writeln!(out, "  {}", direction.as_str());
             for case in Case::ALL {
-                for locks in simulated::schemes(sent) {
+                for locks in simulated::schemes(direction) {
                     let _ = writeln!(
                         out,
                         "  {:<28}{:<18}{}",
                         case.as_str(),
-                        name(sent, *locks),
+                        name(direction, *locks),
                         PROCESSORS
-                            .map(|count| self.cell(sent, case, *locks, count))
+                            .map(|count| self.cell(direction, case, *locks, count))
                             .concat()
                     );
                 }
@@ -149,7 +153,7 @@ impl Vrss {
                 out,
                 "    {:<9} {name:<26}{:>6.2} Gb/s {:>6.1}% of a processor, {} switches a second; 60 bytes on four \
                  processors {:.2}: {}",
-                if of.sent { "sent" } else { "received" },
+                of.direction.as_str(),
                 of.bits / 1e9,
                 of.load,
                 number(of.switches as u64),
@@ -160,8 +164,15 @@ impl Vrss {
         out
     }
 
-    fn cell(&self, sent: bool, case: Case, locks: Locks, processors: u32) -> String {
-        let Some(line) = self.simulated.line(sent, case, locks, processors) else {
+    fn cell(
+        &self,
+        direction: PacketDirection,
+        case: Case,
+        locks: Locks,
+        processors: u32,
+    ) -> String {
+        let line = self.simulated.line(direction, case, locks, processors);
+        let Some(line) = line else {
             return String::new();
         };
         let cell = format!(
@@ -179,7 +190,7 @@ impl Vrss {
             let _ = writeln!(
                 out,
                 "  {}, {}, {} processors: {:.2}; {} {:.2}: {}",
-                if judged.sent { "sent" } else { "received" },
+                judged.direction.as_str(),
                 judged.case.as_str(),
                 judged.processors,
                 judged.ratio,
@@ -188,7 +199,8 @@ impl Vrss {
                 judged.verdict.text()
             );
         }
-        if let Some(one) = self.simulated.line(false, Case::Full, Locks::Queues, 1) {
+        let received = PacketDirection::Receive;
+        if let Some(one) = self.simulated.line(received, Case::Full, Locks::Queues, 1) {
             let _ = writeln!(
                 out,
                 "  full frames: one processor carries {:.2} Gb/s, Dong's single thread {PAPERS_ONE:.2}; what is left \
@@ -236,9 +248,9 @@ impl Vrss {
         let mut out = String::new();
         for locks in [Locks::Queues, Locks::Handed] {
             for processors in [4, 8] {
-                let line = self
-                    .simulated
-                    .line(true, Case::EveryCard, locks, processors);
+                let line =
+                    self.simulated
+                        .line(PacketDirection::Send, Case::EveryCard, locks, processors);
                 let Some(line) = line else { continue };
                 let seen = &line.outcome;
                 let _ = writeln!(
@@ -246,7 +258,7 @@ impl Vrss {
                     "  sent, {}, {}, {processors} processors: {:.2}% of their time for locks, {:.2}% for cards'; the \
                      longest wait {} cycles",
                     Case::EveryCard.as_str(),
-                    name(true, locks),
+                    name(PacketDirection::Send, locks),
                     seen.lock_share() * 100.0,
                     seen.card_lock_share() * 100.0,
                     number(seen.longest_wait)
@@ -281,13 +293,17 @@ impl Vrss {
 
     /// Throughput by processors.
     pub fn chart(&self) -> Chart {
-        let ratios = |sent, case, locks| {
-            let line = |count| self.simulated.line(sent, case, locks, count);
+        let ratios = |direction, case, locks| {
+            let line = |count| self.simulated.line(direction, case, locks, count);
             PROCESSORS.map(|count| line(count).map_or(0.0, |line| line.ratio))
         };
-        let series =
-            |label: &str, case, locks| Series::exact(label, ratios(false, case, locks).to_vec());
-        let sent = |locks| ratios(true, Case::EveryCard, locks).to_vec();
+        let series = |label: &str, case, locks| {
+            Series::exact(
+                label,
+                ratios(PacketDirection::Receive, case, locks).to_vec(),
+            )
+        };
+        let sent = |locks| ratios(PacketDirection::Send, Case::EveryCard, locks).to_vec();
         Chart {
             title: "Processors that share guests' queues".to_owned(),
             unit: "throughput, one processor's is 1".to_owned(),
@@ -316,11 +332,13 @@ impl Vrss {
     }
 }
 
-fn name(sent: bool, locks: Locks) -> &'static str {
+fn name(direction: PacketDirection, locks: Locks) -> &'static str {
     match locks {
         Locks::One => "one for all",
-        Locks::Queues if sent => "a queue, a driver",
-        Locks::Queues => "one a queue",
+        Locks::Queues => match direction {
+            PacketDirection::Send => "a queue, a driver",
+            PacketDirection::Receive => "one a queue",
+        },
         Locks::Handed => "a queue, handed",
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use e1000_sim::live::by_dom0::ByDom0;
+use e1000_sim::packets::round::PacketDirection;
 use serde::Serialize;
 
 use super::verdict::Verdict;
@@ -20,7 +21,10 @@ pub struct Way {
 impl Way {
     /// What was measured, judged.
     pub fn new(seen: ByDom0) -> Way {
-        let wanted = if seen.sent { 1.4 } else { 1.24 };
+        let wanted = match seen.direction {
+            PacketDirection::Send => 1.4,
+            PacketDirection::Receive => 1.24,
+        };
         Way {
             verdict: Verdict::of(seen.measured[1] >= wanted && seen.damage == 0),
             seen,
@@ -40,7 +44,7 @@ pub fn text(ways: &[Way]) -> String {
         let _ = writeln!(
             out,
             "  {:<9} {dom0:.0} and {twin:.0} instructions, cycles {half:.2} ({least:.2}..{most:.2}); DBNet {}: {}",
-            if way.seen.sent { "sent" } else { "received" },
+            way.seen.direction.as_str(),
             way.wanted,
             way.verdict.text(),
         );

@@ -18,6 +18,7 @@ use super::order::{
 use crate::experiment::apart::apart;
 use crate::image::files::Files;
 use crate::packets::packet_loop::Stop;
+use crate::packets::round::PacketDirection;
 use crate::system::{Blueprint, System, SystemError};
 use crate::transport::command::Command;
 use crate::transport::mailbox::InterruptOwner;
@@ -180,8 +181,9 @@ impl Measure {
 pub struct Point {
     /// What was done.
     pub measure: Measure,
-    /// Packets are sent; else received.
-    pub sent: bool,
+    /// Which way packets go.
+    #[serde(rename = "sent")]
+    pub direction: PacketDirection,
     /// Receive descriptors of the driver (`RxDescriptors`).
     pub descriptors: u32,
     /// Whose costs.
@@ -252,7 +254,9 @@ fn with_driver(
             for prices in [Prices::Quoted, Prices::Thesis] {
                 let points = bench.both_ways(measure, prices, descriptors)?;
                 // What is sent does not use the receive ring.
-                let points = points.into_iter().filter(|point| usual || !point.sent);
+                let points = points
+                    .into_iter()
+                    .filter(|point| usual || point.direction == PacketDirection::Receive);
                 seen.points.extend(points);
             }
         }
@@ -268,11 +272,11 @@ const OVERLOAD: u64 = 40_000;
 
 impl Bench<'_, '_> {
     /// The costs for a direction.
-    pub fn costs(&self, prices: Prices, sent: bool) -> Costs {
-        match (prices, sent) {
+    pub fn costs(&self, prices: Prices, direction: PacketDirection) -> Costs {
+        match (prices, direction) {
             (Prices::Quoted, _) => QUOTED,
-            (Prices::Thesis, true) => costs::sent(self.price.of_sent()),
-            (Prices::Thesis, false) => costs::received(self.price.received),
+            (Prices::Thesis, PacketDirection::Send) => costs::sent(self.price.of_sent()),
+            (Prices::Thesis, PacketDirection::Receive) => costs::received(self.price.received),
         }
     }
 
@@ -282,22 +286,22 @@ impl Bench<'_, '_> {
         prices: Prices,
         descriptors: u32,
     ) -> Result<Vec<Point>, SystemError> {
-        let point = |sent, costs, outcome| Point {
+        let point = |direction, costs, outcome| Point {
             measure,
-            sent,
+            direction,
             descriptors,
             prices,
             costs,
             outcome,
         };
-        let costs = self.costs(prices, true);
+        let costs = self.costs(prices, PacketDirection::Send);
         let sent = self.run(self.order(measure.scheme(), Traffic::Send, costs))?;
-        let mut points = vec![point(true, costs, sent)];
+        let mut points = vec![point(PacketDirection::Send, costs, sent)];
         // Batching is of the transmit tail.
         if measure != Measure::Batching {
-            let costs = self.costs(prices, false);
+            let costs = self.costs(prices, PacketDirection::Receive);
             let received = self.critical(measure.scheme(), costs)?;
-            points.push(point(false, costs, received));
+            points.push(point(PacketDirection::Receive, costs, received));
         }
         Ok(points)
     }
@@ -320,7 +324,7 @@ impl Bench<'_, '_> {
         interval: u64,
         burst: Option<u32>,
     ) -> Result<Overload, SystemError> {
-        let costs = self.costs(Prices::Thesis, false);
+        let costs = self.costs(Prices::Thesis, PacketDirection::Receive);
         let order = Order {
             packets: OVERLOAD,
             burst,
