@@ -3,7 +3,7 @@
 
 use std::num::NonZero;
 
-use twin_abi::{Accesses, MadeFor, Processor, Scheme, Target, stack};
+use twin_abi::{Accesses, stack};
 
 use crate::analyse::class::Class;
 use crate::analyse::codemap::Codemap;
@@ -20,87 +20,11 @@ use crate::frame::solve::{self, solve};
 use crate::frame::variants::Variants;
 use crate::frame::words::{self, StackWords};
 use crate::lift::Lifted;
+use crate::options::{Options, contradiction};
 use crate::plan::returns::{self, ReturnWords};
 use crate::plan::{self, InstPlan, Planner};
 use crate::refusal::{self, Refusal, RefusalCode};
-use crate::schemes::{self, Row};
 use crate::targets::{self, Descriptor};
-
-/// What to do.
-#[derive(Clone, Copy, Debug)]
-pub struct Options {
-    /// What the result runs on.
-    pub target: Target,
-    /// How addresses are translated.
-    pub scheme: Scheme,
-    /// Which accesses are.
-    pub accesses: Accesses,
-    /// Which processors the result is for.
-    pub processor: Processor,
-    /// Whether pointers are compared with dom0's first and last address before they are cut
-    /// to a window.
-    pub strict: bool,
-    /// Whether to fill [`crate::Rewritten::sites`], which takes as long as the rest.
-    pub report: bool,
-    /// For tests: before each sequence, also overwrite every register and the
-    /// flags that liveness calls dead there. Behaviour must not change.
-    pub poison: bool,
-    /// Most threads that work on one object. The result does not depend on it.
-    pub threads: NonZero<usize>,
-}
-
-impl Options {
-    /// The ordinary rewriting for the default target under a scheme.
-    pub fn new(scheme: Scheme) -> Options {
-        Options::of(Target::default(), scheme)
-    }
-
-    /// The ordinary rewriting for a target under a scheme.
-    pub fn of(target: Target, scheme: Scheme) -> Options {
-        Options {
-            target,
-            scheme,
-            accesses: Accesses::All,
-            processor: scheme.processor(),
-            strict: false,
-            report: false,
-            poison: false,
-            threads: NonZero::<usize>::MIN,
-        }
-    }
-
-    /// What the result's note says.
-    pub fn made_for(self) -> MadeFor {
-        MadeFor {
-            target: self.target,
-            scheme: self.scheme,
-            accesses: self.accesses,
-            processor: self.processor,
-        }
-    }
-
-    fn row(self) -> &'static Row {
-        schemes::row(self.scheme, self.processor)
-    }
-}
-
-/// Whether code for a target can have a scheme.
-pub fn suits(scheme: Scheme, target: Target) -> bool {
-    let row = Options::of(target, scheme).row();
-    scheme.serves(target) && (!row.has_checks() || row.reaches(targets::of(target).plans.table))
-}
-
-/// Why loads may not stay in code whose translations lead elsewhere.
-const LOADS: &str = "its addresses are dom0's: a load that stays as it is would read the \
-                     hypervisor's own memory; use --accesses all, or --target linux";
-
-/// Why code for processors with BMI2 has to be in the scheme that makes use of it.
-const NO_PEXT: &str = "the scheme adds no instruction of BMI2; use --processor any, or --scheme \
-                       window";
-
-/// Why code with a table is not strict.
-const STRICT: &str = "the scheme's checks refuse every pointer that is not dom0's already; leave \
-                      --strict out, or use --scheme window";
 
 /// Everything that was decided about an object's code.
 pub struct Decided<'a> {
@@ -152,24 +76,9 @@ pub fn decide<'a>(
     codemap: &Codemap,
     options: Options,
 ) -> Result<Decided<'a>, Vec<Refusal>> {
-    if !suits(options.scheme, options.target) {
-        let reason = match options.row().has_checks() {
-            true => "its checks have absolute addresses, which the target cannot have",
-            false => {
-                "the scheme's window is a hypervisor's; use --target hypervisor, or --scheme stlb"
-            }
-        };
-        return Err(vec![Refusal::of_object(RefusalCode::Options, reason)]);
-    }
-    if !options.processor.serves(options.scheme) {
-        return Err(vec![Refusal::of_object(RefusalCode::Options, NO_PEXT)]);
-    }
-    if options.strict && options.row().has_checks() {
-        return Err(vec![Refusal::of_object(RefusalCode::Options, STRICT)]);
-    }
     let target = targets::of(options.target);
-    if options.accesses == Accesses::Stores && !target.code.translates_to_itself {
-        return Err(vec![Refusal::of_object(RefusalCode::Options, LOADS)]);
+    if let Some(reason) = contradiction(options, target) {
+        return Err(vec![Refusal::of_object(RefusalCode::Options, reason)]);
     }
     (target.check_object)(lifted.object).map_err(|refusal| vec![refusal])?;
     // Control flow, what each instruction is, what is live before it.

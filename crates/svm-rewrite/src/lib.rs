@@ -6,9 +6,9 @@
 //! ```
 //!
 //! Each step borrows the result of the step before and returns data; only `encode`
-//! writes code. All that can be refused is refused before it. Safety does not depend on this crate: `svm-verify` proves the result
-//! without knowing how it was made. That the result computes what the original did
-//! does depend on this crate.
+//! writes code. All that can be refused is refused before it. Safety does not depend on
+//! this crate: `svm-verify` proves the result without knowing how it was made. That the
+//! result computes what the original did does depend on this crate.
 //!
 //! A folder is a phase or code that several phases share. It uses only folders above
 //! it (`tests/layers.rs` reads the sources and compares):
@@ -23,6 +23,7 @@
 //! plan                     registers, flags and translations for each sequence
 //! encode                   the sequences, and the one place that writes them
 //! targets                  one folder a target: all answers that differ, and its object
+//! options                  what a caller asks for, and what contradicts itself
 //! explain                  the account for people: sites, counts, listings
 //! decide                   the phases up to the plans, in order
 //! text                     assembly text in and out
@@ -36,6 +37,7 @@ mod explain;
 mod frame;
 mod hash;
 pub mod lift;
+mod options;
 mod plan;
 mod refusal;
 mod registers;
@@ -46,12 +48,12 @@ pub mod text;
 use elf_loader::Object;
 
 pub use analyse::class;
-pub use decide::{Options, suits};
 pub use explain::listing;
 pub use explain::report::Site;
 pub use explain::shortened;
 pub use explain::stats::{DeadRegisters, LivenessCounts, Sites, Stats};
 pub use lift::syntax;
+pub use options::{Options, suits};
 pub use refusal::{Refusal, RefusalCode};
 pub use twin_abi::{Accesses, MadeFor, Processor, Scheme, Target};
 

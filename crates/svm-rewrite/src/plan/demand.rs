@@ -94,9 +94,7 @@ impl Demand {
             },
         }
     }
-}
 
-impl Demand {
     /// Of a class under a scheme without checks (`encode/window`): a base of dom0's
     /// CPU, what a string's pointer becomes, or what a table holds is in one register.
     fn in_window(class: Class) -> Demand {
@@ -149,9 +147,7 @@ impl Demand {
             | Class::StaticNop => Demand::default(),
         }
     }
-}
 
-impl Demand {
     /// The same where addresses are cut in a register: one more for what is behind a pointer
     /// or in an element of a port's string, and a bit string's word and masked offset. `pext`
     /// changes no flag, `and` does.
