@@ -86,14 +86,23 @@ pub fn check(
     if plain && !rex {
         return Ok(());
     }
-    let (transfer, string) = (
-        is_transfer(instruction),
-        instruction.is_string_instruction(),
-    );
-    if plain && !transfer && !string {
+    if plain && !is_transfer(instruction) && !instruction.is_string_instruction() {
         return Ok(());
     }
     let p = scan(bytes);
+    address(instruction, &p, rules.named_memory)?;
+    match wrong(instruction, bytes, &p, rules) {
+        Some(reason) => Err((ViolationCode::Prefix, reason)),
+        None => Ok(()),
+    }
+}
+
+/// Judges the prefixes that move an address: segments, and registers of 32 bits.
+fn address(
+    instruction: &Instruction,
+    p: &Prefixes,
+    memory: NamedMemory,
+) -> Result<(), (ViolationCode, &'static str)> {
     let nop = instruction.mnemonic() == Mnemonic::Nop;
     // What string instructions reach, no operand shows: a segment would move it.
     let shown = instruction.op_kinds().any(|kind| kind == OpKind::Memory);
@@ -101,64 +110,59 @@ pub fn check(
     let gs = gs && shown;
     let lea = instruction.mnemonic() == Mnemonic::Lea;
     // User memory, by registers of 32 bits: only where the kernel answers for faults.
-    let kernel = rules.named_memory == NamedMemory::SymbolsAndPerCpu;
+    let kernel = memory == NamedMemory::SymbolsAndPerCpu;
     let narrow = kernel && p.segment == 0 && is_narrow(instruction);
-    match rules.named_memory {
-        memory if memory.is_window() && shown && !lea && !nop => {
-            in_window(&p, gs, memory == NamedMemory::WideWindow)?;
-        }
-        memory if memory.is_window() && p.ignored_segment != 0 && string => {
-            return Err((
-                ViolationCode::Operand,
-                "a string instruction has no segment prefix",
-            ));
-        }
-        NamedMemory::None | NamedMemory::Window | NamedMemory::WideWindow if p.segment != 0 => {
-            return Err((
-                ViolationCode::AddressForm,
-                "%fs and %gs are not dom0's here",
-            ));
-        }
-        NamedMemory::SymbolsAndPerCpu if p.segment != 0 && !gs => {
-            return Err((
-                ViolationCode::AddressForm,
-                "%fs and %gs are not dom0's here",
-            ));
-        }
-        _ if p.addrsize != 0 && !lea && !narrow => {
-            return Err((
-                ViolationCode::AddressForm,
-                "addresses of 32 bits are not dom0's",
-            ));
-        }
-        _ => {}
+    if memory.is_window() && shown && !lea && !nop {
+        return in_window(p, gs, memory == NamedMemory::WideWindow);
     }
+    if memory.is_window() && p.ignored_segment != 0 && instruction.is_string_instruction() {
+        let reason = "a string instruction has no segment prefix";
+        return Err((ViolationCode::Operand, reason));
+    }
+    if p.segment != 0 && !(kernel && gs) {
+        let reason = "%fs and %gs are not dom0's here";
+        return Err((ViolationCode::AddressForm, reason));
+    }
+    if p.addrsize != 0 && !lea && !narrow {
+        let reason = "addresses of 32 bits are not dom0's";
+        return Err((ViolationCode::AddressForm, reason));
+    }
+    Ok(())
+}
+
+/// What is wrong with the prefixes, whatever the operands' addresses.
+fn wrong(
+    instruction: &Instruction,
+    bytes: &[u8],
+    p: &Prefixes,
+    rules: &Rules,
+) -> Option<&'static str> {
+    let nop = instruction.mnemonic() == Mnemonic::Nop;
     let repeated = p.addrsize > 1
         || p.lock > 1
         || p.rep + p.repne > 1
         || (!nop && (p.opsize > 1 || p.ignored_segment > 1));
-    let wrong = if p.stray_rex {
+    if p.stray_rex {
         Some("a REX prefix that another prefix follows has no effect")
     } else if repeated {
         Some("a prefix is repeated, or contradicts another")
     } else if instruction.code() == Code::Pause && bytes.len() != 2 {
         Some("pause is f3 90 and nothing else")
-    } else if (transfer && p.rex)
+    } else if (p.rex && is_transfer(instruction))
         || (p.opsize != 0 && (goes(instruction) || moves_rsp(instruction)))
     {
         Some("processors disagree about this prefix on a branch, push or pop")
-    } else if p.opsize != 0 && selects_opcode(instruction, &p) {
+    } else if p.opsize != 0 && selects_opcode(instruction, p) {
         Some("66 makes no operand 16 bits wide, but may select another instruction")
     } else if rules.instructions == Instructions::Kernel && misleads_kernels(instruction, bytes) {
         Some("kernels read these prefixes otherwise, and take a part of the operand for code")
-    } else if string && has_idle_rex(instruction, bytes) {
+    } else if instruction.is_string_instruction() && has_idle_rex(instruction, bytes) {
         Some("the REX prefix of a string instruction has no effect")
     } else if instruction.has_xacquire_prefix() || instruction.has_xrelease_prefix() {
         Some("lock elision is not verified")
     } else {
         repeat(instruction)
-    };
-    wrong.map_or(Ok(()), |reason| Err((ViolationCode::Prefix, reason)))
+    }
 }
 
 /// The prefixes of an operand that is reached: one 65 and one 67, in either order, and no

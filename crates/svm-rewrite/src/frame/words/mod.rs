@@ -286,36 +286,8 @@ fn each_use(
     variant: Variant,
     mut uses: impl FnMut(Use),
 ) -> Result<(), Refused> {
-    let is_gone = matches!(class, Class::Drop | Class::Unreached(_));
-    if let Some(FramePlace(at)) = facts.place(iced) {
-        let address = iced.mnemonic() == Mnemonic::Lea;
-        let size = if address {
-            1
-        } else {
-            iced.memory_size().size() as i64
-        };
-        let is_return_address =
-            at < WORD && at + size > 0 && !address && leads_to_frame(iced, facts);
-        let is_copied = copies_return_address(iced, facts);
-        if is_return_address && !is_gone && !is_copied {
-            return Err(RETURN_ADDRESS);
-        }
-        let follows = iced.code() == Op::Mov_r64_rm64
-            && facts.points_to_frame(iced)
-            && iced.op0_register() != Register::RBP;
-        if follows && !is_gone {
-            uses(Use::Follow(at));
-        }
-        let moves_rsp = address && iced.op0_register() == Register::RSP;
-        if !is_gone && !moves_rsp {
-            uses(Use::Reach(at..at + size));
-        }
-    }
-    if !is_gone && reaches_by_another_way(iced, facts) {
-        return Err(RETURN_ADDRESS);
-    }
-    if let (false, Some(taken)) = (is_gone, address_taken(iced, facts)) {
-        uses(taken);
+    if !matches!(class, Class::Drop | Class::Unreached(_)) {
+        operand_uses(iced, facts, &mut uses)?;
     }
     if routines::is_call(iced) {
         if ARGUMENTS
@@ -326,6 +298,54 @@ fn each_use(
         }
         uses(Use::Call);
     }
+    stack_pointer_uses(iced, class, facts, variant, uses)
+}
+
+/// What its operands reach or take the address of.
+fn operand_uses(
+    iced: &Instruction,
+    facts: &Facts,
+    uses: &mut impl FnMut(Use),
+) -> Result<(), Refused> {
+    if let Some(FramePlace(at)) = facts.place(iced) {
+        let address = iced.mnemonic() == Mnemonic::Lea;
+        let size = match address {
+            true => 1,
+            false => iced.memory_size().size() as i64,
+        };
+        let is_return_address =
+            at < WORD && at + size > 0 && !address && leads_to_frame(iced, facts);
+        if is_return_address && !copies_return_address(iced, facts) {
+            return Err(RETURN_ADDRESS);
+        }
+        let follows = iced.code() == Op::Mov_r64_rm64
+            && facts.points_to_frame(iced)
+            && iced.op0_register() != Register::RBP;
+        if follows {
+            uses(Use::Follow(at));
+        }
+        let moves_rsp = address && iced.op0_register() == Register::RSP;
+        if !moves_rsp {
+            uses(Use::Reach(at..at + size));
+        }
+    }
+    if reaches_by_another_way(iced, facts) {
+        return Err(RETURN_ADDRESS);
+    }
+    if let Some(taken) = address_taken(iced, facts) {
+        uses(taken);
+    }
+    Ok(())
+}
+
+/// What it does to the frame by moving `rsp`.
+fn stack_pointer_uses(
+    iced: &Instruction,
+    class: Class,
+    facts: &Facts,
+    variant: Variant,
+    mut uses: impl FnMut(Use),
+) -> Result<(), Refused> {
     let rsp = || {
         let known = facts.stack_pointer().map(|FramePlace(rsp)| rsp);
         known.ok_or(NOT_KNOWN)
