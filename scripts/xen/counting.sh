@@ -65,17 +65,6 @@ ends() {
 
 # ---- By dom0 ------------------------------------------------------------------------
 
-# The stock backend, with a bridge that the card is in.
-begin_netback() {
-    must 60 netback modprobe xen-netback
-    must 60 bridge modprobe bridge
-    brctl addbr br0
-    brctl addif br0 eth0
-    ip link set br0 up
-    ip link set eth0 up
-    await 60 carrier grep -q 1 /sys/class/net/eth0/carrier
-}
-
 end_netback() {
     ip link set br0 down
     brctl delbr br0

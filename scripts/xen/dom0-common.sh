@@ -81,3 +81,14 @@ finish_guest() {
 card_interrupts() {
     awk '/ eth0$/ { for (i = 2; i <= NF && $i ~ /^[0-9]+$/; i++) n += $i } END { print n + 0 }' /proc/interrupts
 }
+
+# The stock backend, with a bridge that the card is in.
+begin_netback() {
+    must 60 netback modprobe xen-netback
+    must 60 bridge modprobe bridge
+    brctl addbr br0
+    brctl addif br0 eth0
+    ip link set br0 up
+    ip link set eth0 up
+    await 60 carrier grep -q 1 /sys/class/net/eth0/carrier
+}

@@ -5,24 +5,8 @@
 # on. dom0 asks for the loss of the carrier by a second card on a network of its own.
 . /twin.sh
 
-config=/sys/class/net/eth0/device/config
-
-command_of() {
-    od -An -tu1 -j 4 -N 1 $config | tr -d ' '
-}
-
-set_command() {
-    # shellcheck disable=SC2059
-    printf "\\$(printf %03o "$1")" | dd of=$config bs=1 seek=4 conv=notrunc 2>/dev/null
-    [ "$(command_of)" = "$1" ]
-}
-
 waits() {
     [ "$(status_of transmitted)" -gt "$(status_of completed)" ]
-}
-
-said() {
-    dmesg | grep -q "$1"
 }
 
 # The status is nobody's for a moment between the two.
@@ -45,7 +29,7 @@ if start_guest 1 forever; then
     step stuck/no-bus-master $? "$(command_of), it was $whole"
     await 60 stuck/waiting waits
     try 60 carrier/asked nc 10.0.4.100 7006
-    await 120 reset/wanted said 'twin: eth0 wants a reset: it is taken back from Xen, and given again'
+    await 120 reset/wanted kernel_said 'twin: eth0 wants a reset: it is taken back from Xen, and given again'
     set_command "$whole"
     step reset/bus-master $? "$(command_of)"
     await 120 reset/given-again attached_anew

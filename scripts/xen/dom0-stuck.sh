@@ -7,29 +7,12 @@
 # attachment.
 . /twin.sh
 
-config=/sys/class/net/eth0/device/config
-
-# The low byte of the command register.
-command_of() {
-    od -An -tu1 -j 4 -N 1 $config | tr -d ' '
-}
-
-set_command() {
-    # shellcheck disable=SC2059
-    printf "\\$(printf %03o "$1")" | dd of=$config bs=1 seek=4 conv=notrunc 2>/dev/null
-    [ "$(command_of)" = "$1" ]
-}
-
 # Whether packets are on their way and stay there.
 hangs() {
     completed=$(status_of completed)
     [ "$(status_of transmitted)" -gt "$completed" ] || return
     sleep 1
     [ "$(status_of completed)" = "$completed" ]
-}
-
-said() {
-    dmesg | grep -q "$1"
 }
 
 load_modules
@@ -47,14 +30,14 @@ if start_guest 1; then
     # ---- dom0 gives up ----
     ! timeout "$(limit 60)" sh -c "echo 1 >$twin/detach"
     step stuck/refused $? "$(dmesg | sed -n 's/.*twin: \(Xen does not give\)/\1/p' | tail -n 1)"
-    said 'Xen does not give eth0 back: -11'
+    kernel_said 'Xen does not give eth0 back: -11'
     step stuck/named $? ""
     is interface eth0 && is state 1 && is aborts 0 && grep -q "^vif$(xl domid guest1)\." $twin/status
     step stuck/as-it-was $? "interface $(status_of interface), state $(status_of state), $(grep -c ^vif $twin/status) guests"
 
     # ---- and insists ----
     tell 60 forced/detach detach force
-    said 'eth0 does not come to rest, and is stopped'
+    kernel_said 'eth0 does not come to rest, and is stopped'
     step forced/named $? ""
     is interface - && ! grep -q ^vif $twin/status
     step forced/let-go $? "interface $(status_of interface)"

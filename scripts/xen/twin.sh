@@ -12,6 +12,23 @@ is() {
     [ "$(status_of "$1")" = "$2" ]
 }
 
+# Whether dom0's kernel has said this (a pattern): `kernel_said PATTERN`.
+kernel_said() {
+    dmesg | grep -q "$1"
+}
+
+# The low byte of the card's command register (PCI): `command_of`, and `set_command VALUE`.
+card_config=/sys/class/net/eth0/device/config
+command_of() {
+    od -An -tu1 -j 4 -N 1 $card_config | tr -d ' '
+}
+
+set_command() {
+    # shellcheck disable=SC2059
+    printf "\\$(printf %03o "$1")" | dd of=$card_config bs=1 seek=4 conv=notrunc 2>/dev/null
+    [ "$(command_of)" = "$1" ]
+}
+
 # Writes a word to a control, as a step: `tell SECONDS STEP CONTROL WORD...`.
 tell() {
     seconds=$1 name=$2 control=$3
