@@ -1,5 +1,5 @@
-# Private package lists of Debian's releases, for the scripts that fetch packages without
-# installing any; sourced by them with `.`, not run.
+# What the scripts share that fetch packages without installing any: private package lists of
+# Debian's releases, a place to work. Sourced by them with `.`, not run.
 #
 # Required: $apt is the directory below which apt writes everything, and the function
 # `die` ends the script with a message. The functions print options for apt-get and
@@ -8,6 +8,23 @@
 #   TWIN_DEBIAN_MIRROR  mirror (default http://deb.debian.org/debian)
 mirror=${TWIN_DEBIAN_MIRROR:-http://deb.debian.org/debian}
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+
+# need_tools TOOL...: each is on this system.
+need_tools() {
+    for tool; do
+        command -v "$tool" >/dev/null || die "no $tool: this needs Debian's tools (run scripts/setup.sh)"
+    done
+}
+
+# work_below DIRECTORY: goes on in a new directory there, $work, which ends with the script.
+work_below() {
+    case $1 in *[[:space:]]*) die "the path $1 contains blanks, which apt's options cannot" ;; esac
+    mkdir -p "$1"
+    work=$(mktemp -d "$1/fetch.XXXXXX")
+    trap 'rm -rf "$work"' EXIT
+    trap 'exit 1' HUP INT TERM
+    cd "$work"
+}
 
 # State, lists and archives below $apt; the sources are this system's.
 private_options() {

@@ -86,7 +86,6 @@ download() {
 }
 
 fetch() {
-    case $stock in *[[:space:]]*) die "the path $stock contains blanks, which apt's options cannot" ;; esac
     plain="-oAPT::Sandbox::User=root -oAcquire::Retries=3"
     # shellcheck disable=SC2086
     download $plain && return
@@ -169,13 +168,8 @@ main() {
         echo "stock headers: $(cat "$stock/headers-VERSION") ($directory/headers)"
         return
     fi
-    for tool in apt-get apt-cache dpkg-deb sed ldd; do
-        command -v "$tool" >/dev/null || die "no $tool: this needs Debian's tools (run scripts/setup.sh)"
-    done
-    work=$(mktemp -d "$stock/headers.XXXXXX")
-    trap 'rm -rf "$work"' EXIT
-    trap 'exit 1' HUP INT TERM
-    cd "$work"
+    need_tools apt-get apt-cache dpkg-deb sed ldd
+    work_below "$stock"
     fetch
     unpack
     complete || die "the packages were fetched, but $directory/headers is not complete; remove it and try again"

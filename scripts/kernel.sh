@@ -99,7 +99,6 @@ fetch_from() {
 }
 
 fetch() {
-    case $stock in *[[:space:]]*) die "the path $stock contains blanks, which apt's options cannot" ;; esac
     for suite in $(suites_of "$kernel"); do
         ! fetch_from "$suite" || return 0
     done
@@ -135,14 +134,8 @@ main() {
         echo "kernel $kernel: $(cat "$stock/VERSION") (target/stock-$kernel)"
         return
     fi
-    for tool in apt-get apt-cache dpkg-deb find sed xz; do
-        command -v "$tool" >/dev/null || die "no $tool: this needs Debian's tools (run scripts/setup.sh)"
-    done
-    mkdir -p "$stock"
-    work=$(mktemp -d "$stock/fetch.XXXXXX")
-    trap 'rm -rf "$work"' EXIT
-    trap 'exit 1' HUP INT TERM
-    cd "$work"
+    need_tools apt-get apt-cache dpkg-deb find sed xz
+    work_below "$stock"
     fetch
     unpack
     echo "kernel $kernel: $(cat "$stock/VERSION") (target/stock-$kernel)"

@@ -64,8 +64,6 @@ download_with_update() {
 }
 
 fetch() {
-    # Paths have no blanks from here on: the option lists are split at them.
-    case $stock in *[[:space:]]*) die "the path $stock contains blanks, which apt's options cannot" ;; esac
     plain="-oAPT::Sandbox::User=root -oAcquire::Retries=3"
     # shellcheck disable=SC2046,SC2086
     download $plain && return
@@ -116,14 +114,8 @@ main() {
         echo "stock kernel: $(cat "$stock/VERSION") (target/stock)"
         return
     fi
-    for tool in apt-get apt-cache dpkg-deb find sed; do
-        command -v "$tool" >/dev/null || die "no $tool: this needs Debian's tools (run scripts/setup.sh)"
-    done
-    mkdir -p "$stock"
-    work=$(mktemp -d "$stock/fetch.XXXXXX")
-    trap 'rm -rf "$work"' EXIT
-    trap 'exit 1' HUP INT TERM
-    cd "$work"
+    need_tools apt-get apt-cache dpkg-deb find sed
+    work_below "$stock"
     fetch
     unpack
     complete || die "the package was fetched, but target/stock is not complete; remove it and try again"

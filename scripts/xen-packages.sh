@@ -95,16 +95,10 @@ main() {
         echo "stock Xen: $(cat "$xen/VERSION") (${xen#"$root"/})"
         return
     fi
-    for tool in apt-get dpkg-deb gzip xz readelf od; do
-        command -v "$tool" >/dev/null || die "no $tool: run scripts/setup.sh"
-    done
+    need_tools apt-get dpkg-deb gzip xz readelf od
     kernel=$(find "$xen_stock/boot/" -name 'vmlinuz-*' 2>/dev/null | head -n 1)
     [ -n "$kernel" ] || die "no $xen_stock/boot/vmlinuz-*: run make stock${xen_kernel:+ KERNEL=$xen_kernel} first"
-    mkdir -p "$xen"
-    work=$(mktemp -d "$xen/fetch.XXXXXX")
-    trap 'rm -rf "$work"' EXIT
-    trap 'exit 1' HUP INT TERM
-    cd "$work"
+    work_below "$xen"
     fetch
     unpack
     vmlinux "$kernel" >vmlinux
