@@ -232,7 +232,7 @@ pub fn remove_empty_dirs() {
 /// The result of writing text for people to standard output. A reader that goes away has read
 /// enough. It is no failure, and it must not end a command: the exit status is about all the
 /// work that was asked for.
-pub fn text_result(result: std::io::Result<()>) -> Result<(), Failure> {
+fn text_result(result: std::io::Result<()>) -> Result<(), Failure> {
     match result {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             Err(Failure::access("<stdout>", cannot_write(&error)))

@@ -43,7 +43,7 @@ pub enum ModuleOutcome {
 
 /// Rewrites one module under scheme `stlb` and verifies the result, as `twin
 /// rewrite` does.
-pub fn try_module(path: &Path, target: Target) -> ModuleOutcome {
+fn try_module(path: &Path, target: Target) -> ModuleOutcome {
     let raw = match std::fs::read(path) {
         Ok(raw) => raw,
         Err(error) => return ModuleOutcome::Unreadable(error.to_string()),

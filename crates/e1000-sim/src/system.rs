@@ -44,7 +44,7 @@ use crate::transport::mailbox::{InterruptOwner, Mailbox, UpcallSlot};
 use crate::transport::rendezvous::Limits;
 
 /// The MAC address in the card's EEPROM.
-pub const CARD_MAC: [u8; 6] = [0x52, 0x54, 0x00, 0x12, 0x34, 0x56];
+const CARD_MAC: [u8; 6] = [0x52, 0x54, 0x00, 0x12, 0x34, 0x56];
 /// The hypervisor's CPU: its percpu area, rings and upcall slot.
 pub const CPU: usize = 1;
 const SECOND: u64 = 1_000_000_000;

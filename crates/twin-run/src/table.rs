@@ -8,7 +8,7 @@ use e1000_sim::packets::round::PacketDirection;
 use super::results::{OnPath, Ratio, Ratios, Results, Stlb};
 
 /// The note on what the numbers leave out, printed with all numbers.
-pub const NOT_MODELLED: &str = "\
+const NOT_MODELLED: &str = "\
 Not modelled: netfilter, queueing and flushes of translations on the guest path, so it is
 cheaper here than on a real machine; privilege changes between guest and hypervisor. The
 card's own work and the making and checking of packets are not counted.

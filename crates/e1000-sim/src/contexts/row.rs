@@ -337,7 +337,7 @@ fn a_packet(before: &IoCounts, after: &IoCounts, packets: u64) -> [f64; 3] {
 }
 
 /// Frames that were lost or changed, so far.
-pub fn damage_of(rig: &Rig<'_>) -> u64 {
+fn damage_of(rig: &Rig<'_>) -> u64 {
     let wire = rig.wire.corrupted + rig.wire.strangers;
     let each = rig.ids().map(|id| {
         let report = rig.report(id);

@@ -344,7 +344,7 @@ impl Dom0<'_, '_> {
 
     /// Calls `function` with a structure by reference and gives the structure as the
     /// function left it.
-    pub fn query<T: Plain>(&mut self, function: &str, value: T) -> Result<T, CommandError> {
+    fn query<T: Plain>(&mut self, function: &str, value: T) -> Result<T, CommandError> {
         let at = self.give(function, value.bytes())?;
         self.check(function, &[at])?;
         let mut bytes = vec![0; size_of::<T>()];

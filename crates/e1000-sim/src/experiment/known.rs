@@ -3,7 +3,7 @@
 use super::Spread;
 
 /// Permitted difference of two measurements of the same: a tenth.
-pub const WITHIN: f64 = 0.1;
+const WITHIN: f64 = 0.1;
 /// The interval of a median is wrong no more often than that.
 const WRONG: f64 = 0.05;
 /// With fewer measurements than that nothing is known of their median.

@@ -64,7 +64,7 @@ pub const DOM0_ADDRESSES: Bounds = Bounds {
 /// Most bytes of dom0's RAM, and of `struct page[]`.
 pub const ROOM: u64 = 0x1000_0000;
 /// Bytes of a `struct page`.
-pub const STRUCT_PAGE: u64 = 64;
+const STRUCT_PAGE: u64 = 64;
 /// The NIC's registers.
 pub const BAR: u64 = 0x3334_5000_0000;
 /// Bytes of the NIC's registers.
@@ -85,7 +85,7 @@ pub const PERCPU_LINK: u64 = 0x1000;
 /// Bytes of a percpu area.
 pub const PERCPU_SIZE: u64 = 64 << 10;
 /// Bytes of a kernel stack, its guard page included.
-pub const STACK_SIZE: u64 = 64 << 10;
+const STACK_SIZE: u64 = 64 << 10;
 /// The runtime's stack block of CPU 1; those of further CPUs follow.
 pub const DRIVER_STACK: u64 = 0x4000_0000;
 /// Stack canary, as GCC's stack protector reads it at `%gs:0x28`.

@@ -4,8 +4,6 @@
 
 use super::counts::counts;
 
-/// Most segments of a packet that the thesis found enough (3.6.2).
-pub const THESIS: u32 = 20;
 /// Most segments of a packet: as many of full size as IPv4's length has room for.
 pub const LIMIT: u32 = crate::packets::rings::SEGMENTS;
 

@@ -100,7 +100,7 @@ impl Position {
     }
 
     /// The place after the branch at this one.
-    pub fn behind_item(self) -> Position {
+    fn behind_item(self) -> Position {
         Position {
             items: self.items + 1,
             ..self

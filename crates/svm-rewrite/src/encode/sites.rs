@@ -174,7 +174,7 @@ impl Sink for Sites<'_> {
 
 /// Whether an instruction of this class is replaced by a sequence. All others stay as
 /// in the text.
-pub fn is_site(class: Class) -> bool {
+fn is_site(class: Class) -> bool {
     match class {
         Class::Memory(_)
         | Class::Prefetch(_)

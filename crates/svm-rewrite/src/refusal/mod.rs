@@ -190,7 +190,7 @@ impl std::fmt::Display for Refusal {
 
 /// Most refusals of one object that are listed: far more than any driver has, and few
 /// enough that a hostile object cannot use up the memory.
-pub const MOST_REFUSALS: usize = 100_000;
+const MOST_REFUSALS: usize = 100_000;
 
 /// A refusal of so many bytes is long: it has names that nobody reads.
 const LONG: usize = 1000;

@@ -109,7 +109,7 @@ impl<'b, 's> Bench<'b, 's> {
     }
 
     /// The run at the highest rate at which nothing is lost.
-    pub fn critical(&mut self, scheme: Scheme, costs: Costs) -> Result<Outcome, SystemError> {
+    fn critical(&mut self, scheme: Scheme, costs: Costs) -> Result<Outcome, SystemError> {
         let (mut low, mut high) = (0, RATES);
         let mut best = Outcome::default();
         while low < high {

@@ -16,7 +16,7 @@ fn prefixes(bytes: &[u8]) -> &[u8] {
 }
 
 /// Whether a byte before the opcode is one of the prefixes that are older than REX.
-pub fn is_legacy(byte: u8) -> bool {
+fn is_legacy(byte: u8) -> bool {
     matches!(
         byte,
         0x26 | 0x2e | 0x36 | 0x3e | 0x64 | 0x65 | 0x66 | 0x67 | 0xf0 | 0xf2 | 0xf3
