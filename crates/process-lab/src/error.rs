@@ -24,9 +24,9 @@ pub enum Error {
     #[error("linking: {0}")]
     Link(#[from] elf_loader::link::LinkError),
     /// The rewriter refused the module.
-    #[error("the rewriter refused {count} places, first: {first}")]
+    #[error("the rewriter refused the driver: {first} (first of {count})")]
     Refused {
-        /// How many places are refused.
+        /// How many refusals there are.
         count: usize,
         /// The first of them, as the rewriter says it.
         first: String,

@@ -55,7 +55,7 @@ pub struct Job<'f> {
 pub fn run(opts: &Opts) -> Result<(), Failure> {
     may_be_strict(opts.strict, opts.scheme)?;
     refuse_stages_unconfined(opts)?;
-    let input = Input::read(&opts.module).map_err(unreadable)?;
+    let input = Input::read_file(&opts.module).map_err(unreadable)?;
     let module = input.name.clone();
     refuse_other_modules(&input)?;
     let driver_args = parameters::checked(&opts.driver_args, &input)?;
