@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
+#include "random.h"
 #include "switch.h"
 
 #define HEADERS 66u
@@ -19,10 +20,7 @@ static uint64_t random_state = 1;
 
 static uint32_t any(uint32_t below)
 {
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return (uint32_t)(random_state % below);
+	return (uint32_t)(next_random(&random_state) % below);
 }
 
 /* An aggregate of n segments for mac: its bytes are in dom0's first pages. */

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include <twin/gather.h>
 
+#include "random.h"
 #include "switch.h"
 
 #define FRAMES 16u		/* of the guest: frame 1 to FRAMES */
@@ -20,10 +21,7 @@ static uint64_t random_state = 1;
 
 static uint32_t any(uint32_t below)
 {
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return (uint32_t)(random_state % below);
+	return (uint32_t)(next_random(&random_state) % below);
 }
 
 static uint8_t *guest_byte(uint64_t machine)

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "internal.h"
+#include "random.h"
 #include "test.h"
 
 #define PAGE ((uint64_t)TWIN_PAGE_SIZE)
@@ -66,10 +67,7 @@ static const struct twin_platform_ops ops = {
 
 static uint64_t random_number(uint64_t *state)
 {
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state >> 11;
+	return next_random(state) >> 11;
 }
 
 static uint64_t random_page(uint64_t *state)

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "internal.h"
+#include "random.h"
 #include "test.h"
 
 #define PAGE ((uint64_t)TWIN_PAGE_SIZE)
@@ -123,14 +124,6 @@ static bool is_right(uint64_t va, uint64_t translated)
 	       (translated - WINDOWS) % (3 * PAGE) == (va & (PAGE - 1));
 }
 
-static uint64_t random_number(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
-}
-
 static void access_memory(struct twin_cpu *cpu, uint64_t random)
 {
 	uint64_t va = DOM0 + random % INDICES * PAGE + (random >> 8) % ALIASES * ALIAS +
@@ -165,7 +158,7 @@ static void *run_cpu(void *block)
 		twin_instance_hold(&instance);
 		cpu->instance = &instance;
 		for (step = 0; step < STEPS; step++) {
-			uint64_t random = random_number(&state);
+			uint64_t random = next_random(&state);
 
 			access_memory(cpu, random);
 			if (step % 4 == 0)
