@@ -15,11 +15,11 @@
 #   offline    that machine again, without a network: make demo, make test
 #   package    (not by default) the package that `make deb` made in that machine,
 #              installed by apt, used and removed on new machines of every release
-#   page       (alone) prints the page made of what was recorded on every release; a
-#              file `note` beside the records is what it says of them first
+#   page       (alone) prints what was recorded on every release, without what a terminal
+#              painted over
 #
-# Leaves RELEASE/transcript-STEP and, made of those of every release, first-contact.md;
-# fails if a step does. The toolchain is this system's, mounted read-only at /opt/rust.
+# Leaves RELEASE/transcript-STEP and, made of those of every release, first-contact.md, of which
+# docs/first-contact.md has a chapter; fails if a step does. The toolchain is this system's, mounted read-only at /opt/rust.
 # Mounts and processes are in namespaces of their own and end with this script.
 #
 #   TWIN_BARE_RELEASE   bookworm (Debian 12, the default) or trixie (Debian 13)
@@ -251,8 +251,6 @@ part() {
 }
 
 chapters() {
-    # Notes for the reader of this record, if there are any.
-    [ ! -s "$all/$release/note" ] || { echo && cat "$all/$release/note"; }
     part 'as root' online || true
     part 'as root, with what was fixed since' again || true
     part 'again, without a network' offline || true
@@ -266,22 +264,7 @@ END
 }
 
 page() {
-    cat <<'END'
-# First contact
-
-What `make demo` and `make test` do on a Debian 12 and on a Debian 13 that have
-nothing but Rust and git, as a terminal recorded it. `make test-bare` makes this page
-(`scripts/bare.sh`): debootstrap's minimal system in a directory, entered by
-chroot; the toolchain mounted at `/opt/rust`; the commit cloned from a bundle;
-commands typed by a script, whose prompts show the time. "Script started" and
-"Script done" are the recorder's. The chapters were not recorded on one day: each
-begins with its date.
-
-Left out by rule (`scripts/transcript.awk`), never by hand: what a terminal
-painted over; colours; runs of lines of one kind, of which the number stays (what
-cargo and make compile, what apt-get says of packages, functions in the table of
-`differential`); tests that passed, of which each set is one line.
-END
+    echo '# First contact'
     for release in $releases; do
         chapters
     done
@@ -318,4 +301,4 @@ for step; do
     esac
 done
 page >"$all/first-contact.md"
-echo "$(date -u +%H:%M:%S) first contact: done; docs/first-contact.md is $all/first-contact.md"
+echo "$(date -u +%H:%M:%S) first contact: done; the record is $all/first-contact.md"
