@@ -11,8 +11,9 @@
 //!   is written, and of what indirect calls and jumps read, alone.
 //! * **P2, control.** Every direct branch leads to an instruction that is
 //!   interpreted with the facts that arrive there; calls lead to function
-//!   entries or to names that the ABI permits; there is no indirect transfer. A
-//!   function returns to where it was called from (target `hypervisor`).
+//!   entries or to names that the ABI permits. For a hypervisor there is no
+//!   indirect transfer, and a function returns to where it was called from; of a
+//!   module's indirect calls the policy is the kernel's.
 //! * **P3, instructions.** Every instruction is on an allow-list, and every
 //!   byte of code belongs to exactly one, on which two decoders agree.
 //! * **P4, stack.** `rsp` moves by constants, is equally deep on every path,
