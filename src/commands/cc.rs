@@ -28,9 +28,9 @@ Examples:
 
 Sources of C, C++ and Fortran (.c .i .cc .cpp .f90 and others, -x c) are compiled
 to assembly, rewritten and assembled. All else is passed to the compiler unchanged:
-preprocessing, linking, assembly sources, other languages. What is compiled for `process` is a program:
-addresses are translated to themselves. Each object brings the runtime along,
-which is linked once.
+preprocessing, linking, assembly sources, other languages. What is compiled for
+`process` is a program: addresses are translated to themselves. Each object
+brings the runtime along, which is linked once.
 
 Exit status:
   the compiler's; 1 if what it made cannot be rewritten";

@@ -140,7 +140,7 @@ impl Scheme {
             Scheme::Paper => "Figure 4 of the paper, with 64-bit registers",
             Scheme::Stlb => "Subtract the tag, compare, add: the fastest with a table",
             Scheme::Window32 => "No check: 4 GiB of dom0 in a window that no address leaves",
-            Scheme::Window => "No check: 4 TiB of dom0 in a window; see --processor",
+            Scheme::Window => "No check: 4 TiB of dom0 in a window",
         }
     }
 }

@@ -44,8 +44,8 @@ dom0's own packets to it are dropped.
 
 Exit status:
   0  done; for `check`: no condition fails
-  1  a condition does not hold, or a step was refused: nothing is changed, or it
-     is said what is
+  1  a condition does not hold, or a step was refused; nothing is changed, unless
+     the message says what
   2  wrong usage, or a file that cannot be read or written";
 
 /// Options of `twin xen`.
@@ -111,7 +111,7 @@ struct AttachOpts {
     #[arg(long)]
     strict: bool,
     /// Do not check what the driver gives to the card: the card reads what the driver writes, and so
-    /// may read and write any page of the machine. Where the check cannot be.
+    /// may read and write any page of the machine. For cards that cannot be checked.
     #[arg(long)]
     no_dma_check: bool,
     #[command(flatten)]
