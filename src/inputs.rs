@@ -18,11 +18,14 @@ use elf_loader::compression::Compression;
 /// What names of drivers in directories end in, before the ending of a compression.
 const ENDINGS: [&[u8]; 4] = [b".ko", b".o", b".s", b".a"];
 
+/// How an object begins (gABI chapter 4, `e_ident`).
+const ELF_MAGIC: &[u8] = b"\x7fELF";
+
 /// All inputs: those named, then those listed, directories replaced by what is in them.
 /// What lies in `except` is no input: earlier results would be.
 ///
 /// # Errors
-/// The list cannot be read, or standard input is named more than once.
+/// The list cannot be read or is an object, or standard input is named more than once.
 pub fn expand(
     named: &[PathBuf],
     list: Option<&Path>,
@@ -64,6 +67,10 @@ pub fn read_once<'p>(files: impl IntoIterator<Item = &'p Path>) -> Result<(), Fa
 /// The names in a list: one on each line, or each ended by a zero if there is one.
 fn listed(list: &Path) -> Result<Vec<PathBuf>, Failure> {
     let bytes = Input::plain(list)?;
+    if bytes.starts_with(ELF_MAGIC) {
+        let why = "it is an object, and no list of names; give it without --files-from";
+        return Err(Failure::access(input::name(list), why));
+    }
     let end = if bytes.contains(&0) { 0 } else { b'\n' };
     let names = bytes.split(|b| *b == end).filter(|name| !name.is_empty());
     Ok(names.map(|name| OsStr::from_bytes(name).into()).collect())

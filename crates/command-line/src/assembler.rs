@@ -11,6 +11,9 @@ use crate::temporary::ScratchDirectory;
 /// Most lines of an assembler's complaint that are passed on.
 const SHOWN: usize = 5;
 
+/// What to do about a text that it rejects.
+const REMEDY: &str = "give an object, or a text that `as --64` takes; `twin cc` compiles C";
+
 /// Assembles a text; `name` is what messages call it.
 ///
 /// # Errors
@@ -50,7 +53,8 @@ fn rejected(name: &str, done: &Output) -> Failure {
         let why = said.unwrap_or_else(|| done.status.to_string());
         return Failure::access("as", format!("the assembler failed at {name}: {why}"));
     }
-    Failure::input(name, format!("the assembler rejects this text:{lines}"))
+    let why = format!("the assembler rejects this text:{lines}\n  {REMEDY}");
+    Failure::input(name, why)
 }
 
 fn scratch() -> Result<ScratchDirectory, Failure> {

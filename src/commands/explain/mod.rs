@@ -157,23 +157,20 @@ impl Opts {
     }
 }
 
-/// Refuses an argument that is no file and resembles a code.
+/// Refuses an argument that is no file and has the form of a code.
 fn misspelt(file: &Path) -> Result<(), Failure> {
     let name = file.to_string_lossy();
     if file.exists() || is_stdin(file) || name.contains(['/', '.']) {
         return Ok(());
     }
     let codes = AnyCode::all().into_iter().map(AnyCode::as_str).collect();
-    match nearest(&codes, &name)[..] {
-        [] => Ok(()),
-        ref likes => {
-            let why = format!(
-                "no such file, and no such code; did you mean {}?",
-                likes.join(", ")
-            );
-            Err(Failure::access(name, why))
-        }
-    }
+    let likes = hint(&codes, &name);
+    let remedy = match likes.is_empty() {
+        true => "; `twin explain --codes` lists them",
+        false => &likes,
+    };
+    let why = format!("no such file, and no such code{remedy}");
+    Err(Failure::access(name, why))
 }
 
 /// Refuses a function that the object does not have, and names similar ones.
@@ -187,12 +184,16 @@ fn known(file: &str, object: &Object<'_>, name: &str) -> Result<(), Failure> {
     if names.contains(name) {
         return Ok(());
     }
-    let hint = match nearest(&names, name)[..] {
+    let why = format!("no function `{name}`{}", hint(&names, name));
+    Err(Failure::refused(file, CommandCode::NoFunction, why))
+}
+
+/// Asks whether a similar name was meant, if there is one.
+fn hint(names: &BTreeSet<&str>, name: &str) -> String {
+    match nearest(names, name)[..] {
         [] => String::new(),
         ref likes => format!("; did you mean {}?", likes.join(", ")),
-    };
-    let why = format!("no function `{name}`{hint}");
-    Err(Failure::refused(file, CommandCode::NoFunction, why))
+    }
 }
 
 /// The names most similar to this one, best first.
