@@ -19,7 +19,8 @@
 #              painted over
 #
 # Leaves RELEASE/transcript-STEP and, made of those of every release, first-contact.md, of which
-# docs/first-contact.md has a chapter; fails if a step does. The toolchain is this system's, mounted read-only at /opt/rust.
+# docs/first-contact.md has parts; fails if a step does. The toolchain is this system's, mounted
+# read-only at /opt/rust.
 # Mounts and processes are in namespaces of their own and end with this script.
 #
 #   TWIN_BARE_RELEASE   bookworm (Debian 12, the default) or trixie (Debian 13)
