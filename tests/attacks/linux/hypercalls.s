@@ -101,6 +101,56 @@ push %rbp; xor %ebp, %ebp; xor %ecx, %ecx
 .long 3
 .popsection
 
+### a frame that is left by a frame pointer, pushed before bytes of a port and popped behind them
+# accept
+# from: w6692 of Ubuntu's 5.15, which keeps frame pointers, as it is rewritten
+push %rbp; mov %rsp, %rbp; sub $16, %rsp
+{T} mov %rax, %rsi; push %rbp; outsb; pop %rbp
+leave; ret
+
+### the same without the push
+# refuse: P4-rsp
+push %rbp; mov %rsp, %rbp; sub $16, %rsp
+{T} mov %rax, %rsi; outsb
+leave; ret
+
+### an operand in the frame by a frame pointer that was popped there
+# refuse: P1-untranslated
+push %rbp; mov %rsp, %rbp; sub $16, %rsp
+{T} mov %rax, %rsi; push %rbp; outsb; pop %rbp
+mov %rax, -8(%rbp)
+leave; ret
+
+### a register that VMware's call returns, pushed and popped as a frame pointer
+# refuse: P4-rsp
+push %rbp; mov %rsp, %rbp; push %rbp
+{T} mov %rax, %rsi; mov %rbp, %rbx; outsb; mov %rbx, (%rsp); pop %rbp
+leave; ret
+
+### a frame pointer below the stack pointer, where interrupts write
+# refuse: P4-rsp
+push %rbp; mov %rsp, %rbp; sub $16, %rsp
+{T} mov %rax, %rsi; mov %rbp, -8(%rsp); outsb; mov -8(%rsp), %rbp
+leave; ret
+
+### a frame pointer over a call of a function that takes it back behind bytes of a port
+# accept
+push %rbp; mov %rsp, %rbp; sub $16, %rsp
+call g
+leave; ret
+.type g, @function
+g: {T} mov %rax, %rsi; push %rbp; outsb; pop %rbp
+ret
+
+### the same where the function does not take it back
+# refuse: P4-rsp
+push %rbp; mov %rsp, %rbp; sub $16, %rsp
+call g
+leave; ret
+.type g, @function
+g: {T} mov %rax, %rsi; outsb
+ret
+
 ### a translation that is used after words of a port
 # accept
 # from: ibid.: bytes alone

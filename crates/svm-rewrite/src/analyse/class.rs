@@ -228,6 +228,12 @@ impl Class {
         )
     }
 
+    /// Whether its sequence pushes `rbp` and takes it back. The kernel's own instruction is in it, and
+    /// may be VMware's call by the bytes of a port, behind which the verifier believes nothing but `rsp`.
+    pub fn saves_frame_pointer(self) -> bool {
+        matches!(self, Class::String(StringOp::Ins | StringOp::Outs, 0, _))
+    }
+
     /// The class as statistics count it; `None` for an instruction that reaches no
     /// memory and is copied or dropped.
     pub fn site_class(self) -> Option<SiteClass> {

@@ -4,7 +4,7 @@
 //! are no C functions and what they do to registers.
 
 use elf_loader::Place;
-use iced_x86::{FlowControl, Instruction, Mnemonic};
+use iced_x86::{Code, FlowControl, Instruction, Mnemonic};
 use liveness::Reg;
 
 use crate::analyse::flow::Conventions;
@@ -210,6 +210,12 @@ fn path_in_core(name: &str) -> Option<&str> {
 /// Whether an instruction calls the machine's own hypervisor. To the decoder it is a call.
 pub fn is_hypercall(iced: &Instruction) -> bool {
     matches!(iced.mnemonic(), Mnemonic::Vmcall | Mnemonic::Vmmcall)
+}
+
+/// Whether an instruction copies bytes between a port and memory, as VMware's faster call does
+/// (`vmware_hypercall_hb_out`, arch/x86/include/asm/vmware.h).
+pub fn moves_port_bytes(iced: &Instruction) -> bool {
+    matches!(iced.code(), Code::Outsb_DX_m8 | Code::Insb_m8_DX)
 }
 
 /// Whether an instruction calls a function.

@@ -119,10 +119,14 @@ fn only_reads(access: OpAccess) -> bool {
 ///
 /// By any other access to a port QEMU may be called as VMware is, or the machine's firmware:
 /// arguments and results are in [`FIRMWARES`].
+///
+/// A byte of a port may be VMware's faster call, which changes `rbp` as well; its sequence takes
+/// that back ([`crate::analyse::class::Class::saves_frame_pointer`]). It reads no more than the
+/// decoder says: an object that makes this call is refused.
 pub fn assume_hypervisor(iced: &Instruction, survey: &mut Survey) {
     use Mnemonic::*;
+    let kept = LocSet::reg(Reg::RSP).union(LocSet::reg(Reg::RBP));
     if iced.code() == Code::In_EAX_DX || routines::is_hypercall(iced) {
-        let kept = LocSet::reg(Reg::RSP).union(LocSet::reg(Reg::RBP));
         survey.effect.uses = LocSet::registers();
         survey.written = LocSet::registers().minus(kept);
         return;
@@ -134,6 +138,10 @@ pub fn assume_hypervisor(iced: &Instruction, survey: &mut Survey) {
     }
     if port {
         survey.effect.uses = survey.effect.uses.union(FIRMWARES);
+    }
+    if routines::moves_port_bytes(iced) {
+        survey.named = survey.named.union(LocSet::reg(Reg::RBP));
+        survey.written = LocSet::registers().minus(kept);
     }
 }
 

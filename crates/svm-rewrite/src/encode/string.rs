@@ -65,8 +65,26 @@ impl Emitter<'_> {
         self.translate_pointers(i, roles);
         self.restore_flags(plan);
         self.enter_chunk(roles);
-        self.copy_plain(i);
+        self.operation(i, plan);
         self.leave_chunk(roles);
+    }
+
+    /// The original instruction:
+    ///
+    /// ```text
+    ///     push  %rbp                        bytes of a port only
+    ///     outsb
+    ///     pop   %rbp
+    /// ```
+    fn operation(&mut self, i: InstIdx, plan: &InstPlan) {
+        let saves = plan.class.saves_frame_pointer();
+        if saves {
+            self.push(Reg::RBP);
+        }
+        self.copy_plain(i);
+        if saves {
+            self.pop(Reg::RBP);
+        }
     }
 
     /// With prefix:
@@ -133,7 +151,7 @@ impl Emitter<'_> {
         self.push(Reg::RCX);
         self.enter_chunk(roles);
         self.mov(n, Reg::RCX);
-        self.copy_plain(i);
+        self.operation(i, plan);
         self.leave_chunk(roles);
         self.pop(n);
         self.lea(&Operand::indexed(Reg::RCX, n, 0), Reg::RCX);

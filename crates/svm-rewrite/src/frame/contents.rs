@@ -206,7 +206,7 @@ impl Frame {
     }
 
     /// A register is loaded from a word of the frame that holds this.
-    fn set_loaded(&mut self, register: Register, value: Option<i64>) {
+    pub fn set_loaded(&mut self, register: Register, value: Option<i64>) {
         // `rsp` is what it is set to: its operands are in the frame in any case.
         self.write(register, value, gpr(register) != Some(Reg::RSP));
     }

@@ -153,6 +153,11 @@ impl Path {
             _ if iced.mnemonic() == Mnemonic::Push && iced.stack_pointer_increment() == -8 => {
                 self.frame.push(None);
             }
+            _ if input.classes[i.0 as usize].saves_frame_pointer() => {
+                self.frame.overwrite(input.surveys[i.0 as usize].written);
+                let saved = self.frame.get(Register::RBP);
+                self.frame.set_loaded(Register::RBP, saved);
+            }
             _ => {
                 let moved = i64::from(iced.stack_pointer_increment());
                 if moved != 0 {

@@ -36,7 +36,8 @@ fn without_loads(class: Class, iced: &Instruction, survey: &Survey) -> Class {
         Class::String(StringOp::Movs, log2, repeat) => {
             return Class::String(StringOp::MovsTo, log2, repeat);
         }
-        Class::String(op, ..) => !op.writes(),
+        // Bytes of a port stay no instruction alone.
+        Class::String(op, ..) => !op.writes() && !class.saves_frame_pointer(),
         _ => false,
     };
     match stays {

@@ -43,6 +43,10 @@ pub fn classify(question: &Question<'_>) -> Result<Class, Refused> {
         Some(Kept::Alternative | Kept::Paravirt) => {
             in_kept_range(question).map(|class| Class::Keep(class.site_class()))
         }
+        Some(Kept::Fixup) if routines::moves_port_bytes(iced) => {
+            let reason = "bytes of a port whose faults are answered: VMware's call by them changes rbp, and nothing takes it back";
+            Err((RefusalCode::Unsupported, reason))
+        }
         Some(Kept::Fixup) => system::refuse(iced).map(|()| Class::Keep(Some(SiteClass::Other))),
         Some(Kept::Section) => system::refuse(iced).and_then(|()| in_kept_section(question)),
     }?;
@@ -155,7 +159,7 @@ fn calls_vmware(question: &Question<'_>) -> bool {
         let mut sections = question.lifted.object.sections();
         sections.any(|(_, section)| section.data.windows(4).any(|word| word == MAGIC))
     };
-    matches!(iced.code(), Code::Outsb_DX_m8 | Code::Insb_m8_DX) && has_magic()
+    routines::moves_port_bytes(iced) && has_magic()
 }
 
 /// Of operands relative to a segment, only per-CPU variables stay.
