@@ -18,7 +18,8 @@ const OTHER: &str = "its type of handler is none that leaves the stack and the f
 /// Data is there, of this module, which kernels do not execute: behind its read-only data, to
 /// which the table belongs, is a page or more of other data.
 const MOST: u32 = 0xfff;
-const FAR: &str = "its type is a routine's distance to some releases of Linux 5.15, far from here";
+const FAR: &str = "its type, with a number beside it, is a routine's distance to early releases of Linux 5.15, \
+and only of 5.15.224 and Ubuntu's 5.15.0-204, and later ones, it is known that they read types";
 
 /// Where control goes when an instruction faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
