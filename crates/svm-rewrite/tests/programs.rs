@@ -265,6 +265,41 @@ fn lengths_by_other_names_are_refused() {
     is_refused(text, "a length of code");
 }
 
+/// A function that copies code of another one, whose length it computes.
+fn copies(length: &str) -> String {
+    format!(
+        "\t.text\n\t.globl f\n\t.type f,@function\nf:\t{length}\n\trep movsb\n\tret\n\t.size f,.-f\n\
+         g:\tmov (%rdi),%rax\n\tret\nge:\tnop\n\tret\nhe:\tret\n"
+    )
+}
+
+#[test]
+fn lengths_of_code_that_are_computed_to_copy_it_are_refused() {
+    for length in [
+        "lea ge(%rip),%rcx\n\tlea g(%rip),%rsi\n\tsub %rsi,%rcx",
+        "lea g(%rip),%rsi\n\tmov %rsi,%rdx\n\tlea ge(%rip),%rcx\n\tdec %rcx\n\tsub %rdx,%rcx",
+        "mov $ge,%ecx\n\tmov $g,%esi\n\tsub %esi,%ecx",
+        "lea ge(%rip),%rcx\n\tlea g(%rip),%rsi\n\tsub %rsi,%rcx\n\ttest %eax,%eax\n\tje 1f\n\tjmp *%rax\n1:",
+        "lea g(%rip),%rcx\n\ttest %eax,%eax\n\tje 1f\n\tlea ge(%rip),%rsi\n\tsub %rsi,%rcx\n1:",
+    ] {
+        is_refused(
+            &copies(length),
+            "a length of code that the program computes",
+        );
+    }
+    for length in [
+        // No code that is replaced is between.
+        "lea he(%rip),%rcx\n\tlea ge(%rip),%rsi\n\tsub %rsi,%rcx",
+        "lea ge(%rip),%rcx\n\tlea g(%rip),%rsi\n\tmov %rax,%rsi\n\tsub %rsi,%rcx",
+        "lea ge(%rip),%rcx\n\tlea g(%rip),%rsi\n\tcpuid\n\tsub %rsi,%rcx",
+        "lea ge(%rip),%rcx\n\tcall x\n\tlea g(%rip),%rsi\n\tsub %rsi,%rcx",
+        "lea 1f(%rip),%rcx\n\tlea f(%rip),%rsi\n\tsub %rsi,%rcx\n\tcmp (%rdx),%eax\n\tje 1f\n\tjmp *%rax\n1:",
+    ] {
+        let taken = rewrite(&copies(length));
+        assert!(taken.is_ok(), "{length}: {taken:?}");
+    }
+}
+
 /// What a program's author can do, not a kernel's.
 #[test]
 fn loads_of_some_elements_are_refused_with_a_way_out() {

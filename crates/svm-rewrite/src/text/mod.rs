@@ -20,6 +20,7 @@ mod apart;
 mod arguments;
 mod bytes;
 mod cfi;
+mod copied;
 mod directives;
 mod distances;
 mod expand;
@@ -259,7 +260,11 @@ impl<'t> Source<'t> {
         // A module's tables of jumps were found, and kernels know lengths of their own.
         match target.refuses_jump_tables {
             true => Ok(()),
-            false => self.none(&narrow::find(tied, code)),
+            false => {
+                self.none(&narrow::find(tied, code))?;
+                let surveys = &decided.analysis.surveys;
+                self.none(&copied::find(tied.lifted, tied.tie, surveys, code))
+            }
         }
     }
 
