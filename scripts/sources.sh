@@ -24,6 +24,14 @@ download() {
     (cd "$work" && apt-get $opts -q source --download-only --only-source "$1" >apt.log 2>&1)
 }
 
+# Whether the original tarball is there, as Debian's description has its sum. A mirror may lack
+# its authors' signature beside it.
+has_tarball() {
+    (cd "$work" && awk '/^[^ ]/ { sums = /^Checksums-Sha256:/ }
+        sums && $3 ~ /\.orig\.tar\.[a-z0-9]+$/ { print $1 "  " $3 }' ./*.dsc |
+        sha256sum -c --status 2>/dev/null)
+}
+
 fetch() {
     package=$1
     [ ! -e "$programs/$package/.complete" ] || return 0
@@ -31,7 +39,7 @@ fetch() {
     rm -rf "$work" "${programs:?}/$package"
     mkdir -p "$work"
     # An index of updates may name what the mirror has no more: then the release's own.
-    download "$package" || download "$package/bookworm" ||
+    download "$package" || has_tarball || download "$package/bookworm" || has_tarball ||
         die "cannot fetch the source of $package: $(tail -n 1 "$work/apt.log")"
     # The original tarball alone: what Debian changes is for Debian's builds.
     tarball=$(find "$work" -name '*.orig.tar.*' ! -name '*.asc' | head -n 1)
