@@ -1,5 +1,5 @@
-# libunwind with its authors' assembly, and its own tests: contexts, signals, exceptions, processes
-# that are traced. Two of them fail where no core is dumped.
+# libunwind and its own tests: contexts, signals, exceptions, processes that are traced. Two of them
+# fail where no core is dumped. Its few lines of assembly stay as they are: `twin cc` takes none.
 package=libunwind
 build() {
     # The compiler's name is the last of the words.

@@ -1,5 +1,5 @@
-# mpg123 with its authors' assembly and its own tests, which need no sound; then each of its decoders
-# with frames of the three layers, whose bits are by chance.
+# mpg123 and its own tests, which need no sound; then each of its decoders with frames of the three
+# layers, whose bits are by chance. The decoders' assembly is its authors', which `twin cc` leaves.
 package=mpg123
 build() {
     ./configure --disable-shared --with-cpu=x86-64 --with-audio=dummy CC="$CC" CFLAGS="$FLAGS" &&

@@ -1,5 +1,4 @@
-# wolfssl with its authors' assembly, that of its arithmetic for single sizes, too, and its own tests of
-# algorithms.
+# wolfssl and its own tests of algorithms. It calls its authors' assembly, which `twin cc` leaves as it is.
 package=wolfssl
 needs='autoreconf:autoconf automake:automake libtoolize:libtool'
 build() {
