@@ -25,7 +25,7 @@
 #endif
 
 #define TWIN_XEN_VERSION	11
-/* hypfs_op, which no kernel calls: the payload takes its place. */
+/* hypfs_op, which no kernel calls: the payload takes its place. Xen's own commands go on. */
 #define TWIN_XEN_HYPERCALL	42
 /* Physical processors that may run the driver: HOT_CPUS of the hot routines. */
 #define TWIN_XEN_CPUS		4

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * dom0's commands (<twin/xen.h>), in place of the hypercall hypfs_op.
+ * dom0's commands (<twin/xen.h>), beside Xen's own of the hypercall hypfs_op.
  *
  * Structs are copied in, judged, and copied out, by Xen's own routines for its caller's
  * memory. One command at a time: the larger structs here are static. A second caller gets
@@ -13,6 +13,7 @@
  */
 #include "platform.h"
 
+long twin_original_do_hypfs_op(unsigned int number, void *first, unsigned long second, void *third, unsigned long fourth);
 int continue_hypercall_on_cpu(unsigned int processor, long (*function)(void *), void *data);
 
 #ifdef TWIN_XEN_TEST
@@ -24,7 +25,12 @@ static uint32_t busy;
 static bool going_on;		/* the command ends elsewhere; written by its owner */
 static struct twin_xen_status status;
 
-static void end(void)
+bool xen_command_begin(void)
+{
+	return !__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE);
+}
+
+void xen_command_end(void)
 {
 	going_on = false;
 	__atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
@@ -48,7 +54,7 @@ static long finish(long (*half)(void), long (*again)(void *))
 		if (!result)
 			return 0;
 	}
-	end();
+	xen_command_end();
 	return result;
 }
 
@@ -228,17 +234,30 @@ static long command(unsigned int number, void *argument)
 	}
 }
 
-static long hypercall(unsigned int number, void *argument)
+/* Xen's own are few and small (xen/include/public/hypfs.h). */
+static bool is_ours(unsigned int number)
+{
+	return number >> 16 == TWIN_XEN_INFO >> 16;
+}
+
+static long ours(unsigned int number, void *argument)
 {
 	long result;
 
 	if (xen_domain_of(xen_current()) != hardware_domain)
 		return -XEN_EPERM;
-	if (__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE))
+	if (!xen_command_begin())
 		return -XEN_EAGAIN;
 	result = command(number, argument);
 	if (!going_on)
-		end();
+		xen_command_end();
 	return result;
+}
+
+/* Those of `xenhypfs` and `xl set-parameters` are Xen's, from any domain. */
+static long hypercall(unsigned int number, void *argument, unsigned long second, void *third, unsigned long fourth)
+{
+	return is_ours(number) ? ours(number, argument) :
+				 twin_original_do_hypfs_op(number, argument, second, third, fourth);
 }
 XEN_REPLACE(do_hypfs_op, hypercall);

@@ -462,6 +462,9 @@ long xen_detach_finish(void);
 bool xen_occupied(void);
 /* Whether a command of dom0's is not done yet. [any] */
 bool xen_commanded(void);
+/* One at a time: false if there is one. From there to end dom0 has to try again. [dom0] */
+bool xen_command_begin(void);
+void xen_command_end(void);
 /* Why the last attach failed; "" if it did not. xen_refuse notes it and gives error. */
 extern char xen_reason[TWIN_XEN_REASON];
 int xen_refuse(int error, const char *text);
