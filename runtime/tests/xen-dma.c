@@ -495,9 +495,31 @@ static void without_the_stage_nothing_is_done(void)
 	nothing_is_left();
 }
 
+/* To take its mapping away is a flush of all TLBs for each page. The next attachment has it, without a write in between. */
+static void a_detached_card_stays_mapped(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < 3; i++) {
+		attach();
+		CHECK(xen_card_write(0x00c8, 1));
+		CHECK_EQUAL(mappings, 1);
+		xen_dma_give_back();
+		CHECK(!xen_card_write(0x00c8, 1));
+		CHECK(xen_card_is_mapped());
+		CHECK_EQUAL(mappings, 1);
+	}
+	xen_card_forget();
+	CHECK(!xen_card_is_mapped());
+	CHECK_EQUAL(mappings, 0);
+	xen_card_forget();
+	CHECK_EQUAL(mappings, 0);
+}
+
 static void run(void)
 {
 	RUN(the_card_has_copies_of_what_it_had);
+	RUN(a_detached_card_stays_mapped);
 	RUN(frames_come_and_go);
 	RUN(a_poll_sees_what_the_card_receives_meanwhile);
 	RUN(a_look_gives_no_page_back);

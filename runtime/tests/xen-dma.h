@@ -393,6 +393,9 @@ static void nothing_is_left(void)
 {
 	CHECK_EQUAL(held_pages(), 0);
 	CHECK_EQUAL(allocated, 0);
+	/* Nor does a write come through that another processor had begun before (guard.c). */
+	CHECK(!xen_card_write(0x00c8, 1));
+	xen_card_forget();
 	CHECK_EQUAL(mappings, 0);
 	CHECK(!guarded);
 	CHECK_EQUAL(ports, 0);

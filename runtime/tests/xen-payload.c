@@ -8,7 +8,7 @@
 
 #include "../platform/xen/payload.c"
 
-static bool occupied, commanded;
+static bool occupied, commanded, mapped;
 static uint32_t reverted;
 char xen_reason[TWIN_XEN_REASON];
 
@@ -20,6 +20,30 @@ bool xen_occupied(void)
 bool xen_commanded(void)
 {
 	return commanded;
+}
+
+bool xen_command_begin(void)
+{
+	const bool may = !commanded;
+
+	commanded = true;
+	return may;
+}
+
+void xen_command_end(void)
+{
+	commanded = false;
+}
+
+void xen_card_forget(void)
+{
+	CHECK(commanded && !occupied);
+	mapped = false;
+}
+
+bool xen_card_is_mapped(void)
+{
+	return mapped;
 }
 
 int xen_machine_check(void)
@@ -42,7 +66,9 @@ void printk(const char *format, ...)
 static void nobody_uses_it(void)
 {
 	CHECK_EQUAL(hook_preapply(NULL), 0);
+	mapped = true;
 	CHECK_EQUAL(hook_prerevert(NULL), 0);
+	CHECK(!mapped);
 	CHECK_EQUAL(hook_revert(NULL), 0);
 	CHECK_EQUAL(reverted, 1);
 }
@@ -71,10 +97,24 @@ static void a_command_is_not_done(void)
 	it_is_in_use(&commanded);
 }
 
+/* And detached: what it has mapped would stay when the payload is gone. */
+static void a_card_is_mapped_meanwhile(void)
+{
+	reverted = 0;
+	CHECK_EQUAL(hook_prerevert(NULL), 0);
+	mapped = true;
+	CHECK_EQUAL(hook_revert(NULL), -XEN_EBUSY);
+	CHECK_EQUAL(reverted, 0);
+	CHECK_EQUAL(hook_prerevert(NULL), 0);
+	CHECK_EQUAL(hook_revert(NULL), 0);
+	CHECK_EQUAL(reverted, 1);
+}
+
 int main(void)
 {
 	RUN(nobody_uses_it);
 	RUN(a_device_is_attached_meanwhile);
 	RUN(a_command_is_not_done);
+	RUN(a_card_is_mapped_meanwhile);
 	return test_summary();
 }

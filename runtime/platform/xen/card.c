@@ -12,7 +12,9 @@
  *   page 5	filters
  *   16 to 31	the packets' memory itself (13.8), where each has its length beside it
  *
- * They are mapped once more for Xen, where neither dom0 nor driver code has anything.
+ * They are mapped once more for Xen, where neither dom0 nor driver code has anything, and stay so: taking the mapping
+ * away is a flush of all TLBs for each page (mm.c, map_pages_to_xen), while dom0 stands. The next attachment of the
+ * card finds it, and the payload is not taken back before it is gone (payload.c).
  */
 #include "card.h"
 
@@ -31,7 +33,9 @@ void *ioremap(uint64_t machine, unsigned long bytes);
 void vunmap(const void *address);
 extern struct domain *dom_io;
 
-static volatile uint32_t *registers;
+static volatile uint32_t *registers;	/* from map to unmap */
+static void *mapped;			/* what is mapped for Xen, or NULL */
+static uint64_t mapped_at;		/* ... of the machine's addresses */
 static uint32_t lock;		/* while one is changed */
 static bool resting;		/* units stay off */
 
@@ -83,22 +87,34 @@ bool xen_card_map(uint64_t machine)
 	for (page = 0; page < XEN_CARD_PAGES; page++)
 		if (!is_device((machine >> TWIN_PAGE_SHIFT) + page))
 			return false;
-	registers = ioremap(machine, XEN_CARD_PAGES * TWIN_PAGE_SIZE);
+	if (mapped_at != machine)
+		xen_card_forget();
+	if (!mapped)
+		mapped = ioremap(machine, XEN_CARD_PAGES * TWIN_PAGE_SIZE);
+	mapped_at = machine;
 	resting = false;
+	registers = mapped;
 	return registers;
 }
 
 /* Another processor may be in the middle of a write of dom0's, which it began while they were guarded. */
 void xen_card_unmap(void)
 {
-	const volatile uint32_t *mapped;
-
 	lock_registers();
-	mapped = registers;
 	registers = NULL;
 	unlock_registers();
+}
+
+void xen_card_forget(void)
+{
 	if (mapped)
-		vunmap((const void *)mapped);
+		vunmap(mapped);
+	mapped = NULL;
+}
+
+bool xen_card_is_mapped(void)
+{
+	return mapped;
 }
 
 uint32_t xen_card_doorbell(uint32_t kind)

@@ -13,10 +13,10 @@
 /* Pages of the card's registers. */
 #define XEN_CARD_PAGES	32u
 
-/* Map the card whose registers begin at that machine address, instead of the one before. False: that is
- * memory, or there is no room. [dom0] */
+/* The card whose registers begin at that machine address, instead of the one before. False: that is
+ * memory, or there is no room to map it. [dom0] */
 bool xen_card_map(uint64_t machine);
-/* Once more is nothing. [dom0], [idle] */
+/* No card. It stays mapped until xen_card_forget() (platform.h). Once more is nothing. [dom0], [idle] */
 void xen_card_unmap(void);
 
 /* What the card's registers say of a ring. */

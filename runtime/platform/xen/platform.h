@@ -346,6 +346,10 @@ uint32_t xen_transmit_in_flight(void);
 long xen_dma_plan(const struct twin_xen_attach *given);	/* [dom0] */
 int xen_dma_take(void);					/* [idle] */
 void xen_dma_give_back(void);				/* [idle]; [dom0] if nothing was taken */
+/* The card's registers stay mapped for Xen from the first time that they are taken to this. Nothing is attached, nor
+ * is being attached. Whether they are mapped. */
+void xen_card_forget(void);				/* [dom0] */
+bool xen_card_is_mapped(void);				/* [any] */
 /* Before driver code that looks at the rings, and after any that may have rung a doorbell. False: the driver
  * was aborted for what it gave to the card. Served, interrupts on */
 bool xen_dma_show(void);
