@@ -166,7 +166,7 @@ void twin_registers_release(struct twin_card *card);
 /*
  * Registers `probe` at the first instruction of the function at `address`, or of that name.
  * `handler` has preemption off, and may set regs->ip to another function and return 1. 0, or the
- * errno of register_kprobe(); unregister_kprobe() undoes it.
+ * errno of register_kprobe(), or -EPERM after a line in the log: people have turned that off. unregister_kprobe() undoes it.
  */
 int twin_divert(struct kprobe *probe, kprobe_opcode_t *address, const char *symbol,
 		kprobe_pre_handler_t handler);
