@@ -14,6 +14,7 @@
 #include <linux/module.h>
 #include <linux/rtnetlink.h>
 #include <linux/slab.h>
+#include <linux/stringify.h>
 #include <xen/events.h>
 #include <xen/interface/event_channel.h>
 #include <xen/xenbus.h>
@@ -88,6 +89,19 @@ static struct twin_xen_vif description(const struct twin_vif *vif)
 	return told;
 }
 
+/* Why, for an administrator (platform/xen/vif.c, xen_vif_connect). */
+static const char *refusal(int error)
+{
+	switch (error) {
+	case -ENOSPC:
+		return "Xen refuses the interface: it serves " __stringify(TWIN_XEN_VIFS) " already";
+	case -EINVAL:
+		return "Xen refuses the interface: with the stage bridge its address (mac) must be no group's, nor another guest's";
+	default:
+		return "Xen refuses the interface";
+	}
+}
+
 /* The guest and `xl` see the refusal in xenstore. */
 static int connect_in_xen(struct twin_vif *vif)
 {
@@ -96,7 +110,7 @@ static int connect_in_xen(struct twin_vif *vif)
 
 	vif->in_xen = !error;
 	if (error)
-		xenbus_dev_fatal(vif->xenbus, error, "Xen refuses the interface");
+		xenbus_dev_fatal(vif->xenbus, error, "%s", refusal(error));
 	return error;
 }
 
