@@ -158,15 +158,15 @@ fn text(code: XenCode) -> Text {
             "$ basename $(readlink /sys/class/net/eth0/device/driver)\ne1000",
         ),
         XenCode::OwnTraffic => (
-            "dom0's own packets go through the interface: it is a port of a bridge or a bond, or a default route of dom0's leads through it.",
+            "dom0's own packets go through the interface: it is a port of a bridge or a bond, a default route of dom0's leads through it, or another interface is made of it, as that of a VLAN.",
             "While its driver is in Xen, dom0's packets to it are dropped. You may be logged in by it.",
-            "Give dom0 another way, then take this one away: `ip route del default dev eth0`, `ip link set eth0 nomaster`. Guests on the bridge need another interface, or a `vif` of twin's.",
+            "Give dom0 another way, then take this one away: `ip route del default dev eth0`, `ip link set eth0 nomaster`, `ip link del eth0.5`. Guests on the bridge need another interface, or a `vif` of twin's.",
             "$ ip route show default\ndefault via 192.0.2.1 dev eth0",
         ),
         XenCode::InUse => (
-            "An interface is attached, or a payload of an earlier attachment is in Xen.",
-            "One driver runs inside Xen at a time, and a payload is good for one start of dom0's modules.",
-            "`twin xen status` shows which it is; `twin xen detach DEV` clears up.",
+            "An interface is attached, or a payload of an earlier attachment is in Xen, or another livepatch is.",
+            "One driver runs inside Xen at a time, and a payload is good for one start of dom0's modules. It is made for Xen as it was built, so no other livepatch may be applied before it; Xen refuses it then.",
+            "`twin xen status` shows which it is; `twin xen detach DEV` clears up. Another livepatch has to be reverted, with `xen-livepatch revert NAME`; a fix of Xen's own is worth more than a driver in it.",
             "$ xen-livepatch list\ntwin                                    | APPLIED",
         ),
         XenCode::NotAttached => (

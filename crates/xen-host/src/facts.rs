@@ -83,6 +83,8 @@ pub struct Interface {
     pub sharers: Vec<String>,
     /// The bridge or bond that it is a port of.
     pub master: Option<String>,
+    /// Interfaces whose packets go through it, the bridge or bond aside: a VLAN's, a macvlan.
+    pub above: Vec<String>,
     /// Whether a default route of dom0's leads through it.
     pub default_route: bool,
 }
@@ -231,6 +233,7 @@ fn interface_of(system: &System, name: &str) -> Interface {
     let flags = u32::from_str_radix(flags.trim_start_matches("0x"), 16).unwrap_or(0);
     let queues = system.names(&format!("{folder}/queues"));
     let exists = plain && system.has(&folder);
+    let master = system.link(&format!("{folder}/master"));
     Interface {
         name: name.to_owned(),
         exists,
@@ -241,9 +244,17 @@ fn interface_of(system: &System, name: &str) -> Interface {
             .word(&format!("{folder}/mtu"))
             .and_then(|bytes| bytes.parse().ok()),
         sharers: sharers(system, &folder, name),
-        master: system.link(&format!("{folder}/master")),
+        above: above(system, &folder, master.as_deref()),
+        master,
         default_route: has_default_route(system, name),
     }
+}
+
+/// Those that the kernel has links to (net/core/dev.c, `__netdev_adjacent_dev_insert`), as to the master.
+fn above(system: &System, folder: &str, master: Option<&str>) -> Vec<String> {
+    let names = system.names(folder).into_iter();
+    let names = names.filter_map(|name| name.strip_prefix("upper_").map(str::to_owned));
+    names.filter(|name| Some(name.as_str()) != master).collect()
 }
 
 /// Of the main table for IPv4 (net/ipv4/fib_trie.c, fib_route_seq_show), of all tables for IPv6

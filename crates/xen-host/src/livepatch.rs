@@ -103,7 +103,7 @@ fn place(system: &System) -> Result<Place, Refusal> {
     let ours = list.iter().find(|payload| payload.name == NAME);
     Ok(match ours {
         None => Place::Absent,
-        Some(ours) if ours.state.starts_with("APPLIED") => Place::Applied,
+        Some(ours) if ours.is_applied() => Place::Applied,
         Some(_) => Place::Checked,
     })
 }

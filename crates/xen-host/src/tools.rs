@@ -19,6 +19,13 @@ pub struct Loaded {
     pub state: String,
 }
 
+impl Loaded {
+    /// Whether Xen runs it.
+    pub fn is_applied(&self) -> bool {
+        self.state.starts_with("APPLIED")
+    }
+}
+
 impl XlInfo {
     /// Asks `xl`.
     ///

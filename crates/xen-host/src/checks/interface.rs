@@ -4,6 +4,7 @@ use super::{Check, Row};
 use crate::code::XenCode;
 use crate::driver::{DRIVER, Likeness};
 use crate::facts::{Facts, Interface};
+use crate::tools::Loaded;
 
 /// With larger ones the card receives in pieces (runtime/dom0/card.c).
 const LARGEST_MTU: u32 = 1500;
@@ -94,18 +95,30 @@ pub fn own_traffic(interface: &Interface) -> Check {
         "an interface that dom0 does without",
     );
     let name = &interface.name;
-    match (&interface.master, interface.default_route) {
-        (Some(master), _) => row.judge(
+    match (
+        &interface.master,
+        interface.default_route,
+        &interface.above[..],
+    ) {
+        (Some(master), _, _) => row.judge(
             false,
             format!("{name} is a port of {master}"),
             &format!("take it out, if dom0 has another way: `ip link set {name} nomaster`"),
         ),
-        (None, true) => row.judge(
+        (None, true, _) => row.judge(
             false,
             format!("a default route of dom0's leads through {name}"),
             &format!("take it away, if dom0 has another way: `ip route del default dev {name}`"),
         ),
-        (None, false) => row.judge(true, "no default route, no bridge", ""),
+        (None, false, [first, ..]) => row.judge(
+            false,
+            format!(
+                "the packets of {} go through {name}",
+                interface.above.join(" and ")
+            ),
+            &format!("take that away, if dom0 has another way: `ip link del {first}`"),
+        ),
+        (None, false, []) => row.judge(true, "no default route, no bridge, no VLAN", ""),
     }
 }
 
@@ -114,7 +127,7 @@ pub fn free(facts: &Facts) -> Check {
     let row = Row(
         XenCode::InUse,
         "state",
-        "nothing attached, no payload of twin's in Xen",
+        "nothing attached, no livepatch in Xen",
     );
     let status = match &facts.status {
         Ok(status) => status,
@@ -125,6 +138,9 @@ pub fn free(facts: &Facts) -> Check {
     let left = left
         .clone()
         .any(|payload| payload.name == crate::livepatch::NAME);
+    let mut applied = facts.payloads.iter().flatten();
+    let other =
+        applied.find(|payload| payload.is_applied() && payload.name != crate::livepatch::NAME);
     match (attached, left) {
         (Some(name), _) => row.judge(
             false,
@@ -136,6 +152,13 @@ pub fn free(facts: &Facts) -> Check {
             "Xen has a payload `twin` from before, for other addresses of dom0",
             "`twin xen detach DEV` takes it out, with any DEV",
         ),
-        (None, false) => row.judge(true, "nothing attached", ""),
+        (None, false) => match other {
+            Some(Loaded { name, .. }) => row.judge(
+                false,
+                format!("Xen has the livepatch {name}, and twin's has to be its first"),
+                &format!("`xen-livepatch revert {name}`, or do without twin"),
+            ),
+            None => row.judge(true, "nothing attached", ""),
+        },
     }
 }

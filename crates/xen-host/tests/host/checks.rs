@@ -222,6 +222,47 @@ fn dom0_does_without_the_interface() {
 }
 
 #[test]
+fn interfaces_that_are_made_of_it() {
+    let above = |made: &MadeUp, name: &str| {
+        let link = made.path(&format!("root/sys/class/net/eth0/upper_{name}"));
+        std::os::unix::fs::symlink(format!("../{name}"), link).expect("a link");
+    };
+    fails(
+        "xen-own-traffic",
+        "the packets of eth0.5 go through eth0; ",
+        |made| {
+            above(made, "eth0.5");
+        },
+    );
+    // The kernel has a link of that kind to the bridge, too.
+    fails("xen-own-traffic", "eth0 is a port of br0; ", |made| {
+        above(made, "br0");
+        let link = made.path("root/sys/class/net/eth0/master");
+        std::os::unix::fs::symlink("../br0", link).expect("a link");
+    });
+}
+
+#[test]
+fn another_livepatch_in_xen() {
+    let list = |state: &str| {
+        format!(
+            " ID                                     | status     | metadata\n\
+             ----------------------------------------+------------+---------------\n\
+             xsa500                                  | {state}    | \n"
+        )
+    };
+    fails(
+        "xen-in-use",
+        "Xen has the livepatch xsa500, and twin's has to be its first; `xen-livepatch revert xsa500`",
+        text("state/list", &list("APPLIED")),
+    );
+    // One that does nothing is not in the way.
+    let made = usual();
+    made.write("root/state/list", list("CHECKED"));
+    assert_eq!(others(&judged(&made, Some("eth0"))), []);
+}
+
+#[test]
 fn xens_tools() {
     let tool = "root/usr/lib/xen-4.17/bin/xen-livepatch";
     fails(

@@ -4,7 +4,7 @@
 //! ```text
 //! root/                 what is read; programs in usr/sbin; `kernel` answers controls
 //! root/state/           what the programs keep; fail-STEP makes a step fail, with its text;
-//!                       half-load leaves a payload all the same;
+//!                       list is what Xen has of others' livepatches; half-load leaves a payload all the same;
 //!                       new-MODULE takes its file's place before it is loaded; a pipe `wait` makes insmod wait for its end
 //! kit/                  what is installed for twin
 //! ```
@@ -28,6 +28,7 @@ esac"#;
 const XEN_LIVEPATCH: &str = r#"payload=$ROOT/state/payload
 if [ "$1" = list ]; then
     [ ! -e "$ROOT/state/fail-list" ] || { cat "$ROOT/state/fail-list" >&2; exit 1; }
+    [ ! -e "$ROOT/state/list" ] || { cat "$ROOT/state/list"; exit 0; }
     [ -e "$payload" ] || { echo 'Nothing to list'; exit 0; }
     echo ' ID                                     | status     | metadata'
     echo '----------------------------------------+------------+---------------'
