@@ -80,10 +80,13 @@ fn reach<'a>(
         let before = xen_log(system).unwrap_or_default();
         match system.run("xen-livepatch", &[OsStr::new(step), of]) {
             Ok(_) => {}
-            Err(error) if is_late(&error) && tries < TRIES => sleep(PAUSE),
             Err(error) => {
                 let after = xen_log(system).unwrap_or_default();
-                return Err(refused(step, &error, &added(&before, &after)));
+                let said = added(&before, &after);
+                if tries == TRIES || !is_late(&error) || is_below(&said) {
+                    return Err(refused(step, &error, &said));
+                }
+                sleep(PAUSE);
             }
         }
     }
@@ -96,6 +99,12 @@ fn is_late(error: &ProgramError) -> bool {
         ProgramError::Missing => false,
         ProgramError::Failed(output) => LATE.iter().any(|words| output.contains(words)),
     }
+}
+
+/// Another payload is above it, of which Xen says the same as of a step that came too late: time changes nothing.
+fn is_below(log: &[&str]) -> bool {
+    log.iter()
+        .any(|line| line.contains("can't unload. Top is "))
 }
 
 fn place(system: &System) -> Result<Place, Refusal> {

@@ -216,6 +216,21 @@ fn half_a_payload_is_taken_out_or_said_to_be_left() {
 }
 
 #[test]
+fn a_payload_below_another_is_not_waited_for() {
+    let made = usual();
+    let system = System::at(made.root());
+    attached(&made).expect("attached");
+    let line = "(XEN) livepatch: twin: can't unload. Top is other\n";
+    made.write("root/state/busy-revert", line);
+    let refusal = detach(&system, "eth0").expect_err("it is below");
+    assert!(refusal.to_string().contains("Top is other"), "{refusal}");
+    let log = system.text("state/xl-dmesg").expect("a log");
+    assert_eq!(log.matches(line).count(), 1, "one try");
+    std::fs::remove_file(made.path("root/state/busy-revert")).expect("it is there");
+    detach(&system, "eth0").expect("cleared up");
+}
+
+#[test]
 fn what_a_killed_attachment_left_is_taken_away() {
     let made = usual();
     let (system, kit) = (System::at(made.root()), Kit::at(made.kit()));

@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! root/                 what is read; programs in usr/sbin; `kernel` answers controls
-//! root/state/           what the programs keep; fail-STEP makes a step fail, with its text;
+//! root/state/           what the programs keep; fail-STEP makes a step fail, with its text,
+//!                       busy-STEP as one that came too late;
 //!                       list is what Xen has of others' livepatches; half-load leaves a payload all the same;
 //!                       new-MODULE takes its file's place before it is loaded; a pipe `wait` makes insmod wait for its end
 //! kit/                  what is installed for twin
@@ -37,6 +38,7 @@ if [ "$1" = list ]; then
 fi
 fail=$ROOT/state/fail-$1
 [ ! -e "$ROOT/state/late-$1" ] || { rm "$ROOT/state/late-$1"; echo 'Error 16: Device or resource busy' >&2; exit 1; }
+[ ! -e "$ROOT/state/busy-$1" ] || { cat "$ROOT/state/busy-$1" >>"$ROOT/state/xl-dmesg"; echo 'Error 16: Device or resource busy' >&2; exit 1; }
 [ ! -e "$ROOT/state/half-$1" ] || echo CHECKED >"$payload"
 [ ! -e "$fail" ] || { cat "$fail" >>"$ROOT/state/xl-dmesg"; echo 'Error 19: No such device' >&2; exit 1; }
 echo "$*" >>"$ROOT/state/steps"
