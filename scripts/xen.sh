@@ -28,6 +28,9 @@
 #   frontend   guests' interfaces that come and go
 #   two        more cards of the driver, dom0's own, and one on the same interrupt line
 #   reset      the driver's watchdog in dom0 wants to reset the card
+#   xenstore   a guest that writes anything to its part of xenstore
+#   livepatches  another livepatch before twin's and after it, and what `xen-livepatch` refuses meanwhile
+#   toolstack  debug keys, pools, the interface's settings, a Xen without memory; and a panic of dom0's
 #   handover   given to Xen and taken back while dom0's other processor writes to the card; the
 #              modules' memory, the longest name, deferred polls
 #   down       the card removed, dom0 put to sleep, and shut down, in a guest's transfers
@@ -36,11 +39,12 @@
 #   rows       the same of TCP beside the papers' figures: large packets and frames, segments merged and not,
 #              a byte there and one back; one processor
 #   arrivals   the same of frames that come one by one
-# Without arguments all but sample: processors, stuck, pvh, frontend, two, reset, handover and down with two processors,
-# campaign, save, count, rows and arrivals with one, the others with one and with two.
+# Without arguments all but sample: processors, stuck, pvh, frontend, two, reset, xenstore, livepatches, toolstack,
+# handover and down with two processors, campaign, save, count, rows and arrivals with one, the others with one and
+# with two.
 #
 # Needs target/stock, target/xen (scripts/xen-packages.sh, xen-modules.sh, xen-payload.sh, and
-# xen-install.sh for `command` and `spoof`) and, without privileges, QEMU and busybox (scripts/setup.sh). For
+# xen-install.sh for `command`, `livepatches` and `spoof`) and, without privileges, QEMU and busybox (scripts/setup.sh). For
 # Debian 13's, target/stock-6.12 and target/xen-trixie (scripts/xen/release.sh).
 # Leaves target/xen/run/SCENARIO-PROCESSORS/: console.log (Xen and dom0), results.log (the
 # lines), the initramfs. The last line is
@@ -62,7 +66,7 @@
 #   TWIN_XEN_GUESTS guests that are connected while `count` counts one's frames (default 1, at most 8)
 #   TWIN_XEN_STAGES parameters of twin_dom0.ko, separated by commas, and last `offload`, with which the card
 #                   neither segments nor gathers nor computes checksums: bridge=1,notify=16,offload
-#                   (not in count, rows, arrivals, spoof and command)
+#                   (not in count, rows, arrivals, spoof, livepatches and command)
 #   TWIN_XEN_PATIENCE  how many times longer every wait inside may take (default 1)
 set -eu
 
@@ -83,6 +87,7 @@ die() {
 . "$parts/programs.sh"
 . "$parts/count.sh"
 . "$parts/wire.sh"
+. "$parts/livepatch.sh"
 
 # ---- Initramfs -----------------------------------------------------------------
 
@@ -252,11 +257,15 @@ prepare() {
         add_modules "$2/dom0" xen_held.ko
         add_payload "$2" platform
         ;;
-    attach | again | busy | changes | offload | large | save | sample | count | rows | arrivals | upcalls | processors | stuck | pvh | down | two | frontend | reset)
+    attach | again | busy | changes | offload | large | save | sample | count | rows | arrivals | upcalls | processors | stuck | pvh | down | two | frontend | reset | xenstore | toolstack)
         add_modules "$2/dom0"
         add_payload "$2" platform
         ;;
     command) add_command "$2/dom0" ;;
+    livepatches)
+        add_command "$2/dom0"
+        add_livepatch "$2/dom0" other
+        ;;
     spoof)
         add_modules "$2/dom0"
         add_payload "$2" platform
@@ -415,7 +424,7 @@ other_hypervisor() {
 }
 
 scenarios_of() {
-    echo baseline modules attach again command faults retype busy spoof dma changes offload upcalls processors stuck pvh frontend two reset handover down campaign large save sample count rows arrivals
+    echo baseline modules attach again command faults retype busy spoof dma changes offload upcalls processors stuck pvh frontend two reset xenstore livepatches toolstack handover down campaign large save sample count rows arrivals
 }
 
 main() {
@@ -438,7 +447,7 @@ main() {
         for name in baseline modules attach again command faults retype busy spoof dma changes offload upcalls; do
             set -- "$@" "$name:1" "$name:2"
         done
-        set -- "$@" processors:2 stuck:2 pvh:2 frontend:2 two:2 reset:2 handover:2 down:2 campaign:1 large:1 large:2 save:1 count:1 rows:1 arrivals:1
+        set -- "$@" processors:2 stuck:2 pvh:2 frontend:2 two:2 reset:2 xenstore:2 livepatches:2 toolstack:2 handover:2 down:2 campaign:1 large:1 large:2 save:1 count:1 rows:1 arrivals:1
     fi
     for one; do
         scenario "$one"

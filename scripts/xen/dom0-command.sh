@@ -5,31 +5,6 @@
 . /twin.sh
 vif_script=vif-twin
 
-# says STATUS STEP WORDS COMMAND...: a command that ends like that and prints these words.
-says() {
-    wanted=$1 name=$2 words=$3
-    shift 3
-    output=$(timeout "$(limit 300)" "$@" 2>&1)
-    status=$?
-    echo "$output"
-    [ "$status" = "$wanted" ] && echo "$output" | grep -qF "$words"
-    step "$name" $? "status $status: $(echo "$output" | grep -F "$words" | head -n 1)"
-}
-
-loaded() {
-    [ -e "/sys/module/$1" ]
-}
-
-in_xen() {
-    xen-livepatch list | grep -q '^twin '
-}
-
-# untouched STEP: nothing of twin's is in Xen or in the kernel.
-untouched() {
-    ! loaded twin_dom0 && ! loaded twin_hot && ! in_xen && [ -z "$(ls -d /tmp/twin-xen-* 2>/dev/null)" ]
-    step "$1/untouched" $? "$(lsmod | grep -c '^twin_') modules, $(xen-livepatch list | grep -c '^twin ') payloads"
-}
-
 # An insmod that lets nobody go on while /tmp/hold is there, once it has loaded the second module.
 mkdir /tmp/bin
 cat >/tmp/bin/insmod <<'RUN'

@@ -3,7 +3,8 @@
 # processors: on the other one the card's registers are written all the time
 # (runtime/tests/xen-faults/xen_writer.c), while the pages that have them become read-only and writable
 # again, and it stands for some seconds at most. Before that: dom0's modules leave no memory behind, an interface's name may have fifteen
-# characters, and a poll that dom0 has deferred does not come while Xen has the card.
+# characters, and a poll that dom0 has deferred does not come while Xen has the card. After it that processor goes offline and
+# comes online.
 . /twin.sh
 
 longest=abcdefghijklmno
@@ -77,6 +78,15 @@ deferred() {
     deferring 0 0
 }
 
+# unarmed STEP SWITCH: what keeps dom0's packets and resets from the driver is turned off, and the kernel says nothing.
+unarmed() {
+    echo 0 >"$2"
+    dmesg -c >/dev/null
+    ! sh -c "echo eth0 >$twin/attach" 2>/dev/null && is interface - && dmesg | grep -q 'twin: kprobes are turned off'
+    step "unarmed/$1" $? "$(dmesg | grep twin: | head -n 1)"
+    echo 1 >"$2"
+}
+
 # written: how often the registers were, by now.
 written() {
     cat /sys/module/xen_writer/parameters/written
@@ -111,6 +121,9 @@ name $longest eth0
 await 60 name/carrier-again grep -q 1 $queue/carrier
 attach_eth0
 tell 30 first/detach detach 1
+await 60 first/carrier-again grep -q 1 $queue/carrier
+unarmed kprobes /sys/kernel/debug/kprobes/enabled
+unarmed ftrace /proc/sys/kernel/ftrace_enabled
 await 60 first/carrier grep -q 1 $queue/carrier
 ip addr add 10.0.2.9/24 dev eth0
 deferred
@@ -127,6 +140,17 @@ for i in 1 2 3 4; do
     stood "writer/$i-detach-stood" tell 30 "writer/$i-detach" detach 1
 done
 try 20 writer-away rmmod xen_writer
+# dom0's other processor goes offline and comes online again, while Xen has the card and before.
+second=/sys/devices/system/cpu/cpu1/online
+tell 30 vcpu/attach attach eth0
+try 60 vcpu/goes sh -c "echo 0 >$second"
+tell 30 vcpu/detach detach 1
+tell 30 vcpu/attach-with-one attach eth0
+try 60 vcpu/comes sh -c "echo 1 >$second"
+tell 5 vcpu/link link 1
+tell 30 vcpu/detach-with-two detach 1
+is aborts 0
+step vcpu/no-abort $? "$(status_of aborts) aborts"
 # A busy emulator's lockups are no failure.
 ! dmesg | grep -q 'unable to handle'
 step no-oops $? "$(dmesg | grep 'unable to handle' | head -n 1)"

@@ -11,6 +11,7 @@ usr/lib/xen-$xen_version/bin/xenstored
 usr/lib/xen-$xen_version/bin/xenconsoled
 usr/lib/xen-$xen_version/bin/libxl-save-helper
 usr/bin/xenstore
+usr/sbin/xenhypfs
 ${xen_merged}bin/kmod
 ${xen_merged}sbin/ethtool
 "
