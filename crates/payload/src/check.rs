@@ -280,10 +280,7 @@ pub fn mask<'p>(section: &Section<'_>, symbol: &'p Symbol<'_>) -> Result<&'p str
     const BYTES: [u8; 8] = window::wide::MASK.to_le_bytes();
     let at = symbol.value as usize;
     let there = section.data.get(at..).and_then(|rest| rest.get(..8));
-    let patched = section
-        .relocations
-        .iter()
-        .any(|r| r.offset < symbol.value + 8 && r.offset + 8 > symbol.value);
+    let patched = given::touching(section, symbol.value, 8).next().is_some();
     match there == Some(&BYTES[..]) && section.flags & SHF_WRITE == 0 && !patched {
         true => Ok(&symbol.name),
         false => Err("the window's mask is not 2^42 - 1, or may be written"),
@@ -309,16 +306,11 @@ fn stub<'p>(
     let bytes = section
         .data
         .get(symbol.value as usize..(symbol.value + STUB) as usize);
-    let inside = symbol.value..symbol.value + STUB;
-    let there = section
-        .relocations
-        .iter()
-        .filter(|r| inside.contains(&r.offset));
     let leads = |r: &Relocation, offset: u64, name: &str| {
         let place = (r.offset, r.addend) == (symbol.value + offset, -4);
         place && &*payload.symbol(r.symbol).name == name && r.kind != R_X86_64_64
     };
-    let there: Vec<&Relocation> = there.collect();
+    let there: Vec<&Relocation> = given::touching(section, symbol.value, STUB).collect();
     let name = symbol.name.strip_prefix(names::STUB_PREFIX);
     let own = name.and_then(own_name);
     let good = match (bytes, &there[..]) {
@@ -333,7 +325,8 @@ fn stub<'p>(
         }
         _ => false,
     };
-    match (good && symbol.value.is_multiple_of(STUB), name) {
+    let is_code = section.flags == SHF_ALLOC | SHF_EXECINSTR;
+    match (good && is_code && symbol.value.is_multiple_of(STUB), name) {
         (true, Some(name)) => Ok(name),
         _ => Err("it refers to what is no stub"),
     }

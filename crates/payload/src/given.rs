@@ -205,7 +205,7 @@ impl<'p> Given<'p> {
 }
 
 /// The relocations that may write one of these bytes.
-fn touching<'s>(
+pub fn touching<'s>(
     section: &'s Section<'_>,
     at: u64,
     bytes: u64,

@@ -481,6 +481,28 @@ fn changed_stubs_die() {
 }
 
 #[test]
+fn stubs_that_others_may_write_die() {
+    const STUBS: &str = ".text.twin.stubs";
+    // Eight bytes from before the stub on, the last of which are its first.
+    dies("no stub", |object| {
+        let printk = symbol(object, "printk");
+        let id = object.section_named(STUBS).expect("stubs");
+        let section = &mut object.sections[id.0 as usize];
+        section.relocations.push(Relocation {
+            offset: 16 - 4,
+            kind: elf_loader::consts::R_X86_64_64,
+            symbol: printk,
+            addend: 0,
+        });
+        section.relocations.sort_by_key(|r| r.offset);
+    });
+    dies("no stub", |object| {
+        let id = object.section_named(STUBS).expect("stubs");
+        object.sections[id.0 as usize].flags |= elf_loader::consts::SHF_WRITE;
+    });
+}
+
+#[test]
 fn a_changed_codemap_dies() {
     let map = ".rodata.twin.codemap";
     dies("P", |object| to(object, map, "e1000:probe").addend = 1);
