@@ -1378,3 +1378,100 @@ g: ret
 .popsection
 .type g,@function
 g: ret
+
+### a replacement that is ud2, before what Xen goes on behind
+# refuse: P2-metadata
+# from: xen/arch/x86/pv/emul-inv-op.c, emulate_forced_invalid_op
+test %edi, %edi; je 9f
+push %rdi
+1: pop %rdi; nop
+9: .byte 0x78,0x65                              # js 8f
+4: outsb
+cpuid
+ret
+.fill 9b + 0x67 - ., 1, 0x90
+8: ret
+.pushsection .altinstr_replacement,"ax"
+2: ud2
+3:
+.popsection
+.pushsection .altinstructions,"a"
+.long 1b - ., 2b - .
+.short 20
+.byte 9b-1b, 3b-2b
+.popsection
+.pushsection __ex_table,"a"
+.long 4b - ., 8b - .
+.long 3
+.popsection
+
+### the same with a nop behind it
+# accept
+# from: ibid.
+test %edi, %edi; je 9f
+push %rdi
+1: pop %rdi; nop; nop
+9: .byte 0x78,0x65
+4: outsb
+cpuid
+ret
+.fill 9b + 0x67 - ., 1, 0x90
+8: ret
+.pushsection .altinstr_replacement,"ax"
+2: ud2
+3:
+.popsection
+.pushsection .altinstructions,"a"
+.long 1b - ., 2b - .
+.short 20
+.byte 9b-1b, 3b-2b
+.popsection
+.pushsection __ex_table,"a"
+.long 4b - ., 8b - .
+.long 3
+.popsection
+
+### a replacement behind ud2 that KVM goes on in the middle of
+# refuse: P2-metadata
+# from: Linux 6.1 arch/x86/kvm/x86.c, handle_ud (force_emulation_prefix)
+{T} mov %rax, %rsi
+test %edx, %edx; je 1f
+push %rdi; ud2
+1: nopl (%rax)
+nop
+9: ret
+.pushsection .altinstr_replacement,"ax"
+nop
+2: imul $-0x3d, 0x6d(%rsi), %esi                # 6b 76 6d c3: ret
+3:
+.popsection
+.pushsection .altinstructions,"a"
+.long 1b - ., 2b - .
+.short 20
+.byte 9b-1b, 3b-2b
+.popsection
+
+### a replacement that is the last byte of what Xen goes on behind
+# refuse: P2-metadata
+# from: xen/arch/x86/pv/emul-inv-op.c, emulate_forced_invalid_op
+test %edi, %edi; je 4f
+push %rdi; ud2
+4: .byte 0x78,0x65                              # js 8f
+1: nop
+9: cpuid
+ret
+.fill 4b + 0x67 - ., 1, 0x90
+8: ret
+.pushsection .altinstr_replacement,"ax"
+2: outsb
+3:
+.popsection
+.pushsection .altinstructions,"a"
+.long 1b - ., 2b - .
+.short 20
+.byte 9b-1b, 3b-2b
+.popsection
+.pushsection __ex_table,"a"
+.long 1b - ., 8b - .
+.long 3
+.popsection

@@ -7,7 +7,6 @@
 
 pub mod allow;
 pub mod classify;
-mod forced;
 mod memo;
 mod operands;
 mod prefix;
@@ -24,7 +23,7 @@ use self::classify::OperandField;
 use self::memo::{Memo, Operands, Remembered};
 use self::relocation::{Destination, Relocated};
 use crate::findings::{Findings, ViolationCode};
-use crate::insn::{BranchTarget, CodeAt, Disassembly, Insn, Op, Routine, Starts};
+use crate::insn::{BranchTarget, CodeAt, Disassembly, Insn, Op, Routine, Starts, forced};
 use crate::object::Image;
 use crate::targets::{Contents, IndirectBranches, NamedMemory, Rules};
 

@@ -5,6 +5,7 @@
 //! Only data: [`crate::decode`] fills it in, every later phase reads it.
 
 mod disassembly;
+pub mod forced;
 mod places;
 mod registers;
 

@@ -48,7 +48,7 @@ use super::reader::{Reader, SectionPlace};
 use super::tables::Series;
 use super::{Patches, prefixes};
 use crate::findings::{Findings, ViolationCode};
-use crate::insn::{BranchTarget, CodeAt, Insn, Op, Origin, Routine};
+use crate::insn::{BranchTarget, CodeAt, Insn, Op, Origin, Routine, forced};
 
 /// Most bytes of a site (`MAX_PATCH_LEN`, arch/x86/kernel/alternative.c).
 const LONGEST: u8 = 254;
@@ -163,6 +163,11 @@ impl Ranges {
         if leads_behind(reader, replacement.clone()) {
             return Err(
                 "the replacement leads to its own end, which newer kernels take for the site's",
+            );
+        }
+        if makes_prefix(reader, replacement.clone(), replacement_len == site_len) {
+            return Err(
+                "the replacement may become a part of what hypervisors take for a prefix of ud2",
             );
         }
         self.list.push(Alternative {
@@ -459,6 +464,18 @@ fn leads_behind(reader: &Reader<'_, '_>, replacement: Range<u32>) -> bool {
             only_nops(last.section, end..size) && only_nops(to.section, 0..start)
         }
     }
+}
+
+//      ud2                     # then what was behind the site
+//
+/// Whether a replacement may be a part of `ud2` and the bytes behind which hypervisors go on
+/// ([`forced`]). What is before and behind a site may be replaced as well. Behind one that does not
+/// `fill` its site is a nop.
+fn makes_prefix(reader: &Reader<'_, '_>, replacement: Range<u32>, fills: bool) -> bool {
+    let insns = &reader.disassembly.insns[replacement.start as usize..replacement.end as usize];
+    let bytes = insns.iter().filter_map(|insn| reader.image.bytes(insn));
+    let bytes = bytes.collect::<Vec<_>>().concat();
+    forced::may_go_on(&bytes) || fills && forced::may_begin(&bytes)
 }
 
 /// Whether an instruction computes nothing from its own place.

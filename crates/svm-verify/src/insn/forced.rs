@@ -23,6 +23,19 @@ pub fn begins(bytes: &[u8]) -> bool {
     bytes.strip_prefix(&UD2).is_some_and(follows)
 }
 
+/// Whether code that is written over other code may make such bytes with what is before it: it begins
+/// as what a hypervisor asks for ends.
+pub fn may_go_on(written: &[u8]) -> bool {
+    let goes_on =
+        |signature: &[u8]| (0..signature.len()).any(|n| written.starts_with(&signature[n..]));
+    SIGNATURES.into_iter().any(goes_on)
+}
+
+/// The same of what is behind it: it ends in `ud2`.
+pub fn may_begin(written: &[u8]) -> bool {
+    written.ends_with(&UD2)
+}
+
 /// Whether bytes are what a hypervisor asks for behind a `ud2`. At the start of a section, the `ud2`
 /// may be at the end of another one.
 pub fn follows(bytes: &[u8]) -> bool {
