@@ -259,6 +259,58 @@ __stop_alloc_tags: ret
 ret
 .pushsection .codetag.alloc_tags,"aw",@progbits
 .globl __start_alloc_tags, __stop_alloc_tags
-__start_alloc_tags: .fill 48, 1, 0
+__start_alloc_tags: .fill 80, 1, 0
 __stop_alloc_tags:
+.popsection
+
+### names around all that comes between two sections
+# refuse: P2-metadata
+# from: Linux 6.15 lib/alloc_tag.c, load_module; the translation table may lie there
+ret
+.pushsection .data.a,"aw",@progbits
+.globl __start_alloc_tags
+__start_alloc_tags: .quad 0
+.popsection
+.pushsection .data.z,"aw",@progbits
+.globl __stop_alloc_tags
+__stop_alloc_tags: .quad 0
+.popsection
+
+### one that is behind the end of its section
+# refuse: elf-symbol
+# from: ibid.
+ret
+.pushsection .codetag.alloc_tags,"aw",@progbits
+.globl __start_alloc_tags, __stop_alloc_tags
+__start_alloc_tags: .quad 0
+.set __stop_alloc_tags, __start_alloc_tags + 0x1000
+.popsection
+
+### one that is a number
+# refuse: P2-metadata
+# from: ibid.
+ret
+.pushsection .codetag.alloc_tags,"aw",@progbits
+.globl __start_alloc_tags, __stop_alloc_tags
+.set __start_alloc_tags, 0x1000
+__stop_alloc_tags: .quad 0
+.popsection
+
+### a part of a tag, whose counter is in the next section
+# refuse: P2-metadata
+# from: ibid.
+ret
+.pushsection .codetag.alloc_tags,"aw",@progbits
+.globl __start_alloc_tags, __stop_alloc_tags
+__start_alloc_tags: .quad 0
+__stop_alloc_tags:
+.popsection
+
+### one of two names
+# accept
+# from: Linux 6.15 lib/codetag.c, codetag_module_init: there are no tags then
+ret
+.pushsection .codetag.alloc_tags,"aw",@progbits
+.globl __start_alloc_tags
+__start_alloc_tags: .quad 0
 .popsection

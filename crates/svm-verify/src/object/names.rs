@@ -50,6 +50,9 @@ const LOWEST: u64 = 65_536;
 /// (`load_module`, lib/alloc_tag.c). Linkers put them around the module's own tags
 /// (include/asm-generic/codetag.lds.h).
 const TAGS: [&str; 2] = ["__start_alloc_tags", "__stop_alloc_tags"];
+/// Bytes of a tag (`struct alloc_tag`, include/linux/alloc_tag.h). The counter's address is its
+/// last word, also of one of which only the first byte is there.
+const TAG: u64 = 40;
 
 /// The page of Xen's calls, which callers enter at any of its entries
 /// ([`crate::decode::relocation`]). Kernels without it would take a module's own for it.
@@ -57,6 +60,9 @@ const XENS_PAGE: &str = "hypercall_page";
 
 /// Judges the names in the runtime's code, of numbers and of Xen's page, and what `.BTF` has.
 pub(super) fn judge<'o>(object: &'o Object<'o>, findings: &mut Findings<'o>) {
+    if let Err(reason) = judge_tags(object) {
+        findings.object(ViolationCode::Metadata, reason);
+    }
     for (_, symbol) in object.symbols() {
         let Place::In(id) = symbol.place else {
             if !is_harmless(symbol) {
@@ -71,10 +77,6 @@ pub(super) fn judge<'o>(object: &'o Object<'o>, findings: &mut Findings<'o>) {
             let reason = "a name that others take for the kernel's page of Xen's calls";
             findings.at(id, symbol.value, ViolationCode::Metadata, reason);
         }
-        if TAGS.contains(&&*symbol.name) && !may_have_tags(object.section(id)) {
-            let reason = "a name between which the kernel writes counters, of something else";
-            findings.at(id, symbol.value, ViolationCode::Metadata, reason);
-        }
         let own = symbol.name.is_empty() || symbol.name.starts_with(names::RUNTIME_PREFIX);
         if object.section(id).name == sections::LINUX_TEXT && !own {
             let reason = "a name in the runtime's code, by which the kernel could enter it";
@@ -87,6 +89,28 @@ pub(super) fn judge<'o>(object: &'o Object<'o>, findings: &mut Findings<'o>) {
         {
             findings.at(id, at, ViolationCode::Metadata, reason);
         }
+    }
+}
+
+/// Judges what names of tags are around: some tags of the module's own, whole ones, in one section.
+fn judge_tags(object: &Object<'_>) -> Result<(), &'static str> {
+    let is_named = |s: &&Symbol<'_>| TAGS.contains(&&*s.name) && s.place != Place::Undefined;
+    let mut named = object.symbols.iter().filter(is_named);
+    let Some(first) = named.clone().next() else {
+        return Ok(());
+    };
+    let good = |symbol: &Symbol<'_>| match symbol.place {
+        Place::In(id) if symbol.place == first.place => {
+            let section = object.section(id);
+            symbol.value <= section.size
+                && may_have_tags(section)
+                && symbol.value.abs_diff(first.value).is_multiple_of(TAG)
+        }
+        _ => false,
+    };
+    match named.all(good) {
+        true => Ok(()),
+        false => Err("names between which the kernel writes counters, of something else than tags"),
     }
 }
 
