@@ -449,3 +449,20 @@ mov d(%rip), %ch; ret
 .data
 d: .byte 1
 .text
+
+### a load that such a kernel takes for a store to a device, by another register than the translated one
+# refuse: P3-instruction
+# from: Linux 6.1 arch/x86/lib/insn-eval.c, insn_decode_mmio: 0xc6 behind a VEX prefix; get_reg_offset asks for REX alone
+{T} mov %rax, %r8; mov %rsi, %rax
+vshufps $1, (%r8), %xmm0, %xmm0; ret
+
+### the same of two numbers, by the translated one
+# refuse: P3-instruction
+# from: ibid.
+{T} vshufpd $0, 8(%rax), %ymm1, %ymm0; ret
+
+### the vector by a move, which no kernel executes in a driver's place
+# accept
+# from: ibid.
+{T} vmovups (%rax), %xmm1; vshufps $1, %xmm1, %xmm0, %xmm0
+ret

@@ -650,3 +650,33 @@ ret
 .type g, @function
 g: mov %rdi, 16(%rsp)
 ret
+
+### a load that a kernel of an encrypted guest takes for a store to a device
+# refuse: P3-instruction
+# from: Linux 6.1 arch/x86/lib/insn-eval.c, insn_decode_mmio: 0xc6, the opcode behind a VEX prefix too; vc_handle_mmio
+vshufps $1, (%rdi), %xmm0, %xmm0
+ret
+
+### the same of two numbers
+# refuse: P3-instruction
+# from: ibid.
+vshufpd $1, 8(%rdi), %ymm1, %ymm0
+ret
+
+### the same behind a move, from the frame, and from the module's own data
+# accept
+# from: ibid.
+vmovups (%rdi), %xmm1; vshufps $1, %xmm1, %xmm0, %xmm0
+push %rax; push %rax; vshufpd $1, (%rsp), %xmm0, %xmm0; pop %rax; pop %rax
+vshufpd $1, v(%rip), %xmm0, %xmm0
+ret
+.section .rodata
+.balign 16
+v: .quad 1, 2
+
+### loads with this byte in the other encoding, and with others near it
+# accept
+# from: ibid.: 0x0f and 0xc6
+shufps $1, (%rdi), %xmm0
+vunpcklps (%rdi), %xmm0, %xmm0
+ret

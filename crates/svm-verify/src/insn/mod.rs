@@ -240,8 +240,9 @@ pub enum Op {
     PushRegister { s: Gpr },
     /// `mov memory, %d` of 64 bits.
     Load { d: Gpr },
-    /// `mov memory, %ah`, and `%ch`, `%dh` and `%bh` (target `linux`).
-    LoadHigh,
+    /// A load that the kernel of an encrypted guest may take for something else: `mov memory, %ah`,
+    /// `%ch`, `%dh` or `%bh`, `vshufps` and `vshufpd` of memory (target `linux`).
+    Misread,
     /// `mov %s, memory` of 64 bits.
     Store { s: Gpr },
     /// `cmp %s, memory` of 64 bits.

@@ -195,12 +195,15 @@ impl Step<'_> {
     }
 
     //      mov (%v), %ah
+    //      vshufps $1, (%v), %x, %y
     //
-    // In an encrypted guest the kernel executes a load from a device in the processor's place, and
-    // takes the register's number for that of `%spl`, `%bpl`, `%sil` or `%dil`
+    // In an encrypted guest the kernel executes a load from a device in the processor's place. Of the
+    // first it takes the register's number for that of `%spl`, `%bpl`, `%sil` or `%dil`
     // (`insn_get_modrm_reg_ptr` in `vc_handle_mmio`, arch/x86/kernel/sev.c, and in `handle_mmio`,
-    // arch/x86/coco/tdx/tdx.c of Linux 6.1). No device is in the frame or in the module's data.
-    pub(super) fn load_high(&mut self) -> Result<(), Broken> {
+    // arch/x86/coco/tdx/tdx.c of Linux 6.1). The other is `movb $1, (%v)` to it, because it asks for the
+    // byte 0xc6 behind a VEX prefix as without one (`insn_decode_mmio`, arch/x86/lib/insn-eval.c), and `%v`
+    // the register of the lower half. No device is in the frame or in the module's data.
+    pub(super) fn misread(&mut self) -> Result<(), Broken> {
         let m = &self.insn.memory;
         let place = self.state.frame_place(m).filter(|at| at.in_frame());
         let is_no_device = place.is_some() || m.origin == Origin::Symbol;
@@ -209,7 +212,7 @@ impl Step<'_> {
             true => Ok(()),
             false => broken(
                 ViolationCode::Instruction,
-                "in an encrypted guest kernels load another register from a device; load the low byte",
+                "in an encrypted guest kernels take it for another instruction; load the low byte, or all of the vector by a move",
             ),
         }
     }

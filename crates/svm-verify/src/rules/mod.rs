@@ -169,7 +169,7 @@ impl Step<'_> {
             Op::Alu { d, .. } => is_label(d),
             Op::Lea { inputs, .. } => inputs.iter().any(is_label),
             // It is not known what it reads.
-            Op::Plain | Op::LoadHigh => GprSet::ALL.iter().any(is_label),
+            Op::Plain | Op::Misread => GprSet::ALL.iter().any(is_label),
             // What is loaded, and what a call leaves, is not followed (docs/proof/linux.md, P2).
             Op::Nop
             | Op::Prefetch
@@ -261,7 +261,7 @@ impl Step<'_> {
                 }
                 Ok(fall(()))
             }
-            Op::LoadHigh => self.load_high().map(fall),
+            Op::Misread => self.misread().map(fall),
             Op::Store { s } => {
                 let (stored, m) = (self.state.get(s).form, self.insn.memory);
                 if self.laws.rules.frames == Frames::Compiled

@@ -6,7 +6,7 @@
 //! registers, memory or control. An allow-list, as for extensions: an instruction that
 //! is not listed is refused.
 
-use iced_x86::{CpuidFeature, EncodingKind, Instruction, Mnemonic, OpKind};
+use iced_x86::{CpuidFeature, EncodingKind, Instruction, Mnemonic, OpKind, Register};
 
 use crate::analyse::classify::extension;
 use crate::analyse::classify::is_cache_hint;
@@ -114,9 +114,22 @@ fn unsound(iced: &Instruction) -> Option<(RefusalCode, &'static str)> {
             RefusalCode::Unsupported,
             "a trap whose operand says to the kernel what it is for, and whether to go on behind it",
         )),
+        M::Vshufps | M::Vshufpd if may_reach_device(iced) => Some((
+            RefusalCode::Unsupported,
+            "kernels of encrypted guests take it for a store to a device",
+        )),
         _ if loads_segment(iced) => Some((RefusalCode::Privileged, "it loads a segment register")),
         _ => None,
     }
+}
+
+/// Whether an operand in memory is neither on the stack nor in the module's data.
+fn may_reach_device(iced: &Instruction) -> bool {
+    use Register as R;
+    let own = matches!(iced.memory_base(), R::RSP | R::RIP | R::None)
+        && iced.memory_index() == R::None
+        && iced.segment_prefix() == R::None;
+    iced.op_kinds().any(|kind| kind == OpKind::Memory) && !own
 }
 
 fn loads_segment(iced: &Instruction) -> bool {

@@ -16,7 +16,7 @@ pub(super) fn kernel_operation(i: &Instruction, field: OperandField) -> Op {
         Push => first_register(i).map_or(Op::Push, |s| Op::PushRegister { s }),
         Pushfq => Op::Push,
         Popfq => Op::PopFlags,
-        Mov if loads_high(i) => Op::LoadHigh,
+        Mov | Vshufps | Vshufpd if is_misread(i) => Op::Misread,
         _ if allow::is_cache_hint(i.mnemonic()) => Op::Plain,
         _ if allow::is_hypercall(i.mnemonic()) => Op::Plain,
         _ => operation(i, field),
@@ -56,12 +56,13 @@ pub(super) fn operation(i: &Instruction, field: OperandField) -> Op {
     }
 }
 
-/// A load of the second byte of a register.
-fn loads_high(i: &Instruction) -> bool {
+/// Whether a load has another meaning to the kernel of an encrypted guest, which executes it in the
+/// processor's place if a device is there. `crate::rules::memory` says which.
+fn is_misread(i: &Instruction) -> bool {
     use Register::*;
-    i.code() == Code::Mov_r8_rm8
-        && i.op1_kind() == OpKind::Memory
-        && matches!(i.op0_register(), AH | CH | DH | BH)
+    let high = i.code() == Code::Mov_r8_rm8 && matches!(i.op0_register(), AH | CH | DH | BH);
+    let shuffle = matches!(i.mnemonic(), Mnemonic::Vshufps | Mnemonic::Vshufpd);
+    (high || shuffle) && i.op_kinds().any(|kind| kind == OpKind::Memory)
 }
 
 /// The first operand, if it is a 64-bit register.

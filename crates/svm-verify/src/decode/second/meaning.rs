@@ -53,7 +53,9 @@ pub(super) fn does(op: Op, i: &Instruction, second: &Second) -> bool {
         }
         Op::Push | Op::PushRegister { .. } => matches!(opcode, Opcode::PUSH | Opcode::PUSHF),
         Op::PopFlags => opcode == Opcode::POPF,
-        Op::LoadHigh => opcode == Opcode::MOV,
+        Op::Misread => {
+            matches!(opcode, Opcode::MOV | Opcode::VSHUFPS | Opcode::VSHUFPD)
+        }
         Op::Load { d } => opcode == Opcode::MOV && register(second, 0, d, 8),
         Op::Store { s } => opcode == Opcode::MOV && register(second, 1, s, 8),
         Op::CompareMemory { s } => opcode == Opcode::CMP && register(second, 1, s, 8),
