@@ -49,7 +49,7 @@ pub(crate) fn explanation(code: RefusalCode) -> Explanation {
         RefusalCode::CodeSection => (
             "A code section is writable, has the flag of compressed sections, or has the name of another code section.",
             "Code that can be written is not the code that was verified, nor is what a linker expands; the map from original to rewritten places goes by section name.",
-            "Drop the flag of the section. Merge sections of one name by `ld -r`.",
+            "Drop the flag of the section. Give sections names of their own: clang's `-fbasic-block-sections=all` does with `-funique-basic-block-section-names`. Merge those of an object by `ld -r`.",
             Assembly("ret\n.section .text.patched,\"awx\"\nret\n.text"),
         ),
         RefusalCode::Relocation => (

@@ -45,7 +45,7 @@ codes! {
         "keep data out of code sections, or update twin if this is a new instruction";
     /// A code section that is writable or compressed, or a name used twice.
     CodeSection = "code-section",
-        "link code sections of one name together with `ld -r`, and keep them read-only and uncompressed";
+        "give code sections names of their own (-funique-basic-block-section-names), or link an object's together with `ld -r`; keep them read-only and uncompressed";
     /// A relocation on no operand field, or of an unexpected type.
     Relocation = "relocation",
         "compile for the kernel's code model (-mcmodel=kernel -fno-pic): no GOT and no TLS relocations";
