@@ -40,6 +40,7 @@ mod runtime;
 mod sections;
 mod shadowed;
 mod statement;
+mod switched;
 mod tables;
 mod taken;
 mod tie;
@@ -201,6 +202,9 @@ impl<'t> Source<'t> {
         // --- all decisions about code are made; the rest prints ---
         let code = sites::emit(&decided.decisions(options), target.closes_calls);
         self.check_lengths(tied, target, &decided, &code)?;
+        if target.plans.loads_rsp {
+            self.none(&switched::find(&decided.analysis, &tie, &code))?;
+        }
         let cases = switches.iter().flat_map(|(_, switch)| &switch.cases);
         let input = print::Input {
             text: self.text,

@@ -1,0 +1,288 @@
+//! Accesses on a stack that the program went to:
+//!
+//! ```text
+//!     mov  160(%rdi), %rsp        an outer frame, or an array to pop from
+//!     mov  128(%rdi), %rbx        %rdi may point below it: sequences push there
+//! ```
+//!
+//! Nothing shows that what is below such a stack may be overwritten, until the program itself
+//! calls something on it. So an access whose sequence needs the stack is refused there. What
+//! leads to the function's own stack is followed: copies of `rsp`, sums with them, and words
+//! loaded from the frame, as compilers keep `rsp` there to take back an array of variable
+//! length. A word of the frame that another register was stored to leads elsewhere.
+//!
+//! Not seen are words of the frame that are written otherwise, as by `push`.
+
+use foldhash::{HashMap, HashSet};
+use iced_x86::{ConditionCode, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
+use liveness::{BlockId, LocSet, Reg};
+
+use super::marks::StatementIdx;
+use super::print::Obstacle;
+use super::tie::Tie;
+use crate::analyse::Analysis;
+use crate::analyse::flow::effects;
+use crate::analyse::survey::Survey;
+use crate::asm::{Assembler, Piece};
+use crate::encode::sites::{FunctionCode, SiteCode, SiteSequence};
+use crate::lift::{InstIdx, is_filler};
+use crate::refusal::RefusalCode;
+use crate::registers::gpr;
+
+/// What leads to a function's own stack where it begins.
+const AT_ENTRY: LocSet = LocSet::reg(Reg::RSP).union(LocSet::reg(Reg::RBP));
+
+/// Finds such accesses.
+pub fn find(analysis: &Analysis<'_>, tie: &Tie, code: &SiteCode) -> Vec<Obstacle> {
+    let moved = (analysis.lifted.insts.iter())
+        .zip(&analysis.surveys)
+        .any(|(inst, survey)| may_switch(&inst.iced, survey));
+    if !moved {
+        return Vec::new();
+    }
+    let search = Search::run(analysis);
+    let functions = code.functions.iter();
+    let sites = functions.flat_map(|f| f.sites.iter().map(move |site| (f, site)));
+    let found = sites.filter(|(f, site)| {
+        let assembler = &code.assemblers[usize::from(site.section)];
+        !search.own_before(site.inst).intersects(RSP) && needs_stack(assembler, f, site)
+    });
+    let obstacle = |(_, site): (_, &SiteSequence)| Obstacle {
+        at: tie.near(site.inst).unwrap_or(StatementIdx(0)),
+        code: RefusalCode::StackPointer,
+        reason: "rsp was set to another stack before, and what is below it there may be in use: \
+                 load it before, or leave this file out"
+            .to_owned(),
+    };
+    found.map(obstacle).collect()
+}
+
+const RSP: LocSet = LocSet::reg(Reg::RSP);
+
+/// Whether an instruction sets `rsp` to more than another place of the same stack.
+fn may_switch(iced: &Instruction, survey: &Survey) -> bool {
+    let moves = iced.is_stack_instruction()
+        || matches!(
+            iced.mnemonic(),
+            Mnemonic::Add | Mnemonic::Sub | Mnemonic::And
+        );
+    let pops = iced.mnemonic() == Mnemonic::Pop && iced.op0_register() == Register::RSP;
+    survey.writes(Reg::RSP) && (pops || !moves)
+}
+
+/// Whether a sequence writes below `rsp`, its out-of-line part included, which calls.
+fn needs_stack(assembler: &Assembler, function: &FunctionCode, site: &SiteSequence) -> bool {
+    function.parts.iter().any(|part| part.inst == site.inst)
+        || assembler.pieces(site.from, site.to).any(|piece| {
+            let Piece::Code(at, len) = piece else {
+                return false;
+            };
+            let bytes = &assembler.bytes_from(at)[..len as usize];
+            let mut decoder = Decoder::new(64, bytes, DecoderOptions::NONE);
+            decoder
+                .iter()
+                .any(|iced| iced.is_stack_instruction() || iced.memory_base() == Register::RSP)
+        })
+}
+
+/// A word of a frame: the function, the register that reaches it, the distance.
+type Slot = (u32, Register, u64);
+
+/// The registers that lead to the own stack, before each block.
+struct Search<'s> {
+    analysis: &'s Analysis<'s>,
+    before: HashMap<u32, LocSet>,
+    /// Words of frames that something else was stored to.
+    others: HashSet<Slot>,
+}
+
+impl<'s> Search<'s> {
+    fn run(analysis: &'s Analysis<'s>) -> Search<'s> {
+        let mut search = Search {
+            analysis,
+            before: HashMap::default(),
+            others: HashSet::default(),
+        };
+        // Fewer registers lead there when more words do not.
+        loop {
+            let words = search.others.len();
+            search.spread();
+            if search.others.len() == words {
+                return search;
+            }
+        }
+    }
+
+    fn spread(&mut self) {
+        let count = self.analysis.flow.blocks().len() as u32;
+        let mut work: Vec<u32> = (0..count).filter(|b| self.is_entry(*b)).collect();
+        work.extend(self.before.keys());
+        for entry in &work {
+            self.before.entry(*entry).or_insert(AT_ENTRY);
+        }
+        // What no known path reaches is entered in a way of its own.
+        let mut rest = 0..count;
+        loop {
+            while let Some(block) = work.pop() {
+                self.block(block, &mut work);
+            }
+            let Some(block) = rest.find(|b| !self.before.contains_key(b) && !self.is_padding(*b))
+            else {
+                return;
+            };
+            self.before.insert(block, AT_ENTRY);
+            work.push(block);
+        }
+    }
+
+    /// Whether it is what fills alignments: it stands before loops, and nobody runs it.
+    fn is_padding(&self, block: u32) -> bool {
+        let mut insts = self.analysis.flow.blocks()[block as usize].clone();
+        insts.all(|i| is_filler(&self.analysis.lifted.insts[i as usize].iced))
+    }
+
+    fn is_entry(&self, block: u32) -> bool {
+        let first = self.analysis.flow.blocks()[block as usize].start;
+        self.analysis.lifted.is_entry(InstIdx(first))
+    }
+
+    /// Goes through a block, and on to those behind it. An entry is begun anew.
+    fn block(&mut self, block: u32, work: &mut Vec<u32>) {
+        let flow = &self.analysis.flow;
+        let mut own = self.before[&block];
+        for i in flow.blocks()[block as usize].clone() {
+            own = self.pass(i, own);
+        }
+        for BlockId(to) in flow.continuations(BlockId(block)).iter().copied() {
+            let known = self.before.get(&to).copied();
+            let joined = known.map_or(own, |known| known.intersect(own));
+            if !self.is_entry(to) && known != Some(joined) {
+                self.before.insert(to, joined);
+                work.push(to);
+            }
+        }
+    }
+
+    fn own_before(&self, inst: InstIdx) -> LocSet {
+        let flow = &self.analysis.flow;
+        let block = flow.block_of(inst).0;
+        let first = flow.blocks()[block as usize].start;
+        let frame = Frame {
+            function: self.analysis.lifted.function_of(inst).0,
+            others: &self.others,
+        };
+        let before = self.before.get(&block).copied().unwrap_or(AT_ENTRY);
+        (first..inst.0).fold(before, |own, i| {
+            let iced = &self.analysis.lifted.insts[i as usize].iced;
+            frame.after(own, iced, &self.analysis.surveys[i as usize])
+        })
+    }
+
+    /// What leads to the own stack behind an instruction.
+    fn pass(&mut self, i: u32, own: LocSet) -> LocSet {
+        let function = self.analysis.lifted.function_of(InstIdx(i)).0;
+        let iced = &self.analysis.lifted.insts[i as usize].iced;
+        if let Some(stored) = stored(iced)
+            && !has(own, stored)
+        {
+            self.others.extend(slot(function, iced));
+        }
+        let others = &self.others;
+        Frame { function, others }.after(own, iced, &self.analysis.surveys[i as usize])
+    }
+}
+
+/// The register that an instruction stores whole.
+fn stored(iced: &Instruction) -> Option<Register> {
+    let stores = matches!(iced.mnemonic(), Mnemonic::Mov | Mnemonic::Xchg)
+        && iced.op0_kind() == OpKind::Memory
+        && iced.op1_register().is_gpr64();
+    stores.then(|| iced.op1_register())
+}
+
+/// The word of the frame that an operand is.
+fn slot(function: u32, iced: &Instruction) -> Option<Slot> {
+    let base = iced.memory_base();
+    // clang's base pointer is `rbx`.
+    let framed = matches!(base, Register::RSP | Register::RBP | Register::RBX);
+    framed.then(|| (function, base, iced.memory_displacement64()))
+}
+
+fn has(own: LocSet, register: Register) -> bool {
+    gpr(register).is_some_and(|r| own.intersects(LocSet::reg(r)))
+}
+
+/// What is known of a function's frame.
+struct Frame<'f> {
+    function: u32,
+    others: &'f HashSet<Slot>,
+}
+
+impl Frame<'_> {
+    fn after(&self, own: LocSet, iced: &Instruction, survey: &Survey) -> LocSet {
+        match iced.mnemonic() {
+            // The callee's frames are there.
+            Mnemonic::Call => return own.intersect(effects::callee_saved()).union(RSP),
+            Mnemonic::Leave => {
+                let pointer = has(own, Register::RBP);
+                return given(given(own, Reg::RSP, pointer), Reg::RBP, pointer);
+            }
+            Mnemonic::Enter => return given(own, Reg::RBP, has(own, Register::RSP)),
+            _ => {}
+        }
+        let implied = iced.is_stack_instruction();
+        let written = Reg::all().filter(|r| survey.writes(*r));
+        written.fold(own, |after, register| {
+            let value = match gpr(iced.op0_register()) == Some(register) {
+                true => self.result(own, iced),
+                false if register == Reg::RSP && implied => has(own, Register::RSP),
+                // `xchg %rax,%rsp` writes both.
+                false => {
+                    iced.mnemonic() == Mnemonic::Xchg
+                        && iced.op1_register().is_gpr64()
+                        && self.operand(own, iced, 0)
+                }
+            };
+            given(after, register, value)
+        })
+    }
+
+    /// Whether the first operand of an instruction leads to the own stack behind it.
+    fn result(&self, own: LocSet, iced: &Instruction) -> bool {
+        match iced.op0_register().size() {
+            // `movb $0, %spl` aligns the stack.
+            1 | 2 => return has(own, iced.op0_register()),
+            4 => return false,
+            _ => {}
+        }
+        let (first, second) = (|| self.operand(own, iced, 0), || self.operand(own, iced, 1));
+        match iced.mnemonic() {
+            Mnemonic::Mov | Mnemonic::Xchg => second(),
+            Mnemonic::Lea => has(own, iced.memory_base()) || has(own, iced.memory_index()),
+            Mnemonic::Add | Mnemonic::And => first() || second(),
+            Mnemonic::Sub | Mnemonic::Or | Mnemonic::Inc | Mnemonic::Dec => first(),
+            Mnemonic::Pop | Mnemonic::Push => has(own, Register::RSP),
+            // `cmov`
+            _ => iced.condition_code() != ConditionCode::None && first() && second(),
+        }
+    }
+
+    /// Whether an operand does: a word of the frame may be `rsp` that was kept.
+    fn operand(&self, own: LocSet, iced: &Instruction, n: u32) -> bool {
+        match iced.op_kind(n) {
+            OpKind::Register => has(own, iced.op_register(n)),
+            OpKind::Memory => {
+                let word = slot(self.function, iced).filter(|_| has(own, iced.memory_base()));
+                word.is_some_and(|word| !self.others.contains(&word))
+            }
+            _ => false,
+        }
+    }
+}
+
+fn given(own: LocSet, register: Reg, leads: bool) -> LocSet {
+    match leads {
+        true => own.union(LocSet::reg(register)),
+        false => own.minus(LocSet::reg(register)),
+    }
+}
