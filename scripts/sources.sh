@@ -27,7 +27,7 @@ download() {
 # Whether the original tarball is there, as Debian's description has its sum. A mirror may lack
 # its authors' signature beside it.
 has_tarball() {
-    (cd "$work" && awk '/^[^ ]/ { sums = /^Checksums-Sha256:/ }
+    (cd "$work" && set -- ./*.dsc && [ -e "$1" ] && awk '/^[^ ]/ { sums = /^Checksums-Sha256:/ }
         sums && $3 ~ /\.orig\.tar\.[a-z0-9]+$/ { print $1 "  " $3 }' ./*.dsc |
         sha256sum -c --status 2>/dev/null)
 }

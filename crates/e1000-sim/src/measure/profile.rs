@@ -60,6 +60,8 @@ static DECLARED: AtomicUsize = AtomicUsize::new(0);
 /// Ranges of code that belongs to its callers: slow paths, and thunks where dom0's own code runs.
 static CALLERS: [[AtomicU64; 2]; 2] = [const { [const { AtomicU64::new(0) }; 2] }; 2];
 static CALLERS_DECLARED: AtomicUsize = AtomicUsize::new(0);
+/// For each, how many ranges of components had been declared: its callers are those since the one before.
+static CALLERS_AFTER: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 /// Words of the stack among which such code has its caller: `twin_slow_<reg>` and its
 /// callees keep six words at most (runtime/core/entry_x86_64.S).
 const CALLER_WORDS: usize = 6;
@@ -82,17 +84,17 @@ pub fn declare(start: u64, end: u64, component: Component) {
     OWNERS[index].store(component as u32, Ordering::Relaxed);
 }
 
-/// Declares code at `[start, end)` to be its callers'. While it runs, the stack has
-/// at least six readable words. What is declared again changes nothing.
+/// Declares code at `[start, end)` to be its callers', which were declared before it: a word of the
+/// stack may be the address of other code, as dom0's are of what the rewritten code calls. While it
+/// runs, the stack has at least six readable words. Declared again, it has more callers.
 ///
 /// # Panics
 /// If there are too many.
 pub fn declare_callers(start: u64, end: u64) {
-    if callers().any(|range| range == (start..end)) {
-        return;
-    }
-    let index = CALLERS_DECLARED.fetch_add(1, Ordering::SeqCst);
+    let known = callers().position(|range| range == (start..end));
+    let index = known.unwrap_or_else(|| CALLERS_DECLARED.fetch_add(1, Ordering::SeqCst));
     assert!(index < CALLERS.len(), "room for {} ranges", CALLERS.len());
+    CALLERS_AFTER[index].store(DECLARED.load(Ordering::SeqCst), Ordering::Relaxed);
     CALLERS[index][0].store(start, Ordering::Relaxed);
     CALLERS[index][1].store(end, Ordering::Relaxed);
 }
@@ -105,19 +107,22 @@ pub(crate) unsafe fn owner(context: &ucontext_t) -> Component {
     let register = |number: c_int| context.uc_mcontext.gregs[number as usize] as u64;
     let (rip, stack) = (register(libc::REG_RIP), register(libc::REG_RSP));
     let phase = PHASE.load(Ordering::Relaxed);
-    let found = match phase == Component::Idle as u32 {
+    let found = match (phase == Component::Idle as u32, callers_of(rip)) {
         // Outside the loop the same code is part of no packet's cost.
-        true => None,
+        (true, _) => None,
         // SAFETY: the range is where the stack has these words.
-        false if is_callers(rip) => unsafe { caller(stack) },
-        false => declared(rip),
+        (false, Some(owners)) => unsafe { caller(stack, owners) },
+        (false, None) => declared(rip, 0..RANGES),
     };
     let number = found.unwrap_or(phase);
     Component::ALL[number as usize % Component::ALL.len()]
 }
 
-fn is_callers(rip: u64) -> bool {
-    callers().any(|range| range.contains(&rip))
+/// The ranges of components that may have called the code at `rip`, if it belongs to its callers.
+fn callers_of(rip: u64) -> Option<Range<usize>> {
+    let index = callers().position(|range| range.contains(&rip))?;
+    let end = |index: usize| CALLERS_AFTER[index].load(Ordering::Relaxed);
+    Some(index.checked_sub(1).map_or(0, end)..end(index))
 }
 
 fn callers() -> impl Iterator<Item = Range<u64>> {
@@ -131,16 +136,18 @@ fn callers() -> impl Iterator<Item = Range<u64>> {
 ///
 /// # Safety
 /// Six words above `stack` are readable.
-unsafe fn caller(stack: u64) -> Option<u32> {
+unsafe fn caller(stack: u64, owners: Range<usize>) -> Option<u32> {
     (0..CALLER_WORDS).find_map(|word| {
         // SAFETY: as promised by the caller.
-        declared(unsafe { (stack as *const u64).add(word).read_unaligned() })
+        let address = unsafe { (stack as *const u64).add(word).read_unaligned() };
+        declared(address, owners.clone())
     })
 }
 
-fn declared(address: u64) -> Option<u32> {
+/// The component of the code at an address, by these ranges.
+fn declared(address: u64, among: Range<usize>) -> Option<u32> {
     let ranges = DECLARED.load(Ordering::Relaxed).min(RANGES);
-    let found = (0..ranges).find(|i| {
+    let found = (among.start..among.end.min(ranges)).find(|i| {
         let [start, end] = [&STARTS[*i], &ENDS[*i]].map(|bound| bound.load(Ordering::Relaxed));
         (start..end).contains(&address)
     });
