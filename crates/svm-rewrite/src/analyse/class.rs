@@ -150,6 +150,10 @@ pub enum Class {
     Return,
     /// `ud2`.
     Trap(Trap),
+    /// A trap by another instruction, where the kernel never goes on: it becomes `ud2`.
+    Stop,
+    /// `popf` in an object that never sets the direction flag.
+    PopFlags,
     /// `in`, `out`.
     Port(Port),
     /// `ins`, `outs`: port, memory and prefix.
@@ -244,7 +248,7 @@ impl Class {
             | Class::KeepBranch(_)
             | Class::StaticNop => None,
             Class::Keep(kind) | Class::Unreached(kind) => kind,
-            Class::Stack => Some(SiteClass::Stack),
+            Class::Stack | Class::PopFlags => Some(SiteClass::Stack),
             Class::Memory(space) | Class::Prefetch(space) => Some(SiteClass::of_space(space)),
             Class::BitString(_) => Some(SiteClass::Bitstring),
             Class::Xlat => Some(SiteClass::Heap),
@@ -257,6 +261,7 @@ impl Class {
             | Class::KeepOwnPlace(_)
             | Class::Return
             | Class::Trap(_)
+            | Class::Stop
             | Class::FramePointerToStack
             | Class::Realign(_) => Some(SiteClass::Other),
         }

@@ -24,6 +24,11 @@ pub fn ri(code: Code, a: Register, imm: i32) -> Instruction {
     Instruction::with2(code, a, imm).expect("an immediate operand fits the form")
 }
 
+/// `op imm, mem`.
+pub fn mi(code: Code, m: Operand, imm: i32) -> Instruction {
+    Instruction::with2(code, m.for_iced(), imm).expect("an immediate operand fits the form")
+}
+
 /// `op mem, reg`.
 pub fn rm(code: Code, a: Register, m: Operand) -> Instruction {
     Instruction::with2(code, a, m.for_iced()).expect("a memory operand fits the form")

@@ -23,7 +23,7 @@ use import::Import;
 pub use address::{Address, movabs};
 pub use branch::{Branch, Jump, ShortOnly, cc};
 pub use encode::LONGEST;
-pub use instructions::{m, mr, r, ri, rm, rr};
+pub use instructions::{m, mi, mr, r, ri, rm, rr};
 pub use labels::{Label, Labels};
 pub use layout::Laid;
 pub use operand::{Base, Index, Operand, Segment, Shape};

@@ -4,11 +4,12 @@ use iced_x86::{Code, Instruction};
 use liveness::{LocSet, Reg};
 
 use super::keep::entry;
+use super::switch::EQUAL;
 use super::{Emitter, Indirect};
 use crate::analyse::class::{Callee, Space};
 use crate::analyse::flow::Trap;
 use crate::asm::import::{Import, Service};
-use crate::asm::{Branch, Jump, Operand, Referent, ShortOnly, m, mr, r, rm};
+use crate::asm::{Branch, Jump, Operand, Referent, ShortOnly, m, mi, mr, r, rm};
 use crate::lift::{Destination, InstIdx};
 use crate::plan::InstPlan;
 use crate::registers::reg64;
@@ -194,6 +195,28 @@ impl Emitter<'_> {
                 self.stop();
             }
         }
+    }
+
+    /// No code of the object sets the direction flag, and it is clear where others call it (psABI
+    /// 3.2.1). Saved flags that have it all the same end here:
+    ///
+    /// ```text
+    ///     testb $4, 1(%rsp)                 DF is bit 10
+    ///     je    .L1
+    ///     ud2
+    /// .L1: popf
+    ///     cld                               so that it can be proved
+    /// ```
+    pub fn pop_flags(&mut self, i: InstIdx) {
+        let clear = self.labels.fresh();
+        self.emit(&mi(Code::Test_rm8_imm8, Operand::at(Reg::RSP, 1), 4));
+        self.asm.branch(EQUAL, clear);
+        self.stop();
+        self.place(clear);
+        self.copy_inst(i);
+        self.pushed(-1);
+        self.emit(&Instruction::with(Code::Cld));
+        self.pushed(1);
     }
 
     /// Whether what returns at once is padded.

@@ -163,6 +163,8 @@ impl FunctionWriter<'_, '_> {
             }
             Class::Return => e.ret(),
             Class::Trap(trap) => e.trap(trap),
+            Class::Stop => e.stop(),
+            Class::PopFlags => e.pop_flags(i),
             Class::Port(port) => e.port(port),
             Class::FramePointerToStack => {
                 let distance = known(facts().stack_move(&e.lifted.inst(i).iced));

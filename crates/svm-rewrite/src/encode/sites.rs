@@ -197,6 +197,8 @@ fn is_site(class: Class) -> bool {
         | Class::JumpIndirect(_)
         | Class::Return
         | Class::Trap(_)
+        | Class::Stop
+        | Class::PopFlags
         | Class::Port(_)
         | Class::FramePointerToStack
         | Class::Realign(_)

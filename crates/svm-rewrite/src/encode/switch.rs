@@ -16,7 +16,7 @@ use crate::registers::reg64;
 /// Most labels that are compared one after the other.
 const FEW: usize = 2;
 /// Conditions as `jcc` has them (SDM volume 2, B.1.4.7).
-const EQUAL: Jump = Jump::If(4);
+pub(super) const EQUAL: Jump = Jump::If(4);
 const ABOVE: Jump = Jump::If(7);
 
 impl Emitter<'_> {

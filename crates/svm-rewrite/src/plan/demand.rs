@@ -44,6 +44,8 @@ impl Demand {
             | Class::Branch(_)
             | Class::Return
             | Class::Trap(_)
+            | Class::Stop
+            | Class::PopFlags
             | Class::Port(_)
             | Class::FramePointerToStack
             | Class::Realign(_)
@@ -138,6 +140,8 @@ impl Demand {
             | Class::Switch(Callee::Register(_))
             | Class::Return
             | Class::Trap(_)
+            | Class::Stop
+            | Class::PopFlags
             | Class::Port(_)
             | Class::FramePointerToStack
             | Class::Realign(_)

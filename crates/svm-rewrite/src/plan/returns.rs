@@ -208,6 +208,8 @@ impl Input<'_> {
             | Class::Switch(_)
             | Class::Return
             | Class::Trap(_)
+            | Class::Stop
+            | Class::PopFlags
             | Class::Port(_)
             | Class::FramePointerToStack
             | Class::Realign(_)

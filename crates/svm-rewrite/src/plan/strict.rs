@@ -270,6 +270,8 @@ fn pointers(inst: &Inst, class: Class) -> [Option<Pointer>; 2] {
         | Class::Branch(_)
         | Class::Return
         | Class::Trap(_)
+        | Class::Stop
+        | Class::PopFlags
         | Class::Port(_)
         | Class::FramePointerToStack
         | Class::Realign(_)

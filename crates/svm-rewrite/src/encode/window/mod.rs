@@ -126,6 +126,8 @@ impl Emitter<'_> {
             | Class::Branch(_)
             | Class::Return
             | Class::Trap(_)
+            | Class::Stop
+            | Class::PopFlags
             | Class::Port(_)
             | Class::Realign(_)
             | Class::Keep(_)

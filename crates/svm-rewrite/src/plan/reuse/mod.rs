@@ -70,6 +70,8 @@ pub fn survives(class: Class) -> bool {
         | Class::Branch(_)
         | Class::Return
         | Class::Trap(_)
+        | Class::Stop
+        | Class::PopFlags
         | Class::Port(_)
         | Class::FramePointerToStack
         | Class::Realign(_)

@@ -11,10 +11,11 @@ use crate::analyse::classify::prefix;
 use crate::analyse::classify::{
     Differences, Kept, Question, Refused, in_words, is_cache_hint, of_object, unless_load,
 };
+use crate::analyse::flow::Trap;
 use crate::analyse::routines;
 use crate::asm::{Branch, Index, Jump, Operand, Segment};
 use crate::frame::facts::ends_beyond_arguments;
-use crate::lift::{Destination, Inst, is_filler};
+use crate::lift::{Destination, Inst, Lifted, is_filler};
 use crate::refusal::RefusalCode;
 
 const DIFFERENCES: Differences = Differences {
@@ -131,6 +132,13 @@ fn by_itself(question: &Question<'_>) -> Result<Class, Refused> {
         let reason = "a call of VMware's by the bytes of a port: it takes registers and memory as they are, and cannot be made in pieces";
         return Err((RefusalCode::Unsupported, reason));
     }
+    if is_sanitizer_trap(iced) && question.hidden.trap(question.inst) == Trap::Bug {
+        return Ok(Class::Stop);
+    }
+    if iced.code() == Code::Popfq && !sets_direction(question.lifted) {
+        let bytes = question.lifted.bytes(question.inst);
+        return refuse_prefixes(iced, bytes, Class::PopFlags).map(|()| Class::PopFlags);
+    }
     let class = of_object(question, &DIFFERENCES)?;
     if iced.flow_control() != FlowControl::Next {
         let bytes = question.lifted.bytes(question.inst);
@@ -144,6 +152,26 @@ fn by_itself(question: &Question<'_>) -> Result<Class, Refused> {
         class => unless_kept(class, iced),
     };
     Ok(unless_load(class, iced, question.survey, question.accesses))
+}
+
+//      ud1l 22(%eax), %eax
+//
+/// Whether it is clang's trap of UBSAN (`-fsanitize-trap`). Behind it no kernel goes on: those before
+/// Linux 6.13 know no `ud1`, later ones print the number of what was wrong (`decode_bug`, `handle_bug`,
+/// arch/x86/kernel/traps.c: `BUG_UD1_UBSAN`). It reaches no memory.
+fn is_sanitizer_trap(iced: &Instruction) -> bool {
+    iced.code() == Code::Ud1_r32_rm32
+        && iced.op0_register() == Register::EAX
+        && iced.op1_kind() == OpKind::Memory
+        && iced.memory_base() == Register::EAX
+        && iced.memory_index() == Register::None
+        && iced.segment_prefix() == Register::None
+}
+
+/// Whether any code of the object sets the direction flag: flags that are saved may have it then.
+fn sets_direction(lifted: &Lifted<'_>) -> bool {
+    let code = |inst: &Inst| inst.iced.code();
+    lifted.insts.iter().any(|inst| code(inst) == Code::Std)
 }
 
 //      mov $0x564d5868, %eax
@@ -246,7 +274,9 @@ fn unless_kept(class: Class, iced: &Instruction) -> Class {
         | Class::Keep(_)
         | Class::KeepOwnPlace(_)
         | Class::KeepBranch(_)
-        | Class::StaticNop => class,
+        | Class::StaticNop
+        | Class::Stop
+        | Class::PopFlags => class,
         // What is known of the frame decides (`frame/refine.rs`). At most, `rsp` is where it
         // was at entry.
         class if class.is_in_frame() && ends_beyond_arguments(0, iced) => class,
