@@ -10,6 +10,7 @@
 # and there, or below target/support-SERIES/ for that kernel:
 #   wild.ko    a module with a wild pointer, from crates/qemu-tests/guest/
 #   fixup.ko   one whose faults the kernel answers, from the same directory
+#   flags.ko   one with instructions of kernels of other configurations, from the same directory
 # Each file is compiled by the kernel's own build (kbuild, one object a file) in
 # a copy of its directory below target/support/build, so nothing is written to the
 # source directories; `ld -r -S` combines them, without debug information, as in
@@ -176,7 +177,7 @@ check() {
 mkdir -p "$support"
 combine kernel "$root/crates/e1000-sim/kernel"
 combine hot "$root/runtime/hot"
-guest wild fixup
+guest wild fixup flags
 if [ -e "$support/hot.o" ] && [ -e "$support/kernel.o" ]; then
     check
 fi

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Loads a driver whose faults the kernel answers, as it was built and rewritten;
-# then one with a wild pointer: well-behaved, then astray.
+# Loads a driver whose faults the kernel answers, and one that restores flags, as they
+# were built and rewritten; then one with a wild pointer: well-behaved, then astray.
 . /common.sh
 
 for build in original rewritten; do
@@ -9,6 +9,10 @@ for build in original rewritten; do
     step "fixups-$build" $?
     rmmod fixup
     step "fixups-$build-unload" $?
+    insmod "/modules/flags-$build.ko"
+    step "flags-$build" $?
+    rmmod flags
+    step "flags-$build-unload" $?
 done
 
 insmod /modules/wild.ko
@@ -22,6 +26,11 @@ for stray in $(option addresses | sed 's/,/ /g'); do
     insmod "/modules/wild$n.ko.gz" address="${stray%:*}" place="${stray#*:}"
     [ $? != 0 ]
     step "stopped-$stray" $?
+done
+for astray in 1 2; do
+    insmod "/modules/flags$astray.ko.gz" astray=$astray
+    [ $? != 0 ]
+    step "stopped-flags-$astray" $?
 done
 # The kernel goes on.
 sleep 1

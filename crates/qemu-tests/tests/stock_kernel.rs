@@ -292,10 +292,21 @@ fn a_wild_pointer_stops_its_driver_and_an_expected_fault_does_not() {
     let rewritten = good(modules::rewrite("fixup.ko", &faulting, Scheme::Stlb));
     disk.file("modules/fixup-original.ko", &faulting);
     disk.file("modules/fixup-rewritten.ko", &rewritten.bytes);
+    let restoring = good(modules::support("flags.ko"));
+    let restored = good(modules::rewrite("flags.ko", &restoring, Scheme::Stlb));
+    disk.file("modules/flags-original.ko", &restoring);
+    disk.file("modules/flags-rewritten.ko", &restored.bytes);
+    for n in 1..=2 {
+        let name = format!("modules/flags{n}.ko.gz");
+        disk.file(&name, &packed(&restored.bytes, "flags", n));
+    }
     // A module that was stopped while it was loaded stays loaded: each address needs one
     // with another name.
     for n in 1..=STRAYS.len() {
-        disk.file(&format!("modules/wild{n}.ko.gz"), &packed(&module.bytes, n));
+        disk.file(
+            &format!("modules/wild{n}.ko.gz"),
+            &packed(&module.bytes, "wild", n),
+        );
     }
     let place = |from: &str| match from {
         "wild_write_init" => 1,
@@ -325,6 +336,17 @@ fn a_wild_pointer_stops_its_driver_and_an_expected_fault_does_not() {
     assert_eq!(report.console.matches("wild: went on").count(), 1);
     // Seven accesses, as they were and rewritten.
     assert_eq!(report.console.matches(": answered").count(), 14);
+    // Flags: with interrupts, without, and with them again, as it was and rewritten.
+    let restored = report.console.matches("flags: interrupts 0, 1, 0").count();
+    assert_eq!(restored, 2);
+    for place in ["flags_restore+0x", "flags_trap+0x"] {
+        let stops = format!("RIP: 0010:{place}");
+        assert!(
+            report.console.contains(&stops),
+            "no {stops} ({})",
+            report.place
+        );
+    }
     for (n, (address, from)) in STRAYS.into_iter().enumerate() {
         // They add to the second word. The kernel's report of a BUG: what it is, the
         // registers, and the calls, of which the first is that of the slow path.
@@ -380,7 +402,10 @@ fn a_stray_store_is_stopped_and_a_stray_load_is_not_where_stores_alone_are_trans
     disk.file("init", STORES);
     disk.file("common.sh", COMMON);
     for (n, module) in [(1, &stores), (2, &stores), (3, &all), (4, &all)] {
-        disk.file(&format!("modules/wild{n}.ko.gz"), &packed(module, n));
+        disk.file(
+            &format!("modules/wild{n}.ko.gz"),
+            &packed(module, "wild", n),
+        );
     }
     let guest = Guest {
         name: "stores",
@@ -438,22 +463,22 @@ fn types(module: &[u8]) -> u64 {
 /// the file. A process that is stopped in `finit_module` leaves a part of its stack in a list
 /// of the kernel's (`idempotent_init_module`, kernel/module/main.c, since Linux 6.5), and another
 /// file's load may fault there.
-fn packed(bytes: &[u8], n: usize) -> Vec<u8> {
-    let packed = Compression::Gzip.pack(&renamed(bytes, n));
+fn packed(bytes: &[u8], name: &str, n: usize) -> Vec<u8> {
+    let packed = Compression::Gzip.pack(&renamed(bytes, name, n));
     packed.expect("gzip in memory")
 }
 
-/// The module under the name `wild<n>`: its name stands in `__this_module`.
-fn renamed(bytes: &[u8], n: usize) -> Vec<u8> {
+/// The module of this name under the name `<name><n>`: it stands in `__this_module`.
+fn renamed(bytes: &[u8], name: &str, n: usize) -> Vec<u8> {
     let mut object = elf_loader::read(bytes).expect("a module");
     let id = object
         .section_named(".gnu.linkonce.this_module")
         .expect("a module has one");
     let data = object.sections[id.0 as usize].data.to_mut();
-    let name = data
-        .windows(5)
-        .position(|w| w == b"wild\0")
+    let at = data
+        .windows(name.len() + 1)
+        .position(|w| w.starts_with(name.as_bytes()) && w.ends_with(b"\0"))
         .expect("its name");
-    data[name + 4] = b'0' + n as u8;
+    data[at + name.len()] = b'0' + n as u8;
     elf_loader::write(&object).expect("a module")
 }
