@@ -287,6 +287,14 @@ impl<'a> Section<'a> {
         }
     }
 
+    /// Leaves the section without contents.
+    pub fn empty(&mut self) {
+        self.data = Cow::Borrowed(&[]);
+        self.size = 0;
+        self.flags &= !consts::SHF_COMPRESSED;
+        self.relocations.clear();
+    }
+
     /// Whether the section is loaded and executed.
     pub fn is_code(&self) -> bool {
         self.flags & (consts::SHF_ALLOC | consts::SHF_EXECINSTR)

@@ -406,6 +406,10 @@ impl<'a> File<'a> {
             if std::mem::replace(&mut filled[target], true) {
                 return Err(self.refuse(index, SectionProblem::Second("relocation table")));
             }
+            if is_compressed(&sections[target]) && describes_code(&sections[target]) {
+                sections[target].empty();
+                continue;
+            }
             self.check_relocated(target, &sections[target])?;
             let relocations = self.relocation_table(index, &sections[target], symbols)?;
             sections[target].relocations = relocations;
@@ -413,12 +417,10 @@ impl<'a> File<'a> {
         Ok(())
     }
 
-    /// Offsets into compressed contents, by their flag or by a name of old (`-gz=zlib-gnu`), mean the
-    /// expanded bytes; tables that the writer makes have no bytes to relocate.
+    /// Offsets into compressed contents mean the expanded bytes; tables that the writer makes have
+    /// no bytes to relocate.
     fn check_relocated(&self, index: usize, section: &Section<'_>) -> Result<(), ReadError> {
-        let is_compressed =
-            section.flags & SHF_COMPRESSED != 0 || section.name.starts_with(".zdebug_");
-        let (what, remedy) = if is_compressed {
+        let (what, remedy) = if is_compressed(section) {
             (
                 "a compressed section with relocations",
                 "run `objcopy --decompress-debug-sections`",
@@ -460,6 +462,19 @@ impl<'a> File<'a> {
         }
         Ok(list)
     }
+}
+
+/// Whether a section's contents are compressed, by their flag or by a name of old (`-gz=zlib-gnu`).
+fn is_compressed(section: &Section<'_>) -> bool {
+    section.flags & SHF_COMPRESSED != 0 || section.name.starts_with(".zdebug_")
+}
+
+/// Whether a section has information for debuggers, of code that will be another: nobody here reads
+/// it, and nothing loads it.
+fn describes_code(section: &Section<'_>) -> bool {
+    let named = [".debug_", ".zdebug_"];
+    let named = named.iter().any(|begin| section.name.starts_with(begin));
+    named && section.flags & SHF_ALLOC == 0 && section.role == Role::Contents
 }
 
 fn can_be_relocated(header: &SectionHeader) -> bool {

@@ -317,13 +317,34 @@ fn the_symbol_of_a_section_is_at_its_start() {
     );
 }
 
+/// Its relocations mean the expanded bytes, and nobody reads it.
 #[test]
-fn compressed_debug_information_is_refused_with_the_remedy() {
+fn compressed_debug_information_is_left_out() {
     let source = "f: ret\n .section .debug_info,\"\",@progbits\n .rept 400\n .quad f\n .endr\n";
-    let bytes = assemble(&["--compress-debug-sections=zlib-gabi"], source);
-    assert!(
-        message(&bytes).contains("decompress-debug-sections"),
-        "{}",
-        message(&bytes)
-    );
+    for format in ["zlib-gabi", "zlib-gnu"] {
+        let bytes = assemble(&[&format!("--compress-debug-sections={format}")], source);
+        let object = read(&bytes).expect("readable");
+        let mut sections = object.sections();
+        let named = |name: &str| matches!(name, ".debug_info" | ".zdebug_info");
+        let found = sections.find(|(_, s)| named(&s.name));
+        let (_, section) = found.expect("it stays, without contents");
+        assert_eq!(
+            (section.size, section.relocations.len()),
+            (0, 0),
+            "{format}"
+        );
+    }
+}
+
+#[test]
+fn other_compressed_contents_with_relocations_are_refused_with_the_remedy() {
+    const SHF_COMPRESSED: u64 = 0x800;
+    let source = "f: ret\n .section .note.own,\"\",@progbits\n .rept 400\n .quad f\n .endr\n";
+    let bytes = assemble(&[], source);
+    let mut object = read(&bytes).expect("readable");
+    let id = object.section_named(".note.own").expect("it is there");
+    object.sections[id.0 as usize].flags |= SHF_COMPRESSED;
+    let bytes = elf_loader::write(&object).expect("writable");
+    let text = message(&bytes);
+    assert!(text.contains("decompress-debug-sections"), "{text}");
 }

@@ -10,7 +10,6 @@ use twin_abi::{Scheme, names};
 use twin_linux_runtime::Returns;
 
 use super::series::Kernel;
-use super::tables::empty;
 
 /// Symbols of the runtime.
 pub struct Runtime {
@@ -87,7 +86,7 @@ fn encode_again(part: &mut Object<'_>, kernel: Kernel) {
         None => {
             let places = part.section_named(places).expect("the runtime has one");
             for id in [own, places] {
-                empty(&mut part.sections[id.0 as usize]);
+                part.sections[id.0 as usize].empty();
             }
         }
     }

@@ -2,7 +2,7 @@
 //! function pointers, and symbols. First each is given its new place, or refused; when the
 //! code is written, the offsets are filled in.
 
-use elf_loader::consts::{SHF_ALLOC, SHF_COMPRESSED, STT_SECTION};
+use elf_loader::consts::{SHF_ALLOC, STT_SECTION};
 use elf_loader::special::{self, Entry, EntryData, SpecialKind};
 use elf_loader::{Object, Place, Relocation, Section, SectionId, SymbolId};
 use foldhash::{HashMap, HashSet};
@@ -62,7 +62,7 @@ pub fn plan(
             continue;
         }
         if describes_code(&section.name) || unread.has(id) {
-            empty(section);
+            section.empty();
             emptied.insert(id);
         } else {
             mover.section(id, section);
@@ -87,14 +87,6 @@ fn describes_code(section: &str) -> bool {
     const NAMES: [&str; 3] = [".eh_frame", ".gnu_debuglink", ".gnu_debugaltlink"];
     const BEGINNINGS: [&str; 2] = [".debug_", ".zdebug_"];
     NAMES.contains(&section) || BEGINNINGS.iter().any(|begin| section.starts_with(begin))
-}
-
-/// Leaves the section without contents.
-pub fn empty(section: &mut Section<'_>) {
-    section.data = Vec::new().into();
-    section.size = 0;
-    section.flags &= !SHF_COMPRESSED;
-    section.relocations.clear();
 }
 
 /// A relocation, and the new place that it refers to if that is in code.
