@@ -141,6 +141,10 @@ fn middle(lifted: &Lifted<'_>, data: &str, at: u64, code: CodeIdx, offset: u64) 
         let reason = "a table of runtime constants that has another form, that something refers to, or that is in text: no kernel reads it in a module, leave it out";
         return Refusal::at(RefusalCode::Metadata, data, at, reason);
     }
+    if data == "__kcfi_traps" {
+        let reason = "a trap of kCFI, which compares hashes that dom0's kernel may change when it starts: compile with -fno-sanitize=kcfi (CONFIG_CFI_CLANG, CONFIG_CFI)";
+        return Refusal::at(RefusalCode::Metadata, data, at, reason);
+    }
     let place = lifted.inst_at(code, offset);
     let function = place.map(|i: InstIdx| lifted.function(lifted.function_of(i)));
     let name = function.map_or("", |f| &*f.name);
