@@ -156,7 +156,6 @@ pub fn of(bytes: &[u8], scheme: Scheme, backward: bool) -> Option<Belief> {
     let laws = Laws {
         scheme: schemes::of(scheme),
         rules,
-        labels: false,
     };
     let step = Step {
         laws: &laws,
@@ -285,7 +284,6 @@ fn after(value: Value, rsp: i32) -> After {
         | Form::Aligned(_)
         | Form::LoadedStack(_)
         | Form::LoadedAligned(_)
-        | Form::Label
         | Form::ContextTop
         | Form::ReturnWord
         | Form::Shifted(_)

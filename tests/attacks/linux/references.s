@@ -647,6 +647,165 @@ ret
 .type g,@function
 g: ret
 
+### the same where a fault leads on, which leaves the register as it is
+# refuse: P2-target
+# from: Linux 6.1 arch/x86/mm/extable.c, ex_handler_default: sets rip and nothing else
+lea 1f(%rip), %rdi
+2: mov (%rsi), %rax
+ret
+1: mov %rcx, (%rdx)
+ret
+3: jmp *%rdi
+.pushsection __ex_table,"a"
+.long 2b - ., 3b - ., 1
+.popsection
+
+### another register called there
+# accept
+# from: control
+lea 1f(%rip), %rdi
+2: mov (%rsi), %rax
+1: ret
+3: mov ops(%rip), %rax
+jmp *%rax
+.pushsection __ex_table,"a"
+.long 2b - ., 3b - ., 1
+.popsection
+.data
+ops: .quad f
+.text
+
+### the same moved on by a string instruction
+# refuse: P2-target
+# from: SDM vol. 2, LODS
+lea 1f(%rip), %rsi
+2: lodsb
+jmp *%rsi
+1: nop
+mov %rcx, (%rdx)
+3: ret
+.pushsection __ex_table,"a"
+.long 2b - ., 3b - ., 1
+.popsection
+
+### the same as its translation, which is the address itself
+# refuse: P2-target
+# scheme: both
+# from: docs/proof/linux.md, P5: the table maps everything to itself
+lea 1f(%rip), %rdi
+{T:(%rdi)}
+mov $0, %edi
+jmp *%rax
+1: mov %rcx, (%rdx)
+ret
+
+### a function's address as its translation
+# accept
+# scheme: both
+# from: control
+lea f(%rip), %rdi
+{T:(%rdi)}
+mov $0, %edi
+jmp *%rax
+
+### the page of such a place
+# refuse: P2-target
+# scheme: both
+# from: a stage of a check is a number of its own
+lea 1f(%rip), %rax
+and $-4096, %rax
+jmp *%rax
+1: mov %rcx, (%rdx)
+ret
+
+### the low half of such a place, extended by its sign
+# refuse: P2-target
+# from: modules are in the last 2 GiB
+lea 1f(%rip), %rdi
+mov %edi, %eax
+mov $0, %edi
+movslq %eax, %rax
+jmp *%rax
+1: mov %rcx, (%rdx)
+ret
+
+### such a place over a call of the trace entry, which keeps all registers
+# refuse: P2-target
+# from: Linux 6.1 arch/x86/kernel/ftrace_64.S, save_mcount_regs
+2: call __fentry__
+lea 1f(%rip), %rdi
+3: call __fentry__
+jmp *%rdi
+1: mov %rcx, (%rdx)
+ret
+.pushsection __mcount_loc,"a"
+.quad 2b, 3b
+.popsection
+
+### the same where objtool has made a nop of it
+# refuse: P2-target
+# from: Linux 6.1 tools/objtool, --mnop
+2: call __fentry__
+lea 1f(%rip), %rdi
+3: nopl 0(%rax,%rax)
+jmp *%rdi
+1: mov %rcx, (%rdx)
+ret
+.pushsection __mcount_loc,"a"
+.quad 2b, 3b
+.popsection
+
+### the own return address, gone on at with a frame that the caller does not have
+# refuse: P2-target
+# from: psABI 3.2.2: the word is still there
+sub $8, %rsp
+call g
+add $8, %rsp
+ret
+.type g,@function
+g: mov (%rsp), %rax
+jmp *%rax
+
+### the same called
+# refuse: P2-target
+# from: ibid.
+sub $8, %rsp
+mov 8(%rsp), %rax
+call *%rax
+add $8, %rsp
+ret
+
+### the same as a part of a vector
+# accept
+# from: control: it is not followed there (docs/proof/linux.md, P2)
+movups (%rsp), %xmm0
+mov ops(%rip), %rax
+jmp *%rax
+.data
+ops: .quad f
+.text
+
+### the same by arithmetic
+# refuse: P2-target
+# from: SDM vol. 2, XOR
+mov $0, %eax
+xor (%rsp), %rax
+jmp *%rax
+
+### the same told to a function
+# accept
+# from: Linux include/linux/instruction_pointer.h, _RET_IP_
+sub $8, %rsp
+mov 8(%rsp), %rdi
+call note
+mov ops(%rip), %rax
+call *%rax
+add $8, %rsp
+ret
+.data
+ops: .quad f
+.text
+
 ### such a place as an argument, and another register called
 # accept
 # from: Linux include/linux/instruction_pointer.h, _THIS_IP_

@@ -65,8 +65,7 @@ fn holds(form: Form, v: u64, env: &Env) -> bool {
     let n = |x| value_of(x, env);
     let (shift, mask) = (stlb::INDEX_SHIFT, stlb::INDEX_MASK);
     match form {
-        // The second says what a number may be, not what it is.
-        Form::Any | Form::Label => true,
+        Form::Any => true,
         Form::Stack(at) | Form::LoadedStack(at) => v == ENTRY.wrapping_add_signed(at.into()),
         Form::Aligned(at) | Form::LoadedAligned(at) => v == ALIGNED.wrapping_add_signed(at.into()),
         Form::ContextTop => v == ENTRY | (stack::BLOCK - 1),
@@ -104,7 +103,6 @@ fn forms() -> Vec<Form> {
         Form::Aligned(-8),
         Form::LoadedStack(-8),
         Form::LoadedAligned(-8),
-        Form::Label,
         Form::ContextTop,
         Form::ReturnWord,
         Form::Translated(None),
@@ -181,7 +179,6 @@ fn numbers(env: &Env) -> Vec<u64> {
 /// How many steps a form is above what allows least, at most.
 fn height(form: Form) -> usize {
     match form {
-        Form::Label => 0,
         Form::Any => 1,
         Form::Translated(Some(_)) | Form::Count(_, Some(_)) => 3,
         // What was loaded is below what is known.
@@ -199,7 +196,7 @@ fn a_form_is_true_of_some_of_the_numbers_and_false_of_others() {
                 seen[usize::from(holds(form, v, &env))] = true;
             }
         }
-        let says_something = !matches!(form, Form::Any | Form::Label);
+        let says_something = !matches!(form, Form::Any);
         assert_eq!(seen, [says_something, true], "{form:?}");
     }
 }

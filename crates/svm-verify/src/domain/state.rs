@@ -52,6 +52,10 @@ pub struct State {
     pub saved: Saved,
     /// The caller's registers.
     pub kept: Kept,
+    /// Registers that may hold a place in the object's own code that is not the start of a
+    /// function, the own return address among them, or a number that was computed from one, whatever else is known of it (target
+    /// `linux`): it may be passed on as a value, but not called.
+    pub labels: GprSet,
     /// The status flags.
     pub flags: Flags,
     /// The address whose page is proved to be the tag of its entry
@@ -77,6 +81,7 @@ impl State {
             realigned: None,
             saved: Saved::NONE,
             kept: Kept::NOTHING,
+            labels: GprSet::NONE,
             flags: Flags::Unknown,
             matched: None,
             again: None,
@@ -105,6 +110,14 @@ impl State {
     pub fn write(&mut self, r: Gpr, value: Value) {
         self.forget(r.set());
         self.kept.written(r.set());
+        self.labels = self.labels.without(r.set());
+        if r != Gpr::RSP {
+            self.regs[usize::from(r.0 & 15)] = value;
+        }
+    }
+
+    /// More is known of what register `r`, not `rsp`, holds: nothing writes it.
+    pub fn learn(&mut self, r: Gpr, value: Value) {
         if r != Gpr::RSP {
             self.regs[usize::from(r.0 & 15)] = value;
         }
@@ -270,6 +283,7 @@ impl State {
     pub fn clobber(&mut self, written: GprSet) {
         self.forget(written);
         self.kept.written(written);
+        self.labels = self.labels.without(written);
         for r in written.iter().filter(|&r| r != Gpr::RSP) {
             self.regs[usize::from(r.0)] = Value::ANY;
         }
@@ -357,8 +371,11 @@ impl State {
         self.kept = before.kept;
         for r in [Gpr::RBX, Gpr::RBP, Gpr(12), Gpr(13), Gpr(14), Gpr(15)] {
             let form = before.get(r).form;
-            if form.trusted().in_frame() || form == Form::Label {
+            if form.trusted().in_frame() {
                 self.regs[usize::from(r.0)] = Value::of(form);
+            }
+            if before.labels.has(r) {
+                self.labels = self.labels.or(r.set());
             }
         }
     }
@@ -368,9 +385,8 @@ impl State {
     pub fn join(&mut self, other: &State) -> bool {
         let mut changed = false;
         for (mine, theirs) in self.regs.iter_mut().zip(&other.regs) {
-            // Most are unknown and stay so, unless the other may be a place in the code.
-            let stays = mine.is_any() && !matches!(theirs.form, Form::Label);
-            if !stays && *mine != *theirs {
+            // Most are unknown and stay so.
+            if !mine.is_any() && *mine != *theirs {
                 let joined = mine.join(*theirs);
                 changed |= joined != *mine;
                 *mine = joined;
@@ -378,6 +394,8 @@ impl State {
         }
         changed |= self.saved.join(&other.saved);
         changed |= self.kept.join(&other.kept);
+        let labels = self.labels.or(other.labels);
+        changed |= std::mem::replace(&mut self.labels, labels) != labels;
         if self.realigned != other.realigned && self.realigned.is_some() {
             // Both may count from there, each from its own.
             self.forget_alignment();

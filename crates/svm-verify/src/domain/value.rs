@@ -63,10 +63,6 @@ pub enum Form {
     LoadedStack(i32),
     /// The same of [`Form::Aligned`].
     LoadedAligned(i32),
-    /// It may be a place in the object's own code that is not the start of a function, or a
-    /// number that was computed from one (target `linux`): it may be passed on as a value, but
-    /// not called.
-    Label,
     /// `rsp | (BLOCK - 1)`: the last byte of the CPU's block.
     ContextTop,
     /// The address that the caller's `call` pushed.
@@ -122,7 +118,6 @@ impl Form {
             | Form::Aligned(_)
             | Form::LoadedStack(_)
             | Form::LoadedAligned(_)
-            | Form::Label
             | Form::ContextTop
             | Form::ReturnWord
             | Form::Below(_)
@@ -165,7 +160,6 @@ impl Form {
             | Form::Aligned(_)
             | Form::LoadedStack(_)
             | Form::LoadedAligned(_)
-            | Form::Label
             | Form::ContextTop
             | Form::ReturnWord
             | Form::Below(_)
@@ -194,7 +188,6 @@ impl Form {
     fn join(self, other: Form) -> Form {
         match (self, other) {
             (a, b) if a == b => a,
-            (Form::Label, _) | (_, Form::Label) => Form::Label,
             // The same number; what was loaded serves for less.
             (a, b) if a.loaded() == b.loaded() && a.trusted().in_frame() => a.loaded(),
             (Form::Translated(_), Form::Translated(_)) => Form::Translated(None),

@@ -34,8 +34,6 @@ pub struct GprSet(pub u16);
 impl GprSet {
     /// The empty set.
     pub const NONE: GprSet = GprSet(0);
-    /// All of them.
-    pub const ALL: GprSet = GprSet(u16::MAX);
 
     /// Whether the register is in the set.
     pub fn has(self, r: Gpr) -> bool {
@@ -50,6 +48,11 @@ impl GprSet {
             left &= left - 1;
             Some(r)
         })
+    }
+
+    /// Registers in this set that are not in the other.
+    pub fn without(self, other: GprSet) -> GprSet {
+        GprSet(self.0 & !other.0)
     }
 
     /// Registers in either set.

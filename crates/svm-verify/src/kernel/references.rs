@@ -5,7 +5,7 @@
 //! makes it an entry. Data may refer to nothing else in code. An operand may refer to the
 //! start of any instruction, because kernel code puts these addresses into registers
 //! (`lea 1f(%rip), %rdi`); but no call through a register with such an address is allowed
-//! (`crate::domain::Form::Label`).
+//! (`crate::domain::State::labels`).
 
 use std::collections::HashSet;
 

@@ -22,7 +22,7 @@ use crate::findings::ViolationCode;
 use crate::insn::{BranchTarget, Disassembly, Gpr, GprSet, Insn, Op, Routine};
 use crate::kernel::{Marks, Patches};
 use crate::object::Image;
-use crate::rules::{Broken, Laws, Next, Proved, Site, Step, fell_through, unmet};
+use crate::rules::{Broken, Laws, Next, Proved, Site, Step, computes_label, fell_through, unmet};
 use crate::targets::{self, Frames};
 
 /// No state, no block's start, no check.
@@ -138,7 +138,6 @@ impl<'a, 'o> Flow<'a, 'o> {
             laws: Laws {
                 scheme: image.scheme,
                 rules: image.rules,
-                labels: !patches.labels.is_empty(),
             },
         }
     }
@@ -312,6 +311,11 @@ impl<'a, 'o> Flow<'a, 'o> {
             after.called_by_psabi();
             after.clobber(insn.writes.or(fixup.writes));
             after.direction = state.direction;
+            // The handler leaves all other registers as they are.
+            after.labels = state.labels;
+            if computes_label(insn.op, state.labels) {
+                after.labels = after.labels.or(insn.writes);
+            }
             self.arrive(fixup.to, &after);
         }
     }

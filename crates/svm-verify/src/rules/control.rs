@@ -35,12 +35,12 @@ impl Step<'_> {
     /// Continues at the address in a register, which must not be a place that is
     /// interpreted with other facts.
     fn reaches_label(&self, r: Option<Gpr>) -> Result<(), Broken> {
-        match r.map(|r| self.state.get(r).form) {
-            Some(Form::Label) => broken(
+        match r.is_some_and(|r| self.state.labels.has(r)) {
+            true => broken(
                 ViolationCode::Target,
                 "it goes to code of this object that is no function's start",
             ),
-            _ => Ok(()),
+            false => Ok(()),
         }
     }
 
@@ -56,6 +56,7 @@ impl Step<'_> {
     }
 
     pub(super) fn call(&mut self, target: BranchTarget) -> Result<Next, Broken> {
+        let before = self.state.labels;
         let direction = match self.site.leaving {
             true => self.leaves(),
             false => self.direction_clear(),
@@ -87,13 +88,18 @@ impl Step<'_> {
                 return broken(ViolationCode::OutOfLine, "the slow path outside a check");
             }
         };
+        // The trace entry keeps all registers, and there may be a nop in its place.
+        if self.site.leaving {
+            self.state.labels = before;
+        }
         direction.map(|()| next)
     }
 
     /// A nop that the kernel may make a call of the trace entry.
     pub(super) fn traced(&mut self) -> Result<(), Broken> {
-        let leaves = self.leaves();
+        let (leaves, labels) = (self.leaves(), self.state.labels);
         self.called();
+        self.state.labels = labels;
         leaves
     }
 

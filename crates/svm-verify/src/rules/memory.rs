@@ -145,14 +145,8 @@ impl Step<'_> {
         const ARGUMENTS: i64 = 1024;
         let place = self.state.get(m.base).form.moved(m.disp);
         let (rsp, size) = (self.state.get(Gpr::RSP).form, i64::from(m.size));
-        let (at, start, slack) = match (place, self.state.realigned) {
-            (Some(Form::Stack(at)), _) => (i64::from(at), i64::from(at), 0),
-            // The aligned stack begins at or below where `rsp` was before.
-            (Some(Form::Aligned(at)), Some(from)) => {
-                let start = i64::from(at) + i64::from(from);
-                (i64::from(at), start, MAX_ALIGNMENT)
-            }
-            _ => return broken(ViolationCode::StackBounds, "a stack address that wraps"),
+        let Some((at, start, slack)) = self.bytes_of_frame(place) else {
+            return broken(ViolationCode::StackBounds, "a stack address that wraps");
         };
         let lowest = match (rsp, place) {
             (Form::Stack(rsp), Some(Form::Stack(_)))
@@ -172,6 +166,31 @@ impl Step<'_> {
             ),
             _ => Ok(()),
         }
+    }
+
+    /// How far a place of the frame is from what it counts from, how far from the return address at
+    /// most, and how much less that may be.
+    fn bytes_of_frame(&self, place: Option<Form>) -> Option<(i64, i64, i64)> {
+        match (place, self.state.realigned) {
+            (Some(Form::Stack(at)), _) => Some((at.into(), at.into(), 0)),
+            // The aligned stack begins at or below where `rsp` was before.
+            (Some(Form::Aligned(at)), Some(from)) => {
+                let start = i64::from(at) + i64::from(from);
+                Some((at.into(), start, MAX_ALIGNMENT))
+            }
+            _ => None,
+        }
+    }
+
+    //      mov (%rsp), %rax
+    //
+    /// Whether it may read the own return address, a place in the code of a caller.
+    pub(super) fn reads_return_address(&self) -> bool {
+        let m = &self.insn.memory;
+        let compiled = self.laws.rules.frames == Frames::Compiled && m.access != Access::None;
+        let place = self.state.frame_place(m).filter(|_| compiled);
+        self.bytes_of_frame(place)
+            .is_some_and(|(_, start, slack)| bounds::reaches_return(start, m.size.into(), slack))
     }
 
     /// Judges `size` bytes at `at`, relative to the stack pointer at entry, which points

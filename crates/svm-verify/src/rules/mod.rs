@@ -88,8 +88,6 @@ pub struct Laws {
     pub scheme: &'static dyn SchemeRules,
     /// The rules of the target.
     pub rules: &'static Rules,
-    /// Whether any instruction yields the address of code that is not the start of a function.
-    pub labels: bool,
 }
 
 /// What else is to be known about one instruction (target `linux`).
@@ -137,18 +135,16 @@ impl Step<'_> {
             self.state.forget_written(&self.insn.memory);
         }
         let by_pointer = self.writes_by_pointer();
-        let computes_label = self.laws.labels && self.reads_label();
+        let loads = matches!(self.insn.op, Op::Load { .. } | Op::Plain | Op::Misread);
+        let gives_label =
+            computes_label(self.insn.op, self.state.labels) || loads && self.reads_return_address();
         let next = self.effect();
         if by_pointer {
             self.state.written_by_pointer();
         }
         self.low_halves();
-        if let (true, Op::Lea { d, .. } | Op::Constant { d, .. }) = (self.site.label, self.insn.op)
-        {
-            self.state.write(d, Value::of(Form::Label));
-        }
-        if computes_label {
-            self.keep_label();
+        if self.site.label || gives_label {
+            self.state.labels = self.state.labels.or(self.insn.writes);
         }
         if self.insn.flags && !sets_flags(self.insn.op) {
             self.state.flags = Flags::Unknown;
@@ -158,60 +154,6 @@ impl Step<'_> {
             Proved::Reached => (next, of_operand),
             proved => (next, proved),
         })
-    }
-
-    /// Whether it may compute something from the address of code that is no function's start.
-    fn reads_label(&self) -> bool {
-        let is_label = |r: Gpr| self.state.get(r).form == Form::Label;
-        match self.insn.op {
-            Op::Copy { s, .. } | Op::Copy32 { s, .. } => is_label(s),
-            Op::And { d, s } | Op::MoveIfAbove { d, s } => is_label(d) || is_label(s),
-            Op::Alu { d, .. } => is_label(d),
-            Op::Lea { inputs, .. } => inputs.iter().any(is_label),
-            // It is not known what it reads.
-            Op::Plain | Op::Misread => GprSet::ALL.iter().any(is_label),
-            // What is loaded, and what a call leaves, is not followed (docs/proof/linux.md, P2).
-            Op::Nop
-            | Op::Prefetch
-            | Op::Constant { .. }
-            | Op::WindowStart { .. }
-            | Op::Cut { .. }
-            | Op::Compare { .. }
-            | Op::CompareBound { .. }
-            | Op::Table { .. }
-            | Op::BitAt { .. }
-            | Op::Push
-            | Op::PushRegister { .. }
-            | Op::Load { .. }
-            | Op::Store { .. }
-            | Op::CompareMemory { .. }
-            | Op::PopFlags
-            | Op::Pop { .. }
-            | Op::PopMemory
-            | Op::Leave
-            | Op::Ret
-            | Op::Call(_)
-            | Op::CallIndirect(_)
-            | Op::JumpIndirect(_)
-            | Op::Jump(_)
-            | Op::Branch(..)
-            | Op::Stop
-            | Op::Breakpoint
-            | Op::Cld
-            | Op::Std
-            | Op::String { .. } => false,
-        }
-    }
-
-    /// What it computed from such an address may be one. A stage of a check is none.
-    fn keep_label(&mut self) {
-        for r in self.insn.writes.iter() {
-            let Value { name, form } = self.state.get(r);
-            if form == Form::Any {
-                let form = Form::Label;
-                self.state.write(r, Value { name, form });
-            }
-        }
     }
 
     /// Registers, flags and control.
@@ -298,6 +240,51 @@ impl Step<'_> {
                 .string(kind, shift, rep)
                 .map(|()| (Next::Fall, Proved::String)),
         }
+    }
+}
+
+/// Whether an operation may compute something from one of these registers, which may hold the address
+/// of code that is no function's start. What is loaded, and what a call leaves, is not followed
+/// (docs/proof/linux.md, P2).
+pub fn computes_label(op: Op, labels: GprSet) -> bool {
+    let is_label = |r: Gpr| labels.has(r);
+    match op {
+        Op::Copy { s, .. } | Op::Copy32 { s, .. } => is_label(s),
+        Op::And { d, s } | Op::MoveIfAbove { d, s } => is_label(d) || is_label(s),
+        // A translation is the address itself: each page is mapped where it is.
+        Op::Alu { d: r, .. } | Op::Table { r, .. } => is_label(r),
+        Op::Lea { inputs, .. } => inputs.iter().any(is_label),
+        // It leaves its pointers moved.
+        Op::String { .. } => is_label(Gpr::RDI) || is_label(Gpr::RSI),
+        // It is not known what it reads.
+        Op::Plain | Op::Misread => labels != GprSet::NONE,
+        Op::Nop
+        | Op::Prefetch
+        | Op::Constant { .. }
+        | Op::WindowStart { .. }
+        | Op::Cut { .. }
+        | Op::Compare { .. }
+        | Op::CompareBound { .. }
+        | Op::BitAt { .. }
+        | Op::Push
+        | Op::PushRegister { .. }
+        | Op::Load { .. }
+        | Op::Store { .. }
+        | Op::CompareMemory { .. }
+        | Op::PopFlags
+        | Op::Pop { .. }
+        | Op::PopMemory
+        | Op::Leave
+        | Op::Ret
+        | Op::Call(_)
+        | Op::CallIndirect(_)
+        | Op::JumpIndirect(_)
+        | Op::Jump(_)
+        | Op::Branch(..)
+        | Op::Stop
+        | Op::Breakpoint
+        | Op::Cld
+        | Op::Std => false,
     }
 }
 

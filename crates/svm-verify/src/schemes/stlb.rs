@@ -97,7 +97,7 @@ impl SchemeRules for Stlb {
 
     fn passed(&self, state: &mut State, flags: Flags) {
         if let Flags::Window { register, address } = flags {
-            state.write(register, Value::of(Form::Checked(address)));
+            state.learn(register, Value::of(Form::Checked(address)));
         }
     }
 }
