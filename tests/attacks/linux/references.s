@@ -806,6 +806,88 @@ ret
 ops: .quad f
 .text
 
+### the low byte of such a place written
+# refuse: P2-target
+# from: SDM vol. 1, 3.4.1.1: the rest stays
+lea 1f(%rip), %rax
+mov %cl, %al
+jmp *%rax
+1: mov %rcx, (%rdx)
+ret
+
+### such a place that a conditional move may leave
+# refuse: P2-target
+# from: SDM vol. 2, CMOVcc
+lea 1f(%rip), %rax
+cmove %rcx, %rax
+jmp *%rax
+1: mov %rcx, (%rdx)
+ret
+
+### such a place over a port, which may be a hypervisor's and may be none
+# refuse: P2-target
+# from: hw/i386/vmport.c
+lea 1f(%rip), %rsi
+out %al, %dx
+jmp *%rsi
+1: mov %rcx, (%rdx)
+ret
+
+### other registers computed meanwhile
+# accept
+# from: control
+lea 1f(%rip), %rdi
+mov ops(%rip), %rax
+mov ops+8(%rip), %rdx
+1: test %esi, %esi
+cmove %rdx, %rax
+jmp *%rax
+.data
+ops: .quad f, f
+.text
+
+### an address before its section by a register that is zero
+# refuse: P2-target
+# from: Linux 6.3 kernel/module/main.c, layout_sections: code is before the data
+mov $0, %ecx
+lea d - 0x1000(%rcx), %rax
+jmp *%rax
+.section .rodata,"a"
+d: .quad 0
+.text
+
+### the same by an addition
+# refuse: P2-target
+# from: ibid.
+mov $0, %eax
+add $d - 0x1000, %rax
+jmp *%rax
+.section .rodata,"a"
+d: .quad 0
+.text
+
+### a place inside a routine of the kernel, called by a register
+# refuse: P2-target
+# from: a direct call of it is refused
+lea commit_creds + 5(%rip), %rax
+jmp *%rax
+
+### the same as an absolute address
+# refuse: P2-target
+# from: ibid.
+sub $8, %rsp
+mov $commit_creds + 5, %rax
+call *%rax
+add $8, %rsp
+ret
+
+### a routine of the kernel, called by a register, and a part of a variable told to it
+# accept
+# from: control
+lea commit_creds(%rip), %rax
+lea init_net + 8(%rip), %rdi
+jmp *%rax
+
 ### such a place as an argument, and another register called
 # accept
 # from: Linux include/linux/instruction_pointer.h, _THIS_IP_
@@ -840,3 +922,12 @@ ret
 .data
 d: .asciz "foo"
 .text
+
+### a routine whose address a per-CPU variable of the kernel has
+# accept
+# from: control: what is loaded is none
+sub $8, %rsp
+mov %gs:cpu_ops+8(%rip), %rax
+call *%rax
+add $8, %rsp
+ret

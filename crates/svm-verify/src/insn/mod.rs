@@ -28,7 +28,10 @@ pub struct Insn {
     pub section: u16,
     /// General-purpose registers that it writes, in part or wholly.
     pub writes: GprSet,
-    /// Those of them whose upper half it certainly clears, where that matters (schemes
+    /// General-purpose registers of which something may be in those that it writes, also what an
+    /// address is made of. Only of [`Op::Plain`] and [`Op::Misread`].
+    pub reads: GprSet,
+    /// Those that it writes whose upper half it certainly clears, where that matters (schemes
     /// with a window).
     pub low: GprSet,
     /// Its explicit memory operand.

@@ -17,7 +17,7 @@ use elf_loader::{Place, Relocation, Role, Section, SectionId};
 
 use crate::domain::bounds;
 use crate::findings::{Findings, ViolationCode};
-use crate::insn::{Access, CodeAt, Disassembly, GprSet, Insn, Op, Origin, Routine};
+use crate::insn::{Access, CodeAt, Disassembly, Insn, Op, Origin, Routine};
 use crate::object::module::{CALLED_BY_NAME, RUNTIME};
 use crate::object::{Image, Meaning};
 
@@ -267,9 +267,10 @@ impl<'o> References<'_, 'o> {
                 ViolationCode::Metadata,
                 "the address of a table of the kernel's",
             )),
-            // As a number it is good, but it may be the address of any byte of code.
+            // As a number it is good, also to count from, as of an array whose index does not begin
+            // at zero. But it may be the address of any byte of code.
             Meaning::Data(data, at)
-                if is_address(insn) && !self.is_in(data, at.wrapping_add(distance)) =>
+                if is_number(insn) && !self.is_in(data, at.wrapping_add(distance)) =>
             {
                 self.found.labels.insert(n);
                 None
@@ -277,6 +278,11 @@ impl<'o> References<'_, 'o> {
             Meaning::Routine(_) if accessed => {
                 let inside = (0..KERNEL_SYMBOL).contains(&distance);
                 (!inside).then_some((ViolationCode::AddressForm, "a place far from the symbol"))
+            }
+            // A part of a variable, or a place in a routine.
+            Meaning::Routine(_) if is_number(insn) && distance != 0 => {
+                self.found.labels.insert(n);
+                None
             }
             _ => None,
         }
@@ -331,13 +337,10 @@ fn is_exported(section: &Section<'_>) -> bool {
     section.name.starts_with("__ksymtab") || section.name.starts_with("___ksymtab")
 }
 
-/// Whether an instruction puts an address into a register as it is. With registers in it, it is
-/// counted from there, as of an array whose index does not begin at zero.
-fn is_address(insn: &Insn) -> bool {
-    match insn.op {
-        Op::Lea { inputs, .. } => inputs == GprSet::NONE,
-        op => matches!(op, Op::Constant { .. }),
-    }
+/// Whether an instruction computes with an address, and reaches no memory. What is loaded is not
+/// followed: a per-CPU variable's displacement is none of a result.
+fn is_number(insn: &Insn) -> bool {
+    insn.memory.access == Access::None
 }
 
 /// Whether `size` bytes at `start` are in a section that may be reached so.

@@ -313,7 +313,7 @@ impl<'a, 'o> Flow<'a, 'o> {
             after.direction = state.direction;
             // The handler leaves all other registers as they are.
             after.labels = state.labels;
-            if computes_label(insn.op, state.labels) {
+            if computes_label(insn, state.labels) {
                 after.labels = after.labels.or(insn.writes);
             }
             self.arrive(fixup.to, &after);

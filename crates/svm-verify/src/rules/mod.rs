@@ -137,7 +137,7 @@ impl Step<'_> {
         let by_pointer = self.writes_by_pointer();
         let loads = matches!(self.insn.op, Op::Load { .. } | Op::Plain | Op::Misread);
         let gives_label =
-            computes_label(self.insn.op, self.state.labels) || loads && self.reads_return_address();
+            computes_label(self.insn, self.state.labels) || loads && self.reads_return_address();
         let next = self.effect();
         if by_pointer {
             self.state.written_by_pointer();
@@ -243,12 +243,12 @@ impl Step<'_> {
     }
 }
 
-/// Whether an operation may compute something from one of these registers, which may hold the address
+/// Whether an instruction may compute something from one of these registers, which may hold the address
 /// of code that is no function's start. What is loaded, and what a call leaves, is not followed
 /// (docs/proof/linux.md, P2).
-pub fn computes_label(op: Op, labels: GprSet) -> bool {
+pub fn computes_label(insn: &Insn, labels: GprSet) -> bool {
     let is_label = |r: Gpr| labels.has(r);
-    match op {
+    match insn.op {
         Op::Copy { s, .. } | Op::Copy32 { s, .. } => is_label(s),
         Op::And { d, s } | Op::MoveIfAbove { d, s } => is_label(d) || is_label(s),
         // A translation is the address itself: each page is mapped where it is.
@@ -256,8 +256,7 @@ pub fn computes_label(op: Op, labels: GprSet) -> bool {
         Op::Lea { inputs, .. } => inputs.iter().any(is_label),
         // It leaves its pointers moved.
         Op::String { .. } => is_label(Gpr::RDI) || is_label(Gpr::RSI),
-        // It is not known what it reads.
-        Op::Plain | Op::Misread => labels != GprSet::NONE,
+        Op::Plain | Op::Misread => insn.reads.iter().any(is_label),
         Op::Nop
         | Op::Prefetch
         | Op::Constant { .. }

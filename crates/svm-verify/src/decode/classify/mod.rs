@@ -64,6 +64,7 @@ pub fn classify(
         relocated: false,
         section: 0,
         writes: GprSet::NONE,
+        reads: GprSet::NONE,
         low: match rules.named_memory {
             NamedMemory::Window | NamedMemory::WideWindow => low_half(i),
             NamedMemory::None | NamedMemory::SymbolsAndPerCpu => GprSet::NONE,
@@ -87,6 +88,11 @@ pub fn classify(
     let kernel = rules.instructions == Instructions::Kernel;
     let info = factory.info(i);
     for used in info.used_registers() {
+        if stays(used.access(), used.register())
+            && let Some(r) = gpr(used.register())
+        {
+            insn.reads = insn.reads.or(r.set());
+        }
         if writes(used.access()) {
             match gpr(used.register()) {
                 Some(r) => insn.writes = insn.writes.or(r.set()),
@@ -104,6 +110,8 @@ pub fn classify(
     }
     if kernel && let Some(writes) = by_hypervisor(i) {
         insn.writes = insn.writes.or(writes);
+        // It may change none of them.
+        insn.reads = insn.reads.or(writes);
         insn.flags = true;
     }
     match memory(i, field, rules, info.used_memory(), &mut insn) {
@@ -220,6 +228,21 @@ const BOUND: &str = "a bound of dom0's addresses is read by cmp of 64 bits alone
 
 /// Why a relocation of the type R_X86_64_32 is refused.
 const NOT_IN_WINDOW: &str = "half an address fits only an operand in the window";
+
+/// Whether something of what a register holds may be in the results: it is read, or not written as
+/// a whole.
+fn stays(access: OpAccess, register: Register) -> bool {
+    const CLEARING: usize = 4; // bytes: a write of 32 bits clears the rest
+    match access {
+        OpAccess::None | OpAccess::NoMemAccess => false,
+        OpAccess::Write => register.size() < CLEARING,
+        OpAccess::Read
+        | OpAccess::CondRead
+        | OpAccess::CondWrite
+        | OpAccess::ReadWrite
+        | OpAccess::ReadCondWrite => true,
+    }
+}
 
 fn writes(access: OpAccess) -> bool {
     use OpAccess::*;
