@@ -117,6 +117,7 @@ pub struct Config {
     pub regions: u32,
     pub port_count: u32,
     pub vector_free: u32,
+    pub gs_is_set: u32,
     pub ports: *const PortRange,
     pub stlb: *mut c_void,
     pub window: u64,

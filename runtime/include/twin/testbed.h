@@ -55,6 +55,9 @@ struct twin_testbed_config {
 	uint32_t regions;		/* most regions known at once; 0: 1024 */
 	uint32_t port_count;
 	uint32_t vector_free;		/* see struct twin_instance_config */
+	/* 1: with a window, its start is the GS base of each thread that enters, which the host has
+	 * set (twin_testbed_window); its callbacks have the same base, and use no GS. */
+	uint32_t gs_is_set;
 	const struct twin_port_range *ports;	/* the caller's, kept */
 	struct twin_stlb_entry *stlb;	/* page aligned, below 2 GiB, the caller's;
 					 * NULL: found and owned by the platform, or

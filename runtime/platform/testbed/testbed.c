@@ -106,6 +106,7 @@ static bool init_instance(struct twin_testbed *testbed, const struct twin_testbe
 		.ports = config->ports,
 		.port_count = config->port_count,
 		.vector_free = config->vector_free,
+		.gs_is_set = config->gs_is_set,
 		.ops = &testbed->ops,
 		.platform = testbed,
 	};
@@ -113,7 +114,7 @@ static bool init_instance(struct twin_testbed *testbed, const struct twin_testbe
 	testbed->host = config->host;
 	if (testbed->window) {
 		testbed->ops.unmap_range = twin_testbed_unmap_range;
-		testbed->ops.set_gs_base = twin_testbed_set_gs_base;
+		testbed->ops.set_gs_base = config->gs_is_set ? NULL : twin_testbed_set_gs_base;
 	} else {
 		testbed->ops.map_window = twin_testbed_map_window;
 		testbed->ops.unmap_window = twin_testbed_unmap_window;

@@ -114,6 +114,8 @@ void add_region(uint64_t start, uint64_t pages, uint64_t file_page, bool writabl
 	CHECK_EQUAL(twin_testbed_add_region(user, &region), TWIN_OK);
 }
 
+uint32_t gs_is_set;
+
 void set_up(uint32_t scheme)
 {
 	set_up_with(scheme, 0);
@@ -124,7 +126,8 @@ void set_up_with(uint32_t scheme, uint32_t vector_free)
 	const bool windowed = twin_window_shape_of(scheme).size;
 	const struct twin_testbed_config config = {
 		.scheme = scheme, .windows = 64, .stlb = windowed ? NULL : twin_stlb, .ports = ports,
-		.port_count = 1, .vector_free = vector_free, .window = windowed ? window_of(scheme) : 0,
+		.port_count = 1, .vector_free = vector_free, .gs_is_set = gs_is_set,
+		.window = windowed ? window_of(scheme) : 0,
 		.stack_view = windowed ? view_of_scheme(scheme) : 0,
 		.host = {
 			.resolve_upcall = host_resolve, .import = host_import, .port_in = host_in,

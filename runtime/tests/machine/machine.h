@@ -106,6 +106,7 @@ extern struct host host;
 
 void set_up(uint32_t scheme);
 void set_up_with(uint32_t scheme, uint32_t vector_free);
+extern uint32_t gs_is_set;	/* of the configuration */
 void tear_down(void);
 int enter6(const char *function, const uint64_t args[6]);
 int enter(const char *function, uint64_t a, uint64_t b);
@@ -222,6 +223,7 @@ uint64_t view_of_scheme(uint32_t scheme);
 	X(both_stacks_end_in_guards) \
 	X(a_cpu_without_a_data_stack_is_refused) \
 	X(the_gs_base_is_the_windows_in_driver_code_alone) \
+	X(a_host_may_leave_the_gs_base_to_the_window) \
 	X(quick_entries_are_entries)						\
 	X(ranges_go_before_a_quick_entry_or_after)				\
 	X(a_frozen_driver_goes_on)						\

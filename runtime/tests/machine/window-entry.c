@@ -136,6 +136,44 @@ void the_gs_base_is_the_windows_in_driver_code_alone(void)
 	set_host_gs(before);
 }
 
+/* Nobody sets it: entries, host code and what ends the driver. */
+static void leaves_gs(const char *function, uint64_t a, uint64_t b, int status)
+{
+	seen_gs = with->window;
+	CHECK_EQUAL(enter(function, a, b), status);
+	CHECK_EQUAL(seen_gs, with->window);
+	CHECK_EQUAL(gs_base(), with->window);
+}
+
+void a_host_may_leave_the_gs_base_to_the_window(void)
+{
+	const uint64_t before = gs_base();
+
+	gs_is_set = 1;
+	set_up_window();
+	set_host_gs(with->window);
+	host.spoil = note_gs;
+	leaves_gs(with->load, DATA + 0x18, 0, TWIN_OK);
+	CHECK_EQUAL(result, word(0, 0x18));
+	host.import = import_and_change;
+	leaves_gs(with->import, 0, 0, TWIN_OK);
+	host.import = enter_from_import;
+	leaves_gs(with->import, 0, 0, TWIN_OK);
+	CHECK_EQUAL(result, word(0, 0x18));
+	leaves_gs(driver_in8, 0x300, 0, TWIN_OK);
+	leaves_gs(driver_warn, 0, 0, TWIN_OK);
+	leaves_gs(driver_call, VM_DOUBLE, 4, TWIN_OK);
+	host.import = abort_import;
+	leaves_gs(with->import, 0, 0, TWIN_ABORTED);
+	tear_down_window();
+	set_up_window();
+	leaves_gs(with->load, 8, 0, TWIN_ABORTED);
+	leaves_gs(with->load, 8, 0, TWIN_DEAD);
+	tear_down_window();
+	gs_is_set = 0;
+	set_host_gs(before);
+}
+
 /* ---- Freezing -------------------------------------------------------------- */
 
 static int freeze_import(struct twin_call_frame *frame)

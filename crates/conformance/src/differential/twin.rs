@@ -106,6 +106,7 @@ impl<'f> Twin<'f> {
             regions: 16,
             port_count: 1,
             vector_free: 0,
+            gs_is_set: 0,
             ports: &raw const PORTS,
             stlb: match self.has_table {
                 true => STLB as *mut c_void,

@@ -108,6 +108,7 @@ impl<'r> Twin<'r> {
             regions: 8,
             port_count: ports::ALL.len() as u32,
             vector_free: 0,
+            gs_is_set: 0,
             ports: ports::ALL.as_ptr(),
             stlb: match self.has_table {
                 true => STLB as *mut c_void,

@@ -56,7 +56,7 @@ impl<'m> Unconfined<'m> {
         Ok(Unconfined { cpu, guard })
     }
 
-    /// Makes `%gs` dom0's: rewritten code may have changed it since.
+    /// Makes `%gs` dom0's: rewritten code has its own.
     ///
     /// # Errors
     /// The system call's.

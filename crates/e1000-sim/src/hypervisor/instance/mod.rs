@@ -16,7 +16,7 @@ use process_lab::program::{STACK_VIEW, STLB, STUBS, Scheme, WINDOW, map_constant
 use process_lab::runtime::{
     self, AbortReport, Config, Cpu, Frame, Host, PortRange, Region, Testbed,
 };
-use process_lab::{code_memory, mapping};
+use process_lab::{code_memory, mapping, segments};
 
 use super::locks;
 use super::payload::{Payload, STUB, StubDestination};
@@ -135,6 +135,7 @@ impl<'a> Instance<'a> {
             unconfined: None,
         };
         instance.testbed = instance.create()?;
+        instance.take_turn()?;
         Ok(instance)
     }
 
@@ -163,6 +164,7 @@ impl<'a> Instance<'a> {
             regions: 64,
             port_count: 1,
             vector_free: self.payload.vector_free.into(),
+            gs_is_set: window.into(),
             ports: &raw const *self.ports,
             stlb: if window {
                 std::ptr::null_mut()
@@ -234,8 +236,17 @@ impl<'a> Instance<'a> {
         self.unconfined = unconfined;
         match &self.unconfined {
             Some(unconfined) => unconfined.take_turn(),
-            None => Ok(()),
+            None => self.take_turn(),
         }
+    }
+
+    /// Makes `%gs` the rewritten code's, for this thread, which is the only one that enters it. Nothing else in
+    /// this process uses `%gs`: so it stays, instead of being changed with every entry and upcall.
+    fn take_turn(&self) -> Result<(), LiveError> {
+        if !has_window(self.payload) {
+            return Ok(());
+        }
+        segments::set_gs(WINDOW).map_err(LiveError::system(segments::SETTING_GS))
     }
 
     /// Runs a function of the driver or the hot routines, by hypervisor address.
