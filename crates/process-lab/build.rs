@@ -35,7 +35,9 @@ fn compile(name: &str, directory: &str, extra: &[&str]) {
     build
         .include(format!("{RUNTIME}/include"))
         .opt_level(2)
-        .debug(true);
+        .debug(true)
+        // With debugging information `cc` would keep one.
+        .force_frame_pointer(false);
     for flag in PLAIN.iter().chain(extra) {
         build.flag(flag);
     }
