@@ -41,7 +41,7 @@ struct sk_buff *hot_skb_build(void *data, u32 size)
 
 	if (unlikely(!skb))
 		return NULL;
-	hot_skb_init(skb, data, size, raw_smp_processor_id(), false);
+	hot_skb_init(skb, data, size, raw_smp_processor_id());
 	return skb;
 }
 
