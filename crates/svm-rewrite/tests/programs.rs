@@ -414,6 +414,40 @@ fn lengths_in_a_byte_are_refused_if_they_may_pass_its_limit() {
     }
 }
 
+/// Calls `f` with flags that lead behind its last instruction, and with others.
+const BOTH_WAYS: &str = r#"
+#include <stdio.h>
+long f(long *, long);
+int main(void) {
+    long a[2] = {20, 300};
+    printf("%ld %ld\n", f(a, 0), f(a, 1));
+}
+"#;
+
+/// A function with a branch behind its last instruction, into what `follows` there.
+fn leads_behind(label: &str, name: &str, follows: &str) -> String {
+    format!(
+        "\t.text\n\t.globl f\n\t.type f,@function\nf:\ttest $1,%esi\n\tjne {label}\n\
+         \tmov (%rdi),%rax\n\tret\n{name}:\n\t.size f,.-f\n{follows}\n\
+         \t.globl g\n\t.type g,@function\ng:\tmov 8(%rdi),%rax\n\tret\n\t.size g,.-g\n\
+         \t.section .note.GNU-stack,\"\",@progbits\n"
+    )
+}
+
+/// An out-of-line part follows the last instruction, and numeric labels there.
+#[test]
+fn a_label_behind_the_last_instruction_leads_to_what_follows() {
+    for follows in [
+        "",
+        "\t.p2align 4",
+        "\tnop",
+        "\t.section .text.unlikely,\"ax\"\n\t.text",
+    ] {
+        is_the_same(&leads_behind("1f", "1", follows), BOTH_WAYS);
+        is_the_same(&leads_behind(".Lon", ".Lon", follows), BOTH_WAYS);
+    }
+}
+
 /// A function that adds up three words of a table among its code, and what stands beside it.
 fn among_code(before: &str, table: &str, behind: &str) -> String {
     format!(

@@ -71,6 +71,8 @@ pub struct SiteCode {
     /// Calls that do not return, in order, after which control has to be stopped: an
     /// out-of-line part or another function may follow.
     pub closed: Vec<InstIdx>,
+    /// Whether control may come to any label, and not only by branches that name it.
+    pub any_label: bool,
 }
 
 /// Emits the sites of all functions. `closes_calls` asks for [`SiteCode::closed`] and
@@ -93,6 +95,7 @@ pub fn emit(decisions: &Decisions<'_>, closes_calls: bool) -> SiteCode {
             true => calls_that_never_return(analysis),
             false => Vec::new(),
         },
+        any_label: !closes_calls,
     }
 }
 

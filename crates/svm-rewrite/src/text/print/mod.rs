@@ -155,6 +155,8 @@ struct Printer<'p, 'a> {
     references: Vec<usize>,
     /// Labels of `lock` prefixes that no branch goes to; computed when first needed.
     locks: Option<HashSet<&'p [u8]>>,
+    /// Instructions that direct branches lead to; computed when first needed.
+    reached: Option<HashSet<InstIdx>>,
     expressions: Expressions<'p>,
     obstacles: Vec<Obstacle>,
 }
@@ -179,6 +181,7 @@ impl<'p, 'a> Printer<'p, 'a> {
             labels: Vec::new(),
             references: vec![0; input.code.assemblers.len()],
             locks: None,
+            reached: None,
             expressions: Expressions::of(input.text, input.statements),
             obstacles: Vec::new(),
         };

@@ -2,6 +2,8 @@
 //! function's size and its unwind information cover them. They repeat the state of
 //! `.loc` and `.cfi_*` at their site.
 
+use foldhash::HashSet;
+
 use super::super::cfi::Here;
 use super::super::marks::StatementIdx;
 use super::super::operand;
@@ -12,7 +14,7 @@ use crate::asm::Position;
 use crate::encode::control::PADDING;
 use crate::encode::function::runs_on;
 use crate::encode::sites::{End, FunctionCode, Part};
-use crate::lift::{FuncIdx, InstIdx};
+use crate::lift::{Destination, FuncIdx, InstIdx, Lifted};
 
 impl<'p> Printer<'p, '_> {
     /// Decides where a function's out-of-line parts go, and what stops control.
@@ -59,6 +61,31 @@ impl<'p> Printer<'p, '_> {
         (!runs_on(analysis, last) || !goes_on()).then_some(end)
     }
 
+    /// Whether control may come to a label between the last instruction of a function and
+    /// statement `k`, as by `jne 1f; ret; 1:` to what follows.
+    fn is_entered_behind(&mut self, f: FuncIdx, k: StatementIdx) -> bool {
+        let Input {
+            tie, lifted, code, ..
+        } = *self.input;
+        let insts = lifted.function(f).insts.clone().map(InstIdx);
+        let last = insts.filter_map(|i| tie.statement(i)).next_back();
+        let passed = last.map_or(k.0, |last| last.0)..k.0 + 1;
+        let labels = tie.labels();
+        let first = labels.partition_point(|label| label.at < passed.start);
+        let mut labels = labels[first..]
+            .iter()
+            .take_while(|label| passed.contains(&label.at));
+        let reached = &mut self.reached;
+        labels.any(|label| {
+            let (section, offset) = label.place;
+            code.any_label
+                || lifted.inst_at(section, offset).is_some_and(|i| {
+                    let reached = reached.get_or_insert_with(|| reached_by_branches(lifted));
+                    reached.contains(&i)
+                })
+        })
+    }
+
     /// Skips statements after an instruction that belong to it: ends of alternatives,
     /// whose length is the distance between numeric labels, and tables in sections
     /// entered with `.pushsection`.
@@ -97,13 +124,15 @@ impl<'p> Printer<'p, '_> {
             End::Closed | End::Open => {}
         }
         if !emitted.parts.is_empty() {
-            self.parts(f, emitted);
+            let open = emitted.end == End::Open || self.is_entered_behind(f, k);
+            self.parts(f, emitted, open);
         }
     }
 
-    /// The out-of-line parts of a function.
-    fn parts(&mut self, f: FuncIdx, emitted: &'p FunctionCode) {
-        let over = (emitted.end == End::Open).then(|| format!(".Ltwin_over{}", f.0));
+    /// The out-of-line parts of a function; control that comes there goes over them if it is
+    /// `open`.
+    fn parts(&mut self, f: FuncIdx, emitted: &'p FunctionCode, open: bool) {
+        let over = open.then(|| format!(".Ltwin_over{}", f.0));
         if let Some(over) = &over {
             self.line(&format!("\tjmp\t{over}"));
         }
@@ -197,4 +226,14 @@ impl<'p> Printer<'p, '_> {
         }
         self.out.push(b'\n');
     }
+}
+
+/// The instructions that direct branches lead to.
+fn reached_by_branches(lifted: &Lifted<'_>) -> HashSet<InstIdx> {
+    let targets = lifted.insts.iter().filter_map(|inst| inst.target);
+    let insts = targets.filter_map(|target| match target {
+        Destination::Inst(to) => Some(to),
+        Destination::Import(_) | Destination::Hypercall(..) => None,
+    });
+    insts.collect()
 }
