@@ -448,6 +448,30 @@ fn a_label_behind_the_last_instruction_leads_to_what_follows() {
     }
 }
 
+/// Where a `switch` has no such case, gcc goes to the end of a section, which may be empty.
+#[test]
+fn branches_to_the_end_of_a_section_stay() {
+    let fragment = |label: &str, name: &str, other: &str| {
+        format!(
+            "\t.text\n\t.globl f\n\t.type f,@function\nf:\ttest $1,%esi\n\tcall part\n\tret\n\
+             \t.section .text.a,\"ax\"\npart:\tjne {label}\n\tmov (%rdi),%rax\n\tret\n{other}{name}:\n\
+             \t.section .text.b,\"ax\"\n\tmov 8(%rdi),%rax\n\tret\n\
+             \t.section .note.GNU-stack,\"\",@progbits\n"
+        )
+    };
+    is_the_same(&fragment("1f", "1", ""), BOTH_WAYS);
+    is_the_same(&fragment(".Lend", ".Lend", ""), BOTH_WAYS);
+    let unlikely =
+        "\t.section .text.unlikely,\"ax\"\n\t.type f.cold,@function\nf.cold:\n.Lnone:\n\t.text\n";
+    let text = format!("{unlikely}{}", leads_behind(".Lon", ".Lon", ""));
+    let text = text.replace("\tmov 8(%rdi)", "\tcmp $5,%esi\n\tja .Lnone\n\tmov 8(%rdi)");
+    is_the_same(&text, BOTH_WAYS);
+    is_refused(
+        &fragment(".+6", "1", "").replace("mov (%rdi),%rax\n\tret", "mov (%rdi),%rax\n\tnop"),
+        "a branch by a distance",
+    );
+}
+
 /// A function that adds up three words of a table among its code, and what stands beside it.
 fn among_code(before: &str, table: &str, behind: &str) -> String {
     format!(

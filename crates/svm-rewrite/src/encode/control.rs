@@ -25,6 +25,9 @@ pub const PADDING: usize = 4;
 /// word above it is for the return address.
 const SLOT: i64 = -16;
 
+/// Where no branch behind a section is.
+pub const BEHIND: &str = "a program's branches stay as they are";
+
 fn through(jump: Jump) -> Code {
     match jump {
         Jump::Call => Code::Call_rm64,
@@ -72,6 +75,7 @@ impl Emitter<'_> {
             Destination::Hypercall(..) => {
                 unreachable!("only a module for a stock kernel may call Xen's page")
             }
+            Destination::Behind(_) => unreachable!("{BEHIND}"),
         }
     }
 

@@ -4,6 +4,7 @@
 use elf_loader::SymbolId;
 
 use super::Emitter;
+use super::control::BEHIND;
 use crate::analyse::references::FieldReference;
 use crate::asm::import::Import;
 use crate::asm::{Field, Jump, Label, Referent};
@@ -22,7 +23,7 @@ impl Emitter<'_> {
                 self.raw_branch(i, Referent::Import(Import::Routine(s), 0));
             }
             Some(Destination::Hypercall(page, offset)) => self.raw_branch(i, entry(page, offset)),
-            Some(Destination::Inst(_)) | None => self.carry_over(i, None),
+            Some(Destination::Inst(_) | Destination::Behind(_)) | None => self.carry_over(i, None),
         }
     }
 
@@ -51,6 +52,7 @@ impl Emitter<'_> {
             Destination::Hypercall(page, offset) => {
                 self.asm.branch_out(jump, entry(page, offset));
             }
+            Destination::Behind(_) => unreachable!("{BEHIND}"),
         }
     }
 

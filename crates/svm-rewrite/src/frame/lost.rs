@@ -86,7 +86,7 @@ impl Called {
     pub fn by(inst: &Inst) -> Option<Called> {
         match inst.target {
             Some(Destination::Inst(to)) => Some(Called::Entry(to)),
-            Some(Destination::Import(_)) | None => Some(Called::Pointed),
+            Some(Destination::Import(_) | Destination::Behind(_)) | None => Some(Called::Pointed),
             Some(Destination::Hypercall(..)) => None,
         }
     }

@@ -170,17 +170,23 @@ impl Lifter<'_> {
         }
     }
 
+    /// What is at a place that a direct branch names.
+    fn destination(&self, id: SectionId, offset: u64) -> Option<Destination> {
+        let code = self.lifted.code_section(id)?;
+        let behind = offset == self.lifted.contents(code).len() as u64;
+        match self.lifted.inst_at(code, offset) {
+            None if behind && self.any_relocation => Some(Destination::Behind(code)),
+            inst => inst.map(Destination::Inst),
+        }
+    }
+
     /// Finds the instruction that each direct branch leads to.
     pub fn resolve_branches(&mut self) {
         for branch in std::mem::take(&mut self.pending) {
             let target = match branch.place {
                 PendingPlace::Symbol(symbol) => Some(Destination::Import(symbol)),
                 PendingPlace::Hypercall(page, offset) => Some(Destination::Hypercall(page, offset)),
-                PendingPlace::Code(id, offset) => self
-                    .lifted
-                    .code_section(id)
-                    .and_then(|s| self.lifted.inst_at(s, offset))
-                    .map(Destination::Inst),
+                PendingPlace::Code(id, offset) => self.destination(id, offset),
             };
             if target.is_none() {
                 let inst = self.lifted.inst(branch.from);

@@ -57,6 +57,9 @@ pub enum Destination {
     Import(SymbolId),
     /// A call of Xen: an entry of the imported page of these, so many bytes behind its start.
     Hypercall(SymbolId, u16),
+    /// Behind the last instruction of a section, in a program: to what the linker puts there.
+    /// gcc goes there where a `switch` has no such case (`__builtin_unreachable`).
+    Behind(CodeIdx),
 }
 
 /// A value that a relocation puts into an operand: symbol plus addend, with the
@@ -352,8 +355,8 @@ pub fn lift<'a>(object: &'a Object<'a>) -> Result<Lifted<'a>, Vec<Refusal>> {
     lift_for(object, false)
 }
 
-/// Lifts all code of `object`, which may have relocations of any type if
-/// `any_relocation` says so.
+/// Lifts all code of `object`, which may have relocations of any type, and branches to the ends
+/// of its sections, if `any_relocation` says so.
 ///
 /// # Errors
 /// Every place that is not understood.

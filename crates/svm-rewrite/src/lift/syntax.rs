@@ -42,6 +42,9 @@ pub fn original(lifted: &Lifted<'_>, i: InstIdx) -> String {
     match inst.target {
         Some(Destination::Inst(t)) => branch_to_code(lifted, inst, t),
         Some(Destination::Import(s)) => with_target(inst, lifted.symbol_name(s)),
+        Some(Destination::Behind(code)) => {
+            with_target(inst, &format!("the end of {}", lifted.section_name(code)))
+        }
         Some(Destination::Hypercall(page, offset)) => {
             let name = lifted.symbol_name(page);
             match offset {

@@ -234,7 +234,9 @@ impl Input<'_> {
             Class::Return | Class::JumpIndirect(_) => true,
             Class::Branch(Branch::Jump(Jump::Call)) => false,
             Class::Branch(_) => match lifted.destination(i) {
-                Destination::Import(_) | Destination::Hypercall(..) => true,
+                Destination::Import(_) | Destination::Hypercall(..) | Destination::Behind(_) => {
+                    true
+                }
                 Destination::Inst(to) => entries.contains(&to.0) && !begins_own(lifted, i, to),
             },
             _ => false,

@@ -32,7 +32,7 @@ impl Planner<'_> {
             Some(Destination::Import(s)) => Some(routines::convention(self.lifted.symbol_name(s))),
             Some(Destination::Hypercall(..)) => Some(Convention::Hypercall),
             Some(Destination::Inst(_)) => return Ok(()),
-            None => None,
+            Some(Destination::Behind(_)) | None => None,
         };
         let operands = self.registers_of(i).union(callee_register(class));
         let live = live.minus(operands);

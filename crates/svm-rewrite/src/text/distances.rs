@@ -35,7 +35,12 @@ pub fn find(
         before.is_some_and(|j| lifted.inst(j).section == lifted.inst(i).section)
     };
     let insts = lifted.insts.iter().enumerate();
-    let branches = insts.filter(|(_, inst)| matches!(inst.target, Some(Destination::Inst(_))));
+    let branches = insts.filter(|(_, inst)| {
+        matches!(
+            inst.target,
+            Some(Destination::Inst(_) | Destination::Behind(_))
+        )
+    });
     let found = branches.filter_map(|(n, inst)| {
         let i = InstIdx(n as u32);
         let named = match tie.statement(i) {

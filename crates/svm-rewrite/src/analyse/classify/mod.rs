@@ -188,7 +188,9 @@ pub fn refuse_hypercall(question: &Question<'_>) -> Result<(), Refused> {
             RefusalCode::Privileged,
             "a call of Xen by its page of calls, which only the kernel has",
         )),
-        Some(Destination::Inst(_) | Destination::Import(_)) | None => Ok(()),
+        Some(Destination::Inst(_) | Destination::Import(_) | Destination::Behind(_)) | None => {
+            Ok(())
+        }
     }
 }
 

@@ -170,7 +170,7 @@ fn convention(lifted: &Lifted<'_>, target: Option<Destination>) -> Convention {
     match target {
         Some(Destination::Import(s)) => routines::convention(lifted.symbol_name(s)),
         Some(Destination::Hypercall(..)) => Convention::Hypercall,
-        Some(Destination::Inst(_)) | None => Convention::C,
+        Some(Destination::Inst(_) | Destination::Behind(_)) | None => Convention::C,
     }
 }
 

@@ -116,7 +116,9 @@ fn movable(question: &Question<'_>, class: Class) -> Result<Class, Refused> {
             RefusalCode::Relocation,
             "it reads its own code: an instruction-relative address without relocation",
         )),
-        Some(Destination::Import(_) | Destination::Hypercall(..)) => Ok(class),
+        Some(Destination::Import(_) | Destination::Hypercall(..) | Destination::Behind(_)) => {
+            Ok(class)
+        }
     }
 }
 

@@ -114,7 +114,9 @@ pub fn is_data(section: &Section<'_>) -> bool {
 fn named(lifted: &Lifted<'_>, inst: &Inst) -> impl Iterator<Item = SymbolId> {
     let callee = match inst.target {
         Some(Destination::Import(symbol)) => Some(symbol),
-        Some(Destination::Inst(_) | Destination::Hypercall(..)) | None => None,
+        Some(Destination::Inst(_) | Destination::Hypercall(..) | Destination::Behind(_)) | None => {
+            None
+        }
     };
     lifted
         .values_of(inst)

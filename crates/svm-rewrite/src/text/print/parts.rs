@@ -233,7 +233,7 @@ fn reached_by_branches(lifted: &Lifted<'_>) -> HashSet<InstIdx> {
     let targets = lifted.insts.iter().filter_map(|inst| inst.target);
     let insts = targets.filter_map(|target| match target {
         Destination::Inst(to) => Some(to),
-        Destination::Import(_) | Destination::Hypercall(..) => None,
+        Destination::Import(_) | Destination::Hypercall(..) | Destination::Behind(_) => None,
     });
     insts.collect()
 }
