@@ -325,6 +325,16 @@ fn accesses_on_a_stack_that_code_went_to_are_refused() {
         "test %ecx,%ecx\n\tje 1f\n\tmov (%rsi),%rsp\n1:\tadd %rax,(%rdi)\n\tret",
         "mov %rsp,%rax\n\ttest %ecx,%ecx\n\tcmove %rsi,%rax\n\tmov %rax,%rsp\n\tadd %rax,(%rdi)\n\tret",
         "mov %rsi,-8(%rsp)\n\tmov -8(%rsp),%rax\n\tmov %rax,%rsp\n\tadd %rax,(%rdi)\n\tret",
+        // By what was pushed.
+        "push %rsi\n\tpop %rsp\n\tpop %rax\n\tadd %rax,(%rdi)\n\tret",
+        "push 8(%rsi)\n\tpush %rcx\n\tpop %rax\n\tpop %rsp\n\tadd %rax,(%rdi)\n\tret",
+        "push %rsp\n\tmov %rsi,(%rsp)\n\tpop %rsp\n\tadd %rax,(%rdi)\n\tret",
+        "mov %rsi,(%rsp)\n\tpop %rsp\n\tadd %rax,(%rdi)\n\tret",
+        "push %rsi\n\tpop %rax\n\tmov %rax,%rsp\n\tadd %rax,(%rdi)\n\tret",
+        // By a frame pointer of another stack.
+        "mov %rsi,%rbp\n\tleave\n\tadd %rax,(%rdi)\n\tret",
+        "lea 64(%rsi),%rbp\n\tleave\n\tpop %rax\n\tadd %rax,(%rdi)\n\tret",
+        "push %rsi\n\tpop %rbp\n\txor %ecx,%ecx\n\tmov 8(%rbp),%rbp\n\tleave\n\tadd %rax,(%rdi)\n\tret",
     ] {
         is_refused(
             &on_another_stack(code),
@@ -348,6 +358,9 @@ fn accesses_on_a_stack_that_code_went_to_are_refused() {
         "mov %rsp,%rbx\n\tmov %rsp,%rax\n\tmov %rax,40(%rbx)\n\tsub %rcx,%rsp\n\tmov 40(%rbx),%rax\n\tmov %rax,%rsp\n\tadd %rax,(%rdi)\n\tret",
         "neg %rcx\n\tadd %rsp,%rcx\n\tmov %rcx,%rsp\n\tadd %rax,(%rdi)\n\tret",
         "enter $16,$1\n\tadd %rax,(%rdi)\n\tleave\n\tadd %rax,(%rdi)\n\tret $8",
+        "push %rsp\n\tpush %rbx\n\tpop %rbx\n\tpop %rsp\n\tadd %rax,(%rdi)\n\tret",
+        "push %rbp\n\tmov %rsp,%rbp\n\tpush %rsi\n\tpop %rcx\n\tadd %rax,(%rdi)\n\tleave\n\tadd %rax,(%rdi)\n\tret",
+        "mov %rsi,%rbp\n\tadd %rax,(%rbp)\n\tpush %rbx\n\tmov %rsp,%rbp\n\tleave\n\tadd %rax,(%rdi)\n\tret",
     ] {
         let taken = rewrite(&on_another_stack(code));
         assert!(taken.is_ok(), "{code}: {taken:?}");

@@ -11,7 +11,10 @@
 //! loaded from the frame, as compilers keep `rsp` there to take back an array of variable
 //! length. A word of the frame that another register was stored to leads elsewhere.
 //!
-//! Not seen are words of the frame that are written otherwise, as by `push`.
+//! What was pushed is followed within a block (`push %rdi; pop %rsp`), and so is a frame pointer that
+//! a program made of something else (`mov %rdi, %rbp; leave`).
+//!
+//! Not seen are words of the frame that are written in yet other ways.
 
 use foldhash::{HashMap, HashSet};
 use iced_x86::{ConditionCode, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
@@ -34,10 +37,12 @@ const AT_ENTRY: LocSet = LocSet::reg(Reg::RSP).union(LocSet::reg(Reg::RBP));
 
 /// Finds such accesses.
 pub fn find(analysis: &Analysis<'_>, tie: &Tie, code: &SiteCode) -> Vec<Obstacle> {
-    let moved = (analysis.lifted.insts.iter())
-        .zip(&analysis.surveys)
-        .any(|(inst, survey)| may_switch(&inst.iced, survey));
-    if !moved {
+    let insts = || analysis.lifted.insts.iter().zip(&analysis.surveys);
+    let moved = || insts().any(|(inst, survey)| may_switch(&inst.iced, survey));
+    let leaves = || insts().any(|(inst, _)| inst.iced.mnemonic() == Mnemonic::Leave);
+    let reframed = || insts().any(|(inst, survey)| sets_frame(&inst.iced, survey));
+    let switches = moved() || leaves() && reframed();
+    if !switches {
         return Vec::new();
     }
     let search = Search::run(analysis);
@@ -68,6 +73,18 @@ fn may_switch(iced: &Instruction, survey: &Survey) -> bool {
         );
     let pops = iced.mnemonic() == Mnemonic::Pop && iced.op0_register() == Register::RSP;
     survey.writes(Reg::RSP) && (pops || !moves)
+}
+
+/// Whether an instruction makes `rbp` of something else than `rsp` or what was pushed: `leave`
+/// would go there.
+fn sets_frame(iced: &Instruction, survey: &Survey) -> bool {
+    let of_stack = match iced.mnemonic() {
+        Mnemonic::Pop | Mnemonic::Leave | Mnemonic::Enter => true,
+        Mnemonic::Mov => iced.op1_register() == Register::RSP,
+        Mnemonic::Lea => iced.memory_base() == Register::RSP,
+        _ => false,
+    };
+    survey.writes(Reg::RBP) && !of_stack
 }
 
 /// Whether a sequence writes below `rsp`, its out-of-line part included, which calls.
@@ -149,10 +166,11 @@ impl<'s> Search<'s> {
     /// Goes through a block, and on to those behind it. An entry is begun anew.
     fn block(&mut self, block: u32, work: &mut Vec<u32>) {
         let flow = &self.analysis.flow;
-        let mut own = self.before[&block];
+        let mut path = Path::of(self.before[&block]);
         for i in flow.blocks()[block as usize].clone() {
-            own = self.pass(i, own);
+            self.pass(i, &mut path);
         }
+        let own = path.own;
         for BlockId(to) in flow.continuations(BlockId(block)).iter().copied() {
             let known = self.before.get(&to).copied();
             let joined = known.map_or(own, |known| known.intersect(own));
@@ -172,23 +190,42 @@ impl<'s> Search<'s> {
             others: &self.others,
         };
         let before = self.before.get(&block).copied().unwrap_or(AT_ENTRY);
-        (first..inst.0).fold(before, |own, i| {
+        let mut path = Path::of(before);
+        for i in first..inst.0 {
             let iced = &self.analysis.lifted.insts[i as usize].iced;
-            frame.after(own, iced, &self.analysis.surveys[i as usize])
-        })
+            frame.pass(&mut path, iced, &self.analysis.surveys[i as usize]);
+        }
+        path.own
     }
 
-    /// What leads to the own stack behind an instruction.
-    fn pass(&mut self, i: u32, own: LocSet) -> LocSet {
+    /// Goes through an instruction.
+    fn pass(&mut self, i: u32, path: &mut Path) {
         let function = self.analysis.lifted.function_of(InstIdx(i)).0;
         let iced = &self.analysis.lifted.insts[i as usize].iced;
         if let Some(stored) = stored(iced)
-            && !has(own, stored)
+            && !has(path.own, stored)
         {
             self.others.extend(slot(function, iced));
         }
         let others = &self.others;
-        Frame { function, others }.after(own, iced, &self.analysis.surveys[i as usize])
+        Frame { function, others }.pass(path, iced, &self.analysis.surveys[i as usize]);
+    }
+}
+
+/// Through a block.
+struct Path {
+    /// The registers that lead to the own stack.
+    own: LocSet,
+    /// Whether what the block pushed does, the last one last.
+    pushed: Vec<bool>,
+}
+
+impl Path {
+    fn of(own: LocSet) -> Path {
+        Path {
+            own,
+            pushed: Vec::new(),
+        }
     }
 }
 
@@ -208,6 +245,14 @@ fn slot(function: u32, iced: &Instruction) -> Option<Slot> {
     framed.then(|| (function, base, iced.memory_displacement64()))
 }
 
+/// Which of the words that a block pushed an instruction stores to.
+fn pushed_word(iced: &Instruction, path: &Path) -> Option<usize> {
+    let above = iced.memory_displacement64() / 8;
+    let plain = iced.memory_base() == Register::RSP && iced.memory_index() == Register::None;
+    let word = usize::try_from(above).ok().filter(|_| plain)?;
+    path.pushed.len().checked_sub(1)?.checked_sub(word)
+}
+
 fn has(own: LocSet, register: Register) -> bool {
     gpr(register).is_some_and(|r| own.intersects(LocSet::reg(r)))
 }
@@ -219,6 +264,28 @@ struct Frame<'f> {
 }
 
 impl Frame<'_> {
+    fn pass(&self, path: &mut Path, iced: &Instruction, survey: &Survey) {
+        let before = path.own;
+        path.own = self.after(before, iced, survey);
+        match iced.mnemonic() {
+            Mnemonic::Push => path.pushed.push(self.operand(before, iced, 0)),
+            Mnemonic::Pop => {
+                let known = path.pushed.pop().zip(gpr(iced.op0_register()));
+                if let Some((leads, register)) = known {
+                    path.own = given(path.own, register, leads);
+                }
+            }
+            Mnemonic::Call => {}
+            // A word may be another one.
+            _ if survey.writes(Reg::RSP) => path.pushed.clear(),
+            _ => {
+                if let (Some(stored), Some(word)) = (stored(iced), pushed_word(iced, path)) {
+                    path.pushed[word] = has(before, stored);
+                }
+            }
+        }
+    }
+
     fn after(&self, own: LocSet, iced: &Instruction, survey: &Survey) -> LocSet {
         match iced.mnemonic() {
             // The callee's frames are there.
@@ -261,7 +328,12 @@ impl Frame<'_> {
             Mnemonic::Lea => has(own, iced.memory_base()) || has(own, iced.memory_index()),
             Mnemonic::Add | Mnemonic::And => first() || second(),
             Mnemonic::Sub | Mnemonic::Or | Mnemonic::Inc | Mnemonic::Dec => first(),
-            Mnemonic::Pop | Mnemonic::Push => has(own, Register::RSP),
+            Mnemonic::Pop => {
+                let word = (self.function, Register::RSP, 0);
+                let stored = iced.op0_register() == Register::RSP && self.others.contains(&word);
+                has(own, Register::RSP) && !stored
+            }
+            Mnemonic::Push => has(own, Register::RSP),
             // `cmov`
             _ => iced.condition_code() != ConditionCode::None && first() && second(),
         }
