@@ -425,6 +425,15 @@ fn lengths_in_a_byte_are_refused_if_they_may_pass_its_limit() {
             "a length of code in one byte",
         );
     }
+    let variable = "tbl: .uleb128 c0-base, c1-base";
+    let short = short_cases(0, "movzbq", variable).replace("mov (%rsi),%eax", "mov $11,%eax");
+    is_the_same(&short, TWO_CASES);
+    for table in [variable, "tbl: .byte 0\n\t.sleb128 c1-base"] {
+        is_refused(
+            &short_cases(8, "movzbq", table),
+            "a length of code in a number of variable length",
+        );
+    }
 }
 
 /// Calls `f` with flags that lead behind its last instruction, and with others.

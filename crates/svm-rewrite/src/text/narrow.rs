@@ -7,7 +7,8 @@
 //!
 //! A length that passes this limit, or that of the field, when the code becomes longer means
 //! something else. The assembler does not say so. How much longer code becomes is estimated
-//! from above.
+//! from above. A number of variable length (`.uleb128`) is one byte until then, and whoever reads it
+//! as that byte, or by its place, finds another; unwinders read theirs as what they are.
 
 use std::ops::Range;
 
@@ -28,6 +29,10 @@ use crate::encode::sites::{SiteCode, SiteSequence};
 use crate::lift::{CodeIdx, Lifted};
 use crate::refusal::RefusalCode;
 
+/// The width of a number of variable length.
+const VARIABLE: usize = 0;
+/// What such a number may be to be one byte, with a sign or without.
+const SHORTEST: u64 = 63;
 /// By how many bytes a branch that stays may become longer.
 const BRANCH: u64 = 4;
 /// Most bytes of a branch of a sequence.
@@ -77,13 +82,17 @@ pub fn find(
         code: RefusalCode::Statement,
         reason: format!(
             "a length of code in {}, which may become too long for it; use `.long`",
-            if *width == 1 { "one byte" } else { "two bytes" }
+            match *width {
+                VARIABLE => "a number of variable length",
+                1 => "one byte",
+                _ => "two bytes",
+            }
         ),
     };
     found.map(obstacle).collect()
 }
 
-/// Directives of such fields that are loaded, with the fields' widths.
+/// Directives of such fields that are loaded, with the fields' widths in bytes.
 fn fields(text: &[u8], statements: &[Statement]) -> Vec<(u32, usize)> {
     let mut sections = Sections::default();
     let mut fields = Vec::new();
@@ -95,7 +104,11 @@ fn fields(text: &[u8], statements: &[Statement]) -> Vec<(u32, usize)> {
             _ => continue,
         }
         let loaded = matches!(sections.current(), Section::Code | Section::Data);
-        if let Some(width @ (1 | 2)) = width(name)
+        let width = match name {
+            b".uleb128" | b".sleb128" => Some(VARIABLE),
+            _ => width(name),
+        };
+        if let Some(width @ (VARIABLE | 1 | 2)) = width
             && loaded
             && !statement.is_constant(text)
         {
@@ -162,11 +175,16 @@ impl Growth<'_> {
             name.ends_with(b"align") || name == b".org"
         });
         let length = high - low;
-        let half = 1 << (8 * width - 1);
-        let limit = match (to.place.1 < from.place.1, length < half) {
-            (true, _) => half,
-            (false, true) => half - 1,
-            (false, false) => 2 * half - 1,
+        let limit = match width {
+            VARIABLE => SHORTEST,
+            _ => {
+                let half = 1 << (8 * width - 1);
+                match (to.place.1 < from.place.1, length < half) {
+                    (true, _) => half,
+                    (false, true) => half - 1,
+                    (false, false) => 2 * half - 1,
+                }
+            }
         };
         length + grown + PADDING * aligns.count() as u64 <= limit
     }
