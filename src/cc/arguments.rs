@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 
 use super::long::{self, Short};
 use super::options::{
-    WITH_VALUE, has_auxiliary, is_assemblers_help, is_cpp, is_dependency, is_for_assembler,
-    is_for_linker, is_halfway, is_no_output, is_refused, is_rewritten, makes_no_code,
-    makes_no_code_of_clang, may_include, takes_back,
+    Assembly, WITH_VALUE, assembly, has_auxiliary, is_assemblers_help, is_cpp, is_dependency,
+    is_for_assembler, is_for_linker, is_halfway, is_no_output, is_refused, is_rewritten,
+    makes_no_code, makes_no_code_of_clang, may_include, takes_back,
 };
 use super::response::expand;
 
@@ -39,7 +39,7 @@ pub enum Argument {
     Input {
         /// Its name.
         path: OsString,
-        /// C, C++ or Fortran, preprocessed or not.
+        /// C, C++ or Fortran, preprocessed or not, or assembly if that is asked for.
         c: bool,
     },
     /// `-x LANGUAGE`: of the inputs after it.
@@ -51,7 +51,7 @@ pub enum Argument {
 /// What happens to an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// C, C++ or Fortran: it is compiled and rewritten.
+    /// C, C++ or Fortran, or assembly if that is asked for: it is rewritten.
     C,
     /// It is assembled, or of another language.
     Source,
@@ -130,6 +130,36 @@ impl CommandLine {
             line.argument(argument, &mut rest, &mut language, &is_gcc);
         }
         Ok(line)
+    }
+
+    /// The same, with assembly sources rewritten, too, where objects are made.
+    pub fn with_assembly(mut self) -> CommandLine {
+        let makes_objects = matches!(self.stage, Stage::Object | Stage::Link);
+        let mut language = None;
+        for argument in self.arguments.iter_mut().filter(|_| makes_objects) {
+            match argument {
+                Argument::Language(words) => language = Some(of_language(words)),
+                Argument::Input { path, c } => {
+                    *c |= path != "-" && assembly(path, language.as_deref()).is_some();
+                }
+                Argument::Option(_) | Argument::Ours => {}
+            }
+        }
+        self
+    }
+
+    /// What kind of assembly the source with this number is, of those that are rewritten.
+    pub fn assembly(&self, source: usize) -> Option<Assembly> {
+        let mut language = None;
+        let mut sources = self.arguments.iter().filter_map(|argument| match argument {
+            Argument::Language(words) => {
+                language = Some(of_language(words));
+                None
+            }
+            Argument::Input { path, c: true } => Some(assembly(path, language.as_deref())),
+            _ => None,
+        });
+        sources.nth(source).flatten()
     }
 
     fn argument(

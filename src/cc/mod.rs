@@ -34,6 +34,7 @@ pub use arguments::{CommandLine, Stage};
 use auxiliary::Auxiliary;
 pub use auxiliary::Family;
 pub use compiler::Compiler;
+use options::Assembly;
 
 use crate::source;
 
@@ -265,11 +266,11 @@ impl Job<'_> {
         // A directory for each: clang leaves files there.
         let own = scratch.directory();
         let own = own.map_err(|e| Failure::access("a temporary directory", describe(&e)))?;
-        let auxiliary = self
-            .line
-            .has_auxiliary()
+        let kind = self.line.assembly(n);
+        let auxiliary = (self.line.has_auxiliary() && kind.is_none())
             .then(|| Auxiliary::of(&self.line, self.family(), Path::new(source)));
         let assembly = match &auxiliary {
+            None if kind == Some(Assembly::AsIs) => PathBuf::from(source),
             Some(auxiliary) => auxiliary.assembly(&own),
             None => own.join("original.s"),
         };
@@ -277,15 +278,17 @@ impl Job<'_> {
         // gcc has not begun with an object then.
         let keeps = self.line.stage == Stage::Object && !self.line.has("-pipe") && !self.is_clang();
         let discard = |_: &Stop| self.discard(output);
-        let done = self.execute(&mut command);
-        done.inspect_err(|stop| {
-            if !keeps {
-                discard(stop)
-            }
-        })?;
+        if kind != Some(Assembly::AsIs) {
+            let done = self.execute(&mut command);
+            done.inspect_err(|stop| {
+                if !keeps {
+                    discard(stop)
+                }
+            })?;
+        }
         let text = std::fs::read(&assembly)
             .map_err(|e| Failure::access(printable(&assembly), describe(&e)))?;
-        let printed = self.rewrite(scratch, source, &text);
+        let printed = self.rewrite(scratch, (n, source), &text);
         let printed = printed.inspect_err(discard)?;
         self.put(scratch, &printed.text, output)?;
         if let Some(auxiliary) = &auxiliary {
@@ -321,7 +324,11 @@ impl Job<'_> {
             // What is for the linker is used later.
             command.arg("-Wno-unused-command-line-argument");
         }
-        command.args(["-S", "-o"]).arg(assembly);
+        let makes_text = match line.assembly(n) {
+            None => "-S",
+            Some(_) => "-E",
+        };
+        command.args([makes_text, "-o"]).arg(assembly);
         command
     }
 
@@ -409,10 +416,16 @@ impl Job<'_> {
     fn rewrite(
         &self,
         scratch: &ScratchDirectory,
-        source: &OsStr,
+        (n, source): (usize, &OsStr),
         text: &[u8],
     ) -> Result<Printed, Stop> {
-        let name = format!("{} (its assembly)", printable(Path::new(source)));
+        let name = match self.line.assembly(n) {
+            None => format!("{} (its assembly)", printable(Path::new(source))),
+            Some(Assembly::AsIs) => printable(Path::new(source)),
+            Some(Assembly::Preprocessed) => {
+                format!("{} (preprocessed)", printable(Path::new(source)))
+            }
+        };
         let thunk = self.line.last("-mfunction-return=").as_deref() == Some("thunk-extern");
         let returns = thunk.then_some(Returns::Thunk);
         source::rewrite(&name, text, self.options, returns, |marked| {

@@ -273,6 +273,26 @@ const FORTRAN: (&[&str], &[&str]) = (
     ],
 );
 
+/// How the text of an assembly source is got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Assembly {
+    /// It is the source.
+    AsIs,
+    /// By the preprocessor.
+    Preprocessed,
+}
+
+/// Assembly sources, by their names or by `-x`.
+pub(super) fn assembly(path: &OsStr, language: Option<&OsStr>) -> Option<Assembly> {
+    const PLAIN: (&[&str], &[&str]) = (&["assembler"], &["s"]);
+    const PREPROCESSED: (&[&str], &[&str]) = (&["assembler-with-cpp"], &["S", "sx"]);
+    if is(path, language, &PLAIN) {
+        Some(Assembly::AsIs)
+    } else {
+        is(path, language, &PREPROCESSED).then_some(Assembly::Preprocessed)
+    }
+}
+
 /// What clang has compiled halfway, and makes objects of.
 const HALFWAY: (&[&str], &[&str]) = (&["ir", "ast", "pcm"], &["bc", "ll", "ast", "pcm"]);
 

@@ -24,13 +24,15 @@ Examples:
   twin cc -- gcc -O2 -c x.c
   make CC=\"twin cc -- gcc\"
   make CC=\"twin cc --accesses stores -- gcc\"
+  make CC=\"twin cc --assembly -- gcc\"
   make -C HEADERS M=$PWD CC=\"twin cc --target linux -- gcc\"
 
 Sources of C, C++ and Fortran (.c .i .cc .cpp .f90 and others, -x c) are compiled
 to assembly, rewritten and assembled. All else is passed to the compiler unchanged:
-preprocessing, linking, assembly sources, other languages. What is compiled for
-`process` is a program: addresses are translated to themselves. Each object
-brings the runtime along, which is linked once.
+preprocessing, linking, other languages, and assembly sources (.s .S .sx), whose
+accesses stay as they are without --assembly. What is compiled for `process` is a
+program: addresses are translated to themselves. Each object brings the runtime
+along, which is linked once.
 
 Exit status:
   the compiler's; 1 if what it made cannot be rewritten";
@@ -51,6 +53,9 @@ pub struct Opts {
     #[arg(long, value_name = "ACCESSES", default_value = Accesses::All.as_str(),
           value_parser = accesses())]
     accesses: Accesses,
+    /// Rewrite assembly sources, too.
+    #[arg(long)]
+    assembly: bool,
     #[command(flatten)]
     _left_out: LeftOut,
     /// Append to this file what was done with each source, a line of JSON each.
@@ -78,6 +83,10 @@ impl Opts {
         let is_gcc = || *family.get_or_init(|| compiler.family()) == Family::Gcc;
         let line = CommandLine::parse(given, is_gcc)
             .map_err(|(file, error)| Failure::access(printable(&file), describe(&error)))?;
+        let line = match self.assembly {
+            true => line.with_assembly(),
+            false => line,
+        };
         let job = Job {
             compiler,
             given,

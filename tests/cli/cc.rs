@@ -153,6 +153,53 @@ fn assembly_that_is_asked_for_is_rewritten() {
     assert!(String::from_utf8_lossy(&output.stdout).contains("twin_slow_"));
 }
 
+/// Assembly sources stay as they are, unless that is asked for.
+#[test]
+fn assembly_sources_are_rewritten_if_that_is_asked_for() {
+    let end = "\tret\n\t.section .note.GNU-stack,\"\",@progbits\n";
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "put.S",
+        &format!("#define TO (%rdi)\n\t.globl put\nput:\tmov %rsi,TO\n{end}"),
+    );
+    sandbox.write(
+        "get.s",
+        &format!("\t.globl get\nget:\tmov (%rdi),%rax\n{end}"),
+    );
+    sandbox.write(
+        "copy.txt",
+        &format!("\t.globl copy\ncopy:\tmov %rdi,%rax\n{end}"),
+    );
+    let main = "#include <stdio.h>\nvoid put(long *, long); long get(long *), copy(long);\n\
+                int main(void) { long x; put(&x, 5); printf(\"%ld\\n\", get(&x) + copy(1)); }\n";
+    sandbox.write("main.c", main);
+    let cc = |arguments: &str| {
+        Command::new(env!("CARGO_BIN_EXE_twin"))
+            .args(arguments.split(' '))
+            .current_dir(sandbox.path(""))
+            .output()
+            .expect("twin runs")
+    };
+    for source in ["put.S", "get.s"] {
+        done(&cc(&format!("cc -- gcc -c {source} -o x.o")));
+        assert!(!is_rewritten(&sandbox, "x.o"), "{source}");
+        done(&cc(&format!("cc --assembly -- gcc -MD -c {source} -o x.o")));
+        assert!(is_rewritten(&sandbox, "x.o"), "{source}");
+    }
+    assert!(sandbox.read("x.d").starts_with(b"x.o: put.S"));
+    let all = "main.c put.S get.s -x assembler copy.txt -o program";
+    done(&cc(&format!("cc --assembly -- gcc -g {all}")));
+    assert_eq!(run(&sandbox, "program"), (Some(0), "6\n".to_owned()));
+    // What it is made from is kept.
+    done(&cc("cc --assembly -- gcc -S main.c"));
+    assert!(sandbox.read("get.s").starts_with(b"\t.globl get"));
+    sandbox.write("some.s", "\tvmaskmovps (%rdi),%ymm0,%ymm1\n\tret\n");
+    let refused = cc("cc --assembly -- gcc -c some.s");
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(said.starts_with("some.s: line 1: "), "{said}");
+    assert_eq!(refused.status.code(), Some(1));
+}
+
 #[test]
 fn what_compiles_nothing_is_the_compilers_business() {
     let sandbox = with_program();
