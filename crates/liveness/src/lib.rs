@@ -67,7 +67,9 @@ mod order;
 mod solve;
 pub mod x86;
 
-pub use locations::{Flag, Loc, LocIter, LocSet, Piece, Reg, Registers, dead_registers};
+pub use locations::{
+    Flag, Loc, LocIter, LocSet, Piece, Reg, Registers, WholeRegisters, dead_registers,
+};
 pub use order::{Predecessors, Sweeps, postorder};
 pub use solve::{BlockId, Effect, FlowGraph, InstId, Liveness, solve};
 pub use x86::EffectFinder;

@@ -20,7 +20,7 @@ mod display;
 mod registers;
 mod set;
 
-pub use registers::{Reg, Registers};
+pub use registers::{Reg, Registers, WholeRegisters};
 pub use set::{LocIter, LocSet};
 
 /// A part of a general register that can be written without touching the other parts.

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::LocSet;
+
 /// A general register, numbered as the hardware encodes it: rax rcx rdx rbx rsp rbp rsi rdi r8..r15.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Reg(pub(super) u8);
@@ -70,6 +72,45 @@ impl fmt::Display for Reg {
 impl fmt::Debug for Reg {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
+    }
+}
+
+/// A set of whole registers, in a quarter of the space of a [`LocSet`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WholeRegisters(u16);
+
+impl WholeRegisters {
+    /// None.
+    pub const NONE: WholeRegisters = WholeRegisters(0);
+
+    /// Each of them, the stack pointer, too.
+    pub const ALL: WholeRegisters = WholeRegisters(u16::MAX);
+
+    /// One register.
+    pub const fn of(reg: Reg) -> WholeRegisters {
+        WholeRegisters(1 << reg.0)
+    }
+
+    /// The registers of either set.
+    #[must_use]
+    pub const fn union(self, other: WholeRegisters) -> WholeRegisters {
+        WholeRegisters(self.0 | other.0)
+    }
+
+    /// The registers of this set that `other` does not have.
+    #[must_use]
+    pub const fn minus(self, other: WholeRegisters) -> WholeRegisters {
+        WholeRegisters(self.0 & !other.0)
+    }
+
+    /// Whether a register is in it.
+    pub const fn contains(self, reg: Reg) -> bool {
+        self.0 & 1 << reg.0 != 0
+    }
+
+    /// All pieces of them.
+    pub const fn locations(self) -> LocSet {
+        LocSet::pieces_of(self.0)
     }
 }
 

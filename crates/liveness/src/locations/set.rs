@@ -24,9 +24,14 @@ impl LocSet {
 
     /// A whole register: its three pieces.
     pub const fn reg(reg: Reg) -> LocSet {
+        LocSet::pieces_of(1 << reg.number())
+    }
+
+    /// All pieces of the registers that have a bit in a mask.
+    pub(super) const fn pieces_of(registers: u16) -> LocSet {
         // Pieces of one kind are in the order of the registers.
-        const FIRST: LocSet = LocSet::low16(Reg::RAX).union(LocSet::piece(Reg::RAX, Piece::Upper));
-        LocSet(FIRST.0 << reg.number())
+        let low = registers as u64;
+        LocSet(low | low << Reg::COUNT | low << (2 * Reg::COUNT))
     }
 
     /// Bits 0 to 15 of a register.

@@ -16,6 +16,7 @@
 use std::ops::Range;
 
 use iced_x86::{EncodingKind, FlowControl, Instruction, Mnemonic, OpKind, Register};
+use liveness::Effect;
 
 use super::class::Class;
 use super::survey::Survey;
@@ -26,6 +27,8 @@ use crate::lift::{Destination, Inst};
 #[derive(Clone, Copy, Debug)]
 pub struct Known {
     pub survey: Survey,
+    /// What it does to liveness by itself.
+    pub effect: Effect,
     /// [`super::survey::may_change_facts`].
     pub changes_facts: bool,
     /// `None` where it is refused, or where they do not tell.

@@ -255,11 +255,12 @@ impl Judge<'_> {
         for i in function.insts.clone().map(InstIdx) {
             let Known {
                 survey,
+                effect,
                 changes_facts,
                 class,
             } = self.instruction((function, contents, i), memory, &mut judgements.refusals);
             let exit = self.hidden.exit(lifted, i, self.rules.conventions);
-            let effect = effects::effect(lifted, i, survey.effect, &exit, &context);
+            let effect = effects::effect(lifted, i, effect, &exit, &context);
             judgements.effects.push(effect);
             judgements.exits.push(exit);
             judgements.changes_facts.push(changes_facts);
@@ -314,10 +315,11 @@ impl Judge<'_> {
 
     /// All but its class.
     fn survey(&self, iced: &Instruction, surveyor: &mut Surveyor) -> Known {
-        let mut survey = surveyor.of(iced);
-        (self.rules.amend)(iced, &mut survey);
+        let (mut survey, mut effect) = surveyor.of(iced);
+        (self.rules.amend)(iced, &mut survey, &mut effect);
         Known {
             survey,
+            effect,
             changes_facts: survey::may_change_facts(iced, &survey),
             class: None,
         }

@@ -13,7 +13,7 @@
 
 use foldhash::HashMap;
 use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind};
-use liveness::{BlockId, LocSet, Reg};
+use liveness::{BlockId, FlowGraph, InstId, LocSet, Reg};
 
 use crate::analyse::flow::{Exit, Flow};
 use crate::analyse::routines;
@@ -121,8 +121,8 @@ impl Walk<'_> {
     /// Those of the registers that instructions neither read nor write; `None` if one is read.
     fn pass(&self, insts: std::ops::Range<u32>, registers: LocSet) -> Option<LocSet> {
         let mut rest = registers;
-        for i in insts.map(|i| i as usize) {
-            match self.exits[i] {
+        for i in insts {
+            match self.exits[i as usize] {
                 Exit::Next | Exit::Jump { .. } | Exit::Table => {}
                 // The psABI holds for these.
                 Exit::CallLocal(_)
@@ -132,15 +132,15 @@ impl Walk<'_> {
                 | Exit::Return
                 | Exit::Stop => return Some(LocSet::empty()),
             }
-            let survey = &self.surveys[i];
+            let survey = &self.surveys[i as usize];
             // A WARN and `in` count as reading more than they name.
-            let named = rest.minus(LocSet::registers().minus(survey.named));
-            let sets = sets_constant(&self.lifted.insts[i].iced);
-            if !sets && survey.effect.uses.intersects(named) {
+            let named = rest.minus(LocSet::registers().minus(survey.named()));
+            let sets = sets_constant(&self.lifted.insts[i as usize].iced);
+            if !sets && self.flow.effect(InstId(i)).uses.intersects(named) {
                 return None;
             }
             // Of a register in which they write a part, compilers may copy the rest.
-            rest = rest.minus(survey.written);
+            rest = rest.minus(survey.written());
             if rest.is_empty() {
                 break;
             }

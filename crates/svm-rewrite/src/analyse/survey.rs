@@ -6,21 +6,20 @@ use iced_x86::{
     Register,
 };
 use liveness::x86::EffectFinder;
-use liveness::{Effect, LocSet, Reg};
+use liveness::{Effect, LocSet, Reg, WholeRegisters};
 
 use crate::analyse::routines;
 use crate::asm::Operand;
 use crate::registers::{gpr, has_memory, names, register_operands};
 
-/// Facts about one instruction that do not depend on its context.
+/// Facts about one instruction that do not depend on its context. One of each instruction is
+/// kept, and most phases go over them, so this is small.
 #[derive(Clone, Copy, Debug)]
 pub struct Survey {
-    /// What it does to liveness.
-    pub effect: Effect,
     /// All general registers that it names or implies.
-    pub named: LocSet,
+    named: WholeRegisters,
     /// Those that it may change.
-    pub written: LocSet,
+    written: WholeRegisters,
     /// What it does to memory, by an operand or without naming it.
     pub memory: MemoryEffect,
     /// Whether it names `rsp`, whole, also as a base, or moves it.
@@ -41,10 +40,27 @@ pub enum MemoryEffect {
     Written,
 }
 
+const _: () = assert!(size_of::<Survey>() <= 8);
+
 impl Survey {
+    /// All general registers that it names or implies.
+    pub fn named(&self) -> LocSet {
+        self.named.locations()
+    }
+
+    /// Those that it may change.
+    pub fn written(&self) -> LocSet {
+        self.written.locations()
+    }
+
+    /// Those of either kind.
+    pub fn registers(&self) -> LocSet {
+        self.named.union(self.written).locations()
+    }
+
     /// Whether it may change a register.
     pub fn writes(&self, register: Reg) -> bool {
-        self.written.intersects(LocSet::reg(register))
+        self.written.contains(register)
     }
 }
 
@@ -62,18 +78,18 @@ impl Surveyor {
         }
     }
 
-    pub fn of(&mut self, iced: &Instruction) -> Survey {
+    /// The facts about an instruction, and what it does to liveness.
+    pub fn of(&mut self, iced: &Instruction) -> (Survey, Effect) {
         let info = self.info.info(iced);
         let mut survey = Survey {
-            effect: self.finder.effect_of(iced, info),
-            named: LocSet::empty(),
-            written: LocSet::empty(),
+            named: WholeRegisters::NONE,
+            written: WholeRegisters::NONE,
             memory: memory(info),
             uses_stack: iced.is_stack_instruction() || names_rsp(iced),
             may_reach_frame: may_reach_frame(iced),
         };
         for used in info.used_registers() {
-            let Some(register) = gpr(used.register()).map(LocSet::reg) else {
+            let Some(register) = gpr(used.register()).map(WholeRegisters::of) else {
                 continue;
             };
             survey.named = survey.named.union(register);
@@ -81,7 +97,7 @@ impl Surveyor {
                 survey.written = survey.written.union(register);
             }
         }
-        survey
+        (survey, self.finder.effect_of(iced, info))
     }
 }
 
@@ -123,12 +139,11 @@ fn only_reads(access: OpAccess) -> bool {
 /// A byte of a port may be VMware's faster call, which changes `rbp` as well; its sequence takes
 /// that back ([`crate::analyse::class::Class::saves_frame_pointer`]). It reads no more than the
 /// decoder says: an object that makes this call is refused.
-pub fn assume_hypervisor(iced: &Instruction, survey: &mut Survey) {
+pub fn assume_hypervisor(iced: &Instruction, survey: &mut Survey, effect: &mut Effect) {
     use Mnemonic::*;
-    let kept = LocSet::reg(Reg::RSP).union(LocSet::reg(Reg::RBP));
     if iced.code() == Code::In_EAX_DX || routines::is_hypercall(iced) {
-        survey.effect.uses = LocSet::registers();
-        survey.written = LocSet::registers().minus(kept);
+        effect.uses = LocSet::registers();
+        survey.written = HYPERVISORS;
         return;
     }
     let port = matches!(iced.mnemonic(), In | Out);
@@ -137,23 +152,28 @@ pub fn assume_hypervisor(iced: &Instruction, survey: &mut Survey) {
         survey.written = survey.written.union(FIRMWARES);
     }
     if port {
-        survey.effect.uses = survey.effect.uses.union(FIRMWARES);
+        effect.uses = effect.uses.union(FIRMWARES.locations());
     }
     if routines::moves_port_bytes(iced) {
-        survey.named = survey.named.union(LocSet::reg(Reg::RBP));
-        survey.written = LocSet::registers().minus(kept);
+        survey.named = survey.named.union(WholeRegisters::of(Reg::RBP));
+        survey.written = HYPERVISORS;
     }
 }
 
 /// Registers in which firmware has arguments and results where a driver calls it by a port
 /// (`i8k_smm_func`, drivers/hwmon/dell-smm-hwmon.c; `raise_smi`, drivers/platform/x86/dell/dcdbas.c), and
 /// which QEMU writes (hw/i386/vmport.c, vmmouse.c).
-const FIRMWARES: LocSet = LocSet::reg(Reg::RAX)
-    .union(LocSet::reg(Reg::RBX))
-    .union(LocSet::reg(Reg::RCX))
-    .union(LocSet::reg(Reg::RDX))
-    .union(LocSet::reg(Reg::RSI))
-    .union(LocSet::reg(Reg::RDI));
+const FIRMWARES: WholeRegisters = WholeRegisters::of(Reg::RAX)
+    .union(WholeRegisters::of(Reg::RBX))
+    .union(WholeRegisters::of(Reg::RCX))
+    .union(WholeRegisters::of(Reg::RDX))
+    .union(WholeRegisters::of(Reg::RSI))
+    .union(WholeRegisters::of(Reg::RDI));
+
+/// Registers that a hypervisor may change where it is called.
+const HYPERVISORS: WholeRegisters = WholeRegisters::ALL
+    .minus(WholeRegisters::of(Reg::RSP))
+    .minus(WholeRegisters::of(Reg::RBP));
 
 /// Registers that [`crate::frame`] follows: those in which compilers and the kernel's
 /// assembly keep addresses of the frame while `rsp` is elsewhere. The others change at
@@ -168,7 +188,7 @@ pub const FOLLOWED: LocSet = LocSet::registers()
 /// Whether an instruction may change a fact of [`crate::frame`]. Nearly none does.
 pub fn may_change_facts(iced: &Instruction, survey: &Survey) -> bool {
     survey.memory == MemoryEffect::Written
-        || survey.written.intersects(FOLLOWED)
+        || survey.written().intersects(FOLLOWED)
         || matches!(iced.mnemonic(), Mnemonic::Std | Mnemonic::Cld)
         || matches!(
             iced.flow_control(),

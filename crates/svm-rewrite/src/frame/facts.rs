@@ -98,7 +98,7 @@ impl Facts {
     /// Whether an instruction uses the stack, or names a register that points into the frame. No
     /// other one does anything to the frame.
     pub fn concern(&self, survey: &Survey) -> bool {
-        survey.uses_stack || self.registers.knows_any(survey.named)
+        survey.uses_stack || self.registers.knows_any(survey.named())
     }
 
     /// The registers that point into the frame, `rsp` among them, with where.

@@ -192,7 +192,7 @@ impl Kept {
     /// Updates it over any other instruction. `after`: what is known of the stack behind it.
     pub fn pass(&mut self, inst: &Inst, survey: &Survey, moves: Moves, after: &Path) {
         let intact = self.intact;
-        self.intact = intact.minus(survey.written);
+        self.intact = intact.minus(survey.written());
         if let Some((register, from)) = moves.loaded {
             let is_back = |n: &usize| (KEPT[*n], self.stored[*n]) == (register, from);
             if (0..KEPT.len()).any(|n| is_back(&n)) {

@@ -54,7 +54,7 @@ impl Path {
     /// Whether an instruction may change it, or does something to the frame: it uses the stack or
     /// the direction flag, or has to do with a register that points into the frame. Most do not.
     pub fn concerns(&self, iced: &Instruction, survey: &Survey) -> bool {
-        let registers = survey.named.union(survey.written);
+        let registers = survey.registers();
         survey.uses_stack
             || self.frame.registers().knows_any(registers)
             || matches!(iced.code(), Code::Std | Code::Cld)
@@ -154,7 +154,7 @@ impl Path {
                 self.frame.push(None);
             }
             _ if input.classes[i.0 as usize].saves_frame_pointer() => {
-                self.frame.overwrite(input.surveys[i.0 as usize].written);
+                self.frame.overwrite(input.surveys[i.0 as usize].written());
                 let saved = self.frame.get(Register::RBP);
                 self.frame.set_loaded(Register::RBP, saved);
             }
@@ -163,7 +163,7 @@ impl Path {
                 if moved != 0 {
                     self.move_rsp(|rsp| rsp + moved);
                 }
-                self.frame.overwrite(input.surveys[i.0 as usize].written);
+                self.frame.overwrite(input.surveys[i.0 as usize].written());
             }
         }
     }

@@ -143,7 +143,7 @@ impl State {
 
     /// Whether an instruction may change it. Most do not.
     fn concerns(&self, iced: &Instruction, survey: &Survey) -> bool {
-        let registers = survey.named.union(survey.written);
+        let registers = survey.registers();
         let kept = self.kept.as_ref();
         self.path.concerns(iced, survey) || kept.is_some_and(|kept| kept.concerns(registers))
     }
@@ -294,7 +294,7 @@ impl<'w> Walk<'w> {
             }
             let at = i.0 as usize;
             let survey = &input.surveys[at];
-            let writes = || survey.written.intersects(LocSet::registers());
+            let writes = || survey.written().intersects(LocSet::registers());
             let concerns = || state.concerns(&input.lifted.insts[at].iced, survey);
             if (input.changes_facts[at] || all && writes()) && concerns() {
                 state.pass(input, i, variant);

@@ -46,7 +46,7 @@ pub fn look_ahead(
     all.map(|((i, inst), ((survey, class), live))| Lookahead {
         operand: Access::of(inst, *class, scheme),
         motion: Motion::of(inst, survey),
-        writes: survey.written,
+        writes: survey.written(),
         live: *live,
         // Where it is skipped, registers do not hold what it writes, and a handler of its
         // fault may have written others.

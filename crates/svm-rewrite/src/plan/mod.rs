@@ -430,11 +430,11 @@ impl<'a> Planner<'a> {
 
     /// All registers that an instruction names or implies.
     fn registers_of(&self, i: InstIdx) -> LocSet {
-        self.surveys[i.0 as usize].named
+        self.surveys[i.0 as usize].named()
     }
 
     /// All registers that an instruction may change.
     fn writes(&self, i: InstIdx) -> LocSet {
-        self.surveys[i.0 as usize].written
+        self.surveys[i.0 as usize].written()
     }
 }

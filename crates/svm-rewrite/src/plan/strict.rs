@@ -186,7 +186,7 @@ impl Code<'_> {
         let survey = &self.surveys[i.0 as usize];
         match Motion::of(inst, survey) {
             Motion::Copy { to, from, .. } => known.copied(from, to),
-            _ => known.written(survey.written),
+            _ => known.written(survey.written()),
         }
         if let Some(to) = address_of(inst, class) {
             known.pointers = known.pointers.union(LocSet::reg(to));

@@ -14,6 +14,7 @@ mod stack_pointer;
 
 use foldhash::HashMap;
 use iced_x86::{Code, FlowControl, Instruction, Mnemonic, OpKind};
+use liveness::Effect;
 use twin_abi::Accesses;
 
 use crate::analyse::class::{Callee, Class};
@@ -53,7 +54,7 @@ pub struct Rules {
     /// Whether functions keep and compare their return address.
     pub guards_returns: bool,
     /// Adds facts to a survey that the decoder does not know.
-    pub amend: fn(&Instruction, &mut Survey),
+    pub amend: fn(&Instruction, &mut Survey, &mut Effect),
     /// Classifies an instruction. Padding between functions comes here only if metadata
     /// names it.
     pub classify: fn(&Question<'_>) -> Result<Class, Refused>,

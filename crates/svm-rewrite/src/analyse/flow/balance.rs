@@ -450,7 +450,7 @@ impl Input<'_, '_> {
         let survey = &self.surveys[i as usize];
         let code = || self.lifted.insts[i as usize].iced.code();
         survey.uses_stack
-            || survey.named.union(survey.written).intersects(POINTERS)
+            || survey.registers().intersects(POINTERS)
             || matches!(code(), Code::Std | Code::Cld)
     }
 }

@@ -139,7 +139,7 @@ impl<'w> Written<'w> {
     /// Those that instructions write, or what they call.
     fn by(&self, insts: Range<u32>) -> LocSet {
         let surveys = &self.analysis.surveys[insts.start as usize..insts.end as usize];
-        let all = surveys.iter().map(|survey| survey.written);
+        let all = surveys.iter().map(|survey| survey.written());
         let own = all.fold(LocSet::empty(), LocSet::union);
         if self.lost.is_empty() {
             return own;

@@ -36,7 +36,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
         kept: |_| Ok(HashMap::default()),
         conventions: Conventions::Psabi,
         guards_returns: true,
-        amend: |_, _| {},
+        amend: |_, _, _| {},
         classify: classify::classify,
     },
     leaves_out_unreached: true,

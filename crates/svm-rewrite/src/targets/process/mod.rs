@@ -41,7 +41,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
         conventions: Conventions::Any,
         // The stack is the program's own.
         guards_returns: false,
-        amend: |_, _| {},
+        amend: |_, _, _| {},
         classify: classify::classify,
     },
     leaves_out_unreached: false,
