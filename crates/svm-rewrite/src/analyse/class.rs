@@ -80,7 +80,7 @@ impl StringOp {
 }
 
 /// Direction of a string instruction, by DF.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// DF clear: upwards.
     Forward,

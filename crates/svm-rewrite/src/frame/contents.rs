@@ -91,7 +91,7 @@ impl Words {
 }
 
 /// What registers hold at a place of the code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Registers {
     /// By number.
     at: [i32; 16],

@@ -8,6 +8,7 @@
 //! [`super::solve`] finds them, and keeps those before the instructions that ask
 //! ([`super::dependents`]).
 
+use foldhash::HashMap;
 use iced_x86::{Code, Instruction, Register};
 use liveness::{BlockId, Reg};
 use twin_abi::stack;
@@ -31,7 +32,7 @@ const RETURN_ADDRESS: i64 = 8;
 const KERNEL_ARGS: i64 = 1024;
 
 /// Facts before an instruction. `None` where paths disagree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Facts {
     registers: Registers,
     /// The direction flag; clear at entry (psABI 3.2.1).
@@ -172,8 +173,52 @@ pub struct FactsBefore {
     insts: Vec<InstIdx>,
     /// Which of `insts` an instruction is.
     places: Starts,
-    /// For each variant the facts before each of `insts`; `None` where nothing leads.
-    found: Vec<Vec<Option<Facts>>>,
+    /// For each variant the facts before each of `insts`.
+    found: Vec<Found>,
+}
+
+/// Facts by the places of a list. Different facts are few, and each is kept once.
+#[derive(Default)]
+pub(super) struct Found {
+    /// For each place the number of its facts, or `NOTHING` where nothing leads.
+    at: Vec<u32>,
+    facts: Vec<Facts>,
+    numbers: HashMap<Facts, u32>,
+    /// The number of the latest: most instructions have the facts of the one before them.
+    latest: u32,
+}
+
+const NOTHING: u32 = u32::MAX;
+
+impl Found {
+    /// For so many places.
+    pub(super) fn new(places: usize) -> Found {
+        Found {
+            at: vec![NOTHING; places],
+            latest: NOTHING,
+            ..Found::default()
+        }
+    }
+
+    /// Facts were found, or found again.
+    pub(super) fn keep(&mut self, place: usize, facts: &Facts) {
+        if self.numbered(self.latest) != Some(facts) {
+            let next = self.facts.len() as u32;
+            self.latest = *self.numbers.entry(*facts).or_insert(next);
+            if self.latest == next {
+                self.facts.push(*facts);
+            }
+        }
+        self.at[place] = self.latest;
+    }
+
+    fn get(&self, place: usize) -> Option<&Facts> {
+        self.numbered(self.at[place])
+    }
+
+    fn numbered(&self, number: u32) -> Option<&Facts> {
+        self.facts.get(number as usize)
+    }
 }
 
 impl FactsBefore {
@@ -191,7 +236,7 @@ impl FactsBefore {
     }
 
     /// Takes in what was found in the next variant.
-    pub(super) fn add(&mut self, found: Vec<Option<Facts>>) {
+    pub(super) fn add(&mut self, found: Found) {
         self.found.push(found);
     }
 
@@ -204,16 +249,16 @@ impl FactsBefore {
     pub fn get(&self, i: InstIdx, variant: Variant) -> Option<&Facts> {
         let found = self.found.get(usize::from(variant.0))?;
         match self.places.get(i.0.into()) {
-            Start::Of(n) => found[n as usize].as_ref(),
+            Start::Of(n) => found.get(n as usize),
             Start::Middle | Start::End => None,
         }
     }
 
     /// All of one variant, in the order of the instructions.
     pub fn of(&self, variant: Variant) -> impl Iterator<Item = (InstIdx, &Facts)> {
-        let found = self.found[usize::from(variant.0)].iter();
-        let all = self.insts.iter().zip(found);
-        all.filter_map(|(i, facts)| Some((*i, facts.as_ref()?)))
+        let found = &self.found[usize::from(variant.0)];
+        let all = (0..).zip(&self.insts);
+        all.filter_map(|(n, i)| Some((*i, found.get(n)?)))
     }
 
     /// All of them, of all variants.

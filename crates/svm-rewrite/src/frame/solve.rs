@@ -14,7 +14,7 @@ use liveness::{BlockId, LocSet};
 
 use super::before::{Before, Join};
 use super::dependents;
-use super::facts::{Asked, Facts, FactsBefore, Input, is_left_out};
+use super::facts::{Asked, FactsBefore, Found, Input, is_left_out};
 use super::frames::{Frames, Leads};
 use super::lost::{self, Called, Kept, Lost, Moves};
 use super::parts::Parts;
@@ -175,7 +175,7 @@ struct Walk<'w> {
     /// The first of them in each block.
     first: Vec<u32>,
     /// What is known before each of them.
-    found: Vec<Option<Facts>>,
+    found: Found,
     /// What invocations with each frame lose.
     lost: Vec<LocSet>,
     /// What is known before each block, on this walk.
@@ -195,20 +195,20 @@ impl<'w> Walk<'w> {
             code,
             dependents,
             first: first.collect(),
-            found: Vec::new(),
+            found: Found::default(),
             lost: vec![LocSet::empty(); code.analysis.flow.blocks().len()],
             before: Before::new(code.analysis.flow.blocks().len()),
         }
     }
 
     /// Takes out what the last walk has found.
-    fn found(&mut self) -> Vec<Option<Facts>> {
+    fn found(&mut self) -> Found {
         std::mem::take(&mut self.found)
     }
 
     /// Walks all paths in one variant.
     fn variant(&mut self, input: Input<'_>, variant: Variant) {
-        self.found = vec![None; self.dependents.len()];
+        self.found = Found::new(self.dependents.len());
         self.walk(input, variant, &|_| true);
     }
 
@@ -286,7 +286,7 @@ impl<'w> Walk<'w> {
         let mut before_last = None;
         for i in insts.map(InstIdx) {
             if self.dependents.get(n) == Some(&i) {
-                self.found[n] = Some(state.path.facts());
+                self.found.keep(n, &state.path.facts());
                 n += 1;
             }
             if i == last && input.flow.may_be_skipped(i) {
