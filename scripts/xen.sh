@@ -31,6 +31,7 @@
 #   xenstore   a guest that writes anything to its part of xenstore
 #   livepatches  another livepatch before twin's and after it, and what `xen-livepatch` refuses meanwhile
 #   toolstack  debug keys, pools, the interface's settings, a Xen without memory; and a panic of dom0's
+#   neighbours tracers, VLANs and the like on the interface, its threads, its name, its namespace
 #   handover   given to Xen and taken back while dom0's other processor writes to the card; the
 #              modules' memory, the longest name, deferred polls
 #   down       the card removed, dom0 put to sleep, and shut down, in a guest's transfers
@@ -40,7 +41,7 @@
 #              a byte there and one back; one processor
 #   arrivals   the same of frames that come one by one
 # Without arguments all but sample: processors, stuck, pvh, frontend, two, reset, xenstore, livepatches, toolstack,
-# handover and down with two processors, campaign, save, count, rows and arrivals with one, the others with one and
+# neighbours, handover and down with two processors, campaign, save, count, rows and arrivals with one, the others with one and
 # with two.
 #
 # Needs target/stock, target/xen (scripts/xen-packages.sh, xen-modules.sh, xen-payload.sh, and
@@ -118,6 +119,8 @@ drivers/xen/xen-privcmd drivers/xen/xen-evtchn drivers/xen/xen-gntdev drivers/xe
 drivers/xen/xenfs/xenfs drivers/net/xen-netback/xen-netback
 drivers/net/ethernet/intel/e1000/e1000 net/bridge/bridge net/802/stp net/llc/llc
 drivers/net/netconsole fs/configfs/configfs net/core/pktgen
+net/8021q/8021q net/802/garp net/802/mrp drivers/net/macvlan drivers/net/ipvlan/ipvlan
+drivers/net/bonding/bonding net/tls/tls drivers/xen/xen-pciback/xen-pciback
 '
 modules_of() {
     tree=$1/lib/modules/$release
@@ -257,7 +260,7 @@ prepare() {
         add_modules "$2/dom0" xen_held.ko
         add_payload "$2" platform
         ;;
-    attach | again | busy | changes | offload | large | save | sample | count | rows | arrivals | upcalls | processors | stuck | pvh | down | two | frontend | reset | xenstore | toolstack)
+    attach | again | busy | changes | offload | large | save | sample | count | rows | arrivals | upcalls | processors | stuck | pvh | down | two | frontend | reset | xenstore | toolstack | neighbours)
         add_modules "$2/dom0"
         add_payload "$2" platform
         ;;
@@ -424,7 +427,7 @@ other_hypervisor() {
 }
 
 scenarios_of() {
-    echo baseline modules attach again command faults retype busy spoof dma changes offload upcalls processors stuck pvh frontend two reset xenstore livepatches toolstack handover down campaign large save sample count rows arrivals
+    echo baseline modules attach again command faults retype busy spoof dma changes offload upcalls processors stuck pvh frontend two reset xenstore livepatches toolstack neighbours handover down campaign large save sample count rows arrivals
 }
 
 main() {
@@ -447,7 +450,7 @@ main() {
         for name in baseline modules attach again command faults retype busy spoof dma changes offload upcalls; do
             set -- "$@" "$name:1" "$name:2"
         done
-        set -- "$@" processors:2 stuck:2 pvh:2 frontend:2 two:2 reset:2 xenstore:2 livepatches:2 toolstack:2 handover:2 down:2 campaign:1 large:1 large:2 save:1 count:1 rows:1 arrivals:1
+        set -- "$@" processors:2 stuck:2 pvh:2 frontend:2 two:2 reset:2 xenstore:2 livepatches:2 toolstack:2 neighbours:2 handover:2 down:2 campaign:1 large:1 large:2 save:1 count:1 rows:1 arrivals:1
     fi
     for one; do
         scenario "$one"

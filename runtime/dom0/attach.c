@@ -608,5 +608,6 @@ void twin_attach_exit(void)
 	bus_unregister_notifier(&pci_bus_type, &unbind_notifier);
 	unregister_netdevice_notifier(&notifier);
 	twin_reset_exit();
+	twin_egress_exit();
 	twin_percpu_destroy();
 }

@@ -157,8 +157,6 @@ void twin_card_put(struct twin_card *card)
 
 /* ---- Where the driver has its registers ---- */
 
-#define PRIVATE_WORDS	512	/* of the driver's structure that are looked at */
-
 bool twin_card_is_registers(const struct twin_card *card, u64 pointer)
 {
 	unsigned int level;
@@ -176,7 +174,7 @@ unsigned long twin_card_registers(const struct twin_card *card)
 	const u64 *words = netdev_priv(card->netdev);
 	u32 i;
 
-	for (i = 0; i < PRIVATE_WORDS; i++)
+	for (i = 0; i < TWIN_PRIVATE_WORDS; i++)
 		if (twin_card_is_registers(card, words[i]))
 			return words[i];
 	return 0;

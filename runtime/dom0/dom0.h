@@ -10,7 +10,6 @@
 #ifndef TWIN_DOM0_H
 #define TWIN_DOM0_H
 
-#include <linux/kprobes.h>
 #include <linux/netdevice.h>
 #include <linux/pci.h>
 #include <twin/guest.h>
@@ -78,6 +77,7 @@ struct twin_mapping {
 	pte_t before;
 	struct page *memory;	/* in its place, or NULL */
 };
+#define TWIN_PRIVATE_WORDS	512	/* of the driver's private structure that are looked at */
 #define TWIN_REGISTERS	(128u << 10)	/* bytes, of each card of the driver's */
 #define TWIN_MAPPINGS	(2 * TWIN_REGISTERS / PAGE_SIZE)	/* the driver's, and the module's */
 
@@ -161,16 +161,6 @@ int twin_registers_prepare(struct twin_card *card);
 int twin_registers_guard(struct twin_card *card);
 void twin_registers_release(struct twin_card *card);
 
-/* ---- divert.c ---- */
-
-/*
- * Registers `probe` at the first instruction of the function at `address`, or of that name.
- * `handler` has preemption off, and may set regs->ip to another function and return 1. 0, or the
- * errno of register_kprobe(), or -EPERM after a line in the log: people have turned that off. unregister_kprobe() undoes it.
- */
-int twin_divert(struct kprobe *probe, kprobe_opcode_t *address, const char *symbol,
-		kprobe_pre_handler_t handler);
-
 /* ---- pollers.c ---- */
 
 /*
@@ -192,6 +182,8 @@ void twin_pollers_back(struct net_device *dev);
 int twin_egress_block(struct net_device *dev);
 int twin_egress_close(struct net_device *dev);
 void twin_egress_unblock(void);
+/* Nothing is attached, and RTNL is not held: sleeps for as long as some thread of the kernel's does not. */
+void twin_egress_exit(void);
 u64 twin_egress_dropped(void);
 
 /* ---- reset.c ---- */

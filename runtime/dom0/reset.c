@@ -5,19 +5,23 @@
  * The driver's watchdog runs in dom0. When the carrier is lost while descriptors wait, which the card then
  * never sends, it has a task stop the card, free the rings and fill new ones (e1000_main.c,
  * e1000_watchdog and e1000_reset_task): beside the instance in Xen, which uses them. While
- * that is attached, the task ends where it begins. The device is taken back instead, which resets
- * the card, and given again.
+ * that is attached, the device is taken back instead, which resets the card, and given again.
  *
- * The task is the driver's own, and nobody is asked before: it goes on at a function that does
- * nothing.
+ * The task is a work item in the driver's private structure, which is the driver's own, so it is found by the name of
+ * its function. Its function is another one meanwhile: nothing that people can turn off leads there.
  */
 #include "dom0.h"
+#include <linux/delay.h>
+#include <linux/kallsyms.h>
 #include <linux/module.h>
 #include <linux/rtnetlink.h>
+#include <linux/string.h>
 #include <linux/workqueue.h>
 
-/* The driver's private structure, which has the task's work item, is no longer. */
-#define TWIN_PRIVATE	8192
+#define TWIN_TASK	"e1000_reset_task"
+#define TWIN_TASK_TRIES	200	/* of 1 ms */
+
+/* ---- Instead of it ---- */
 
 static void restart(struct work_struct *work)
 {
@@ -34,46 +38,105 @@ static void restart(struct work_struct *work)
 static DECLARE_WORK(instead, restart);
 static struct net_device *device;
 
-static noinline void nothing(void)
+/* RTNL is not held. What it begins ends what it runs in: another work item. */
+static void wanted(struct work_struct *work)
 {
-}
+	const struct net_device *dev = READ_ONCE(device);
 
-/* The task's argument is its work item. */
-static int __kprobes divert(struct kprobe *probe, struct pt_regs *regs)
-{
-	if (regs->di - (unsigned long)netdev_priv(device) >= TWIN_PRIVATE)
-		return 0;
-	TWIN_LOG(warn, "%s wants a reset: it is taken back from Xen, and given again", device->name);
+	if (!dev)
+		return;
+	TWIN_LOG(warn, "%s wants a reset: it is taken back from Xen, and given again", dev->name);
 	schedule_work(&instead);
-	regs->ip = (unsigned long)nothing;
-	return 1;
 }
 
-static struct kprobe probe;
+/* ---- The task ---- */
+
+static struct work_struct *task;
+static work_func_t own;
+
+static bool is_named(u64 address, const char *name)
+{
+	char symbol[KSYM_SYMBOL_LEN];
+	const size_t length = strlen(name);
+
+	sprint_symbol(symbol, address);
+	return !strncmp(symbol, name, length) && !strncmp(symbol + length, "+0x0/", 5);
+}
+
+static struct work_struct *find_task(const struct net_device *dev)
+{
+	const struct module *driver = dev->dev.parent->driver->owner;
+	u64 *words = netdev_priv(dev);
+	u32 i;
+
+	for (i = 0; i < TWIN_PRIVATE_WORDS; i++)
+		if (within_module_core(words[i], driver) && is_named(words[i], TWIN_TASK))
+			return container_of((work_func_t *)&words[i], struct work_struct, func);
+	return NULL;
+}
+
+/* Whoever is to run it from here on finds the other function: it takes longer to begin than this, with
+ * interrupts off. False: it has begun, or is about to. */
+static bool replace(void)
+{
+	unsigned long flags;
+	bool idle;
+
+	local_irq_save(flags);
+	idle = !work_busy(task);
+	if (idle)
+		WRITE_ONCE(task->func, wanted);
+	local_irq_restore(flags);
+	return idle;
+}
+
+/* One that has begun waits for RTNL, and would reset a card of Xen's as soon as that is free. */
+static int replace_patiently(void)
+{
+	u32 tries = TWIN_TASK_TRIES;
+
+	while (!replace()) {
+		if (!--tries)
+			return -EBUSY;
+		msleep(1);
+	}
+	return 0;
+}
 
 int twin_reset_divert(struct net_device *dev)
 {
-	static const char task[] = "e1000:e1000_reset_task";
 	int error;
 
 	ASSERT_RTNL();
-	device = dev;
-	error = twin_divert(&probe, NULL, task, divert);
-	if (error) {
-		device = NULL;
-		TWIN_LOG(err, "%s cannot be kept from resetting itself (%s): %d", dev->name, task,
-			 error);
+	task = find_task(dev);
+	if (!task) {
+		TWIN_LOG(err, "%s cannot be kept from resetting itself: its driver has no " TWIN_TASK, dev->name);
+		return -ENOENT;
 	}
+	own = task->func;
+	WRITE_ONCE(device, dev);
+	error = replace_patiently();
+	if (!error)
+		return 0;
+	WRITE_ONCE(device, NULL);
+	TWIN_LOG(err, "%s is being reset by its driver: try again", dev->name);
 	return error;
 }
 
+/* The device is closed, which is the reset that one that waits would be. */
 void twin_reset_undivert(void)
 {
+	u32 tries = TWIN_TASK_TRIES;
+
 	ASSERT_RTNL();
 	if (!device)
 		return;
-	unregister_kprobe(&probe);
-	device = NULL;
+	WRITE_ONCE(device, NULL);
+	cancel_work(task);
+	/* Which wanted() does not wait for. */
+	while ((work_busy(task) & WORK_BUSY_RUNNING) && --tries)
+		msleep(1);
+	WRITE_ONCE(task->func, own);
 }
 
 /* Nothing is attached, and RTNL is not held. */

@@ -28,18 +28,6 @@ netconsole() {
     modprobe netconsole "netconsole=@10.0.2.9/eth0,@$peer/52:55:0a:00:02:02"
 }
 
-# pktgen COUNT: so many packets by the driver's own function, without the queue.
-pktgen() {
-    modprobe pktgen || return
-    echo 'add_device eth0' >/proc/net/pktgen/kpktgend_0
-    for word in "count $1" 'clone_skb 0' 'pkt_size 60' "dst $peer" 'dst_mac 52:55:0a:00:02:02'; do
-        echo "$word" >/proc/net/pktgen/eth0
-    done
-    echo start >/proc/net/pktgen/pgctrl
-    echo rem_device_all >/proc/net/pktgen/kpktgend_0
-    rmmod pktgen
-}
-
 # goes_on PREFIX DESCRIPTORS: it is attached with rings of that size, and the guest transfers.
 goes_on() {
     tell 30 "$1/attach" attach eth0

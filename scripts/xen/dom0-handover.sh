@@ -78,13 +78,13 @@ deferred() {
     deferring 0 0
 }
 
-# unarmed STEP SWITCH: what keeps dom0's packets and resets from the driver is turned off, and the kernel says nothing.
+# Without ftrace nothing keeps packets that go around the queue from the driver: it is not attached.
 unarmed() {
-    echo 0 >"$2"
+    echo 0 >/proc/sys/kernel/ftrace_enabled
     dmesg -c >/dev/null
-    ! sh -c "echo eth0 >$twin/attach" 2>/dev/null && is interface - && dmesg | grep -q 'twin: kprobes are turned off'
-    step "unarmed/$1" $? "$(dmesg | grep twin: | head -n 1)"
-    echo 1 >"$2"
+    ! sh -c "echo eth0 >$twin/attach" 2>/dev/null && is interface - && kernel_said 'twin: .*ftrace is turned off'
+    step unarmed/refused $? "$(dmesg | grep twin: | head -n 1)"
+    echo 1 >/proc/sys/kernel/ftrace_enabled
 }
 
 # written: how often the registers were, by now.
@@ -113,6 +113,7 @@ ip addr flush dev eth0
 memory
 step memory $? "$said"
 load_modules
+unarmed
 name eth0 $longest
 await 60 name/carrier grep -q 1 /sys/class/net/$longest/carrier
 refused $longest
@@ -122,9 +123,6 @@ await 60 name/carrier-again grep -q 1 $queue/carrier
 attach_eth0
 tell 30 first/detach detach 1
 await 60 first/carrier-again grep -q 1 $queue/carrier
-unarmed kprobes /sys/kernel/debug/kprobes/enabled
-unarmed ftrace /proc/sys/kernel/ftrace_enabled
-await 60 first/carrier grep -q 1 $queue/carrier
 ip addr add 10.0.2.9/24 dev eth0
 deferred
 ip addr flush dev eth0

@@ -6,6 +6,7 @@ dom0_programs="
 usr/lib/xen-$xen_version/bin/xl
 usr/lib/xen-$xen_version/bin/xen-livepatch
 usr/lib/xen-$xen_version/bin/xen-hptool
+usr/lib/xen-$xen_version/bin/xenpm
 usr/lib/xen-$xen_version/bin/xen-init-dom0
 usr/lib/xen-$xen_version/bin/xenstored
 usr/lib/xen-$xen_version/bin/xenconsoled
