@@ -42,35 +42,44 @@ begins() {
     await 60 "$1/waited-for" is_state 2
 }
 
+# claims STEP KEY [VALUE]: the guest's frontend begins anew with that, and is ready. `before` is what was there.
+claims() {
+    told=$1 key=$2
+    shift
+    before=$(xenstore-read "$front/$key" 2>/dev/null)
+    begins "$told"
+    frontend "$@"
+    frontend state 4
+}
+
+# keeps STEP INTERFACES: those are served, and of dom0's ports there is one more.
+keeps() {
+    [ "$(served)" = "$2" ] && [ "$(ports)" = $(($2 + 1)) ]
+    step "$1" $? "$(served) served, $(ports) ports; $(xenstore-read "/local/domain/0/error/backend/vif/$id/0/error" 2>/dev/null)"
+}
+
+# restores: what was there before.
+restores() {
+    if [ -n "$before" ]; then frontend "$key" "$before"; else frontend "$key"; fi
+}
+
 # refused STEP KEY [VALUE]: nothing is served, and nothing is kept. The guest's own frontend, when it sees that, closes
 # once, and is not heard of again.
 closes=6
 refused() {
-    told=$1 key=$2
-    shift
-    before=$(xenstore-read "$front/$key" 2>/dev/null)
-    begins "$told"
-    frontend "$@"
-    frontend state 4
+    claims "$@"
     await 60 "$told/refused" is_state $closes
     closes=5
-    [ "$(served)" = 0 ] && [ "$(ports)" = 1 ]
-    step "$told/nothing-kept" $? "$(served) served, $(ports) ports; $(xenstore-read "/local/domain/0/error/backend/vif/$id/0/error" 2>/dev/null)"
-    frontend "$key" "$before"
+    keeps "$told/nothing-kept" 0
+    restores
 }
 
 # taken STEP KEY [VALUE]: it is served all the same.
 taken() {
-    told=$1 key=$2
-    shift
-    before=$(xenstore-read "$front/$key" 2>/dev/null)
-    begins "$told"
-    frontend "$@"
-    frontend state 4
+    claims "$@"
     await 60 "$told/connected" is_state 4
-    [ "$(served)" = 1 ] && [ "$(ports)" = 2 ]
-    step "$told/served" $? "$(served) served, $(ports) ports"
-    if [ -n "$before" ]; then frontend "$key" "$before"; else frontend "$key"; fi
+    keeps "$told/served" 1
+    restores
 }
 
 start_guest 1 forever && connected 1
@@ -106,8 +115,7 @@ if start_guest 2 rest; then
     # Of a guest that is gone, and dom0's device is, too.
     frontend state 0
     await 60 state-0/gone sh -c "! test -e /sys/bus/xen-backend/devices/vif-$id-0"
-    [ "$(served)" = 0 ] && [ "$(ports)" = 1 ]
-    step state-0/nothing-kept $? "$(served) served, $(ports) ports"
+    keeps state-0/nothing-kept 0
 
     await_transfers others/transfers
     destroyed 2
