@@ -85,15 +85,6 @@ int hot_register(const struct twin_hot *routines)
 }
 EXPORT_SYMBOL_GPL(hot_register);
 
-void hot_unregister(const struct twin_hot *routines)
-{
-	rtnl_lock();
-	if (hot == routines)
-		hot = NULL;
-	rtnl_unlock();
-}
-EXPORT_SYMBOL_GPL(hot_unregister);
-
 /*
  * A frame that the native instance has received for a guest. Nobody polls through it: the
  * name is here so that the rewritten instance's is Xen's.
@@ -518,7 +509,7 @@ static int notified(struct notifier_block *block, unsigned long event, void *dat
 
 static struct notifier_block notifier = { .notifier_call = notified };
 
-/* ---- The card, or the kernel, goes away ---- */
+/* ---- The card, the hot routines, or the kernel go away ---- */
 
 /* The interface stays closed. */
 static void let_go(const char *reason)
@@ -529,6 +520,18 @@ static void let_go(const char *reason)
 	TWIN_LOG(info, "%s: %s is detached", reason, card.netdev->name);
 	close_and_put_back();
 }
+
+/* Attached they go only if people force them (rmmod -f). Their memory is freed behind this. */
+void hot_unregister(const struct twin_hot *routines)
+{
+	rtnl_lock();
+	if (hot == routines) {
+		let_go("the hot routines are unloaded");
+		hot = NULL;
+	}
+	rtnl_unlock();
+}
+EXPORT_SYMBOL_GPL(hot_unregister);
 
 /* Before the driver removes the card, of which it stops half before the interface is closed
  * (drivers/base/dd.c, __device_release_driver). */

@@ -152,7 +152,15 @@ step vcpu/no-abort $? "$(status_of aborts) aborts"
 # A busy emulator's lockups are no failure.
 ! dmesg | grep -q 'unable to handle'
 step no-oops $? "$(dmesg | grep 'unable to handle' | head -n 1)"
+# The hot routines are forced out while Xen uses their memory.
+tell 30 forced/attach attach eth0
+dmesg -c >/dev/null
+try 60 forced/gone rmmod -f twin_hot
+is interface - && kernel_said 'twin: the hot routines are unloaded: eth0 is detached'
+step forced/detached $? "$(dmesg | sed -n 's/.*twin: //p' | tail -n 1)"
+! dmesg | grep 'unable to handle'
+step forced/no-oops $? "$(dmesg | grep 'unable to handle' | head -n 1)"
 patiently revert xen-livepatch revert twin
 try 60 unload xen-livepatch unload twin
 native after/
-unload_modules
+try 60 rmmod-dom0 rmmod twin_dom0
