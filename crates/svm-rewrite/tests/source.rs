@@ -115,7 +115,10 @@ fn agrees_with_its_object(text: &Fixture) {
         let printed = rewrite(text.input.as_bytes(), options);
         let by_object = svm_rewrite::rewrite(&original, options).expect("no refusal");
         let mut sites = BTreeMap::new();
-        for site in by_object.sites.iter().filter(|s| s.scheme.is_some()) {
+        // These two become others without an access.
+        let others = |instruction: &str| instruction == "popf" || instruction.starts_with("ud1");
+        let replaced = |s: &&Site| s.scheme.is_some() || others(&s.instruction);
+        for site in by_object.sites.iter().filter(replaced) {
             *sites.entry(site.class).or_insert(0) += 1;
         }
         assert_eq!(printed.rewritten, sites, "site classes and counts");

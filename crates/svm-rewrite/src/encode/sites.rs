@@ -188,6 +188,8 @@ fn is_site(class: Class) -> bool {
         | Class::PushMemory(_)
         | Class::PopMemory(_)
         | Class::Switch(_)
+        | Class::Stop
+        | Class::PopFlags
         | Class::CallIndirect(Callee::Memory(Space::Heap))
         | Class::JumpIndirect(Callee::Memory(Space::Heap)) => true,
         Class::Plain
@@ -200,8 +202,6 @@ fn is_site(class: Class) -> bool {
         | Class::JumpIndirect(_)
         | Class::Return
         | Class::Trap(_)
-        | Class::Stop
-        | Class::PopFlags
         | Class::Port(_)
         | Class::FramePointerToStack
         | Class::Realign(_)
