@@ -419,6 +419,12 @@ fn lengths_in_a_byte_are_refused_if_they_may_pass_its_limit() {
             20,
             "\t.macro E to, from\n\t.byte \\to-\\from\n\t.endm\ntbl:\tE c0, base\n\tE c1, base",
         ),
+        (20, "tbl: .dc.b c0-base, c1-base"),
+        (
+            20,
+            "\t.macro E n\n\t.byte \\n\n\t.endm\ntbl:\tE c0-base\n\tE c1-base",
+        ),
+        (20, "tbl:\t.irp n, c0-base, c1-base\n\t.byte \\n\n\t.endr"),
     ] {
         is_refused(
             &short_cases(loads, "movsbq", table),
@@ -432,6 +438,38 @@ fn lengths_in_a_byte_are_refused_if_they_may_pass_its_limit() {
         is_refused(
             &short_cases(8, "movzbq", table),
             "a length of code in a number of variable length",
+        );
+    }
+}
+
+/// What is behind such bytes is found by its distance, as `d+4` is here.
+#[test]
+fn lengths_that_count_bytes_of_data_are_refused_if_they_change() {
+    let counted = |code: &str, data: &str| {
+        format!(
+            "\t.text\n\t.globl f\n\t.type f,@function\nf:\n1:\t{code}\n2:\tmov d+4(%rip),%eax\n\
+             \tadd (%rsi),%eax\n\tret\n\t.size f,.-f\n\t.data\n{data}\n\t.long 11,22,33,44\n\
+             \t.section .note.GNU-stack,\"\",@progbits\n"
+        )
+    };
+    is_the_same(
+        &counted("mov %esi,%ecx\n\tnop\n\tnop", "d:\t.skip 2b-1b"),
+        "#include <stdio.h>\nint f(long, int *);\nint main(void) { int a = 3; printf(\"%d\\n\", f(0, &a)); }",
+    );
+    for data in [
+        "d:\t.skip 2b-1b",
+        "d:\t.fill (2b-1b)",
+        "d:\t.space x\n\t.set x,2b-1b",
+        "d:\t.zero 4-(2b-1b)",
+        "\t.org 2b-1b\nd:",
+        "d:\t.dcb.b 2b-1b,5",
+        "\t.macro m n\n\t.skip \\n\n\t.endm\nd:\tm 2b-1b",
+        "d:\t.irp n, 2b-1b\n\t.skip \\n\n\t.endr",
+        "\t.text\nd:\t.skip 2b-1b\n\t.long 11,22",
+    ] {
+        is_refused(
+            &counted("mov (%rsi),%ecx\n\tnop\n\tnop", data),
+            "a length of code that counts bytes",
         );
     }
 }

@@ -262,14 +262,13 @@ impl<'t> Source<'t> {
         let replaced = sites.map(|site| site.inst).chain(repeated);
         self.none(&lengths::find(tied, replaced))?;
         // A module's tables of jumps were found, and kernels know lengths of their own.
-        match target.refuses_jump_tables {
-            true => Ok(()),
-            false => {
-                self.none(&narrow::find(tied, code))?;
-                let surveys = &decided.analysis.surveys;
-                self.none(&copied::find(tied.lifted, tied.tie, surveys, code))
-            }
+        let is_module = target.refuses_jump_tables;
+        self.none(&narrow::find(tied, code, is_module))?;
+        if is_module {
+            return Ok(());
         }
+        let surveys = &decided.analysis.surveys;
+        self.none(&copied::find(tied.lifted, tied.tie, surveys, code))
     }
 
     /// Adds the lines that refused instructions come from.

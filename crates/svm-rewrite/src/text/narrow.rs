@@ -1,4 +1,4 @@
-//! Lengths of code in one or two bytes, as tables of jumps have them:
+//! Lengths of code in fields that may be too short for them, as tables of jumps have them:
 //!
 //! ```text
 //!     movsbq (%rdx,%rdi), %rdx; add %rdx, %rax; jmp *%rax
@@ -8,13 +8,14 @@
 //! A length that passes this limit, or that of the field, when the code becomes longer means
 //! something else. The assembler does not say so. How much longer code becomes is estimated
 //! from above. A number of variable length (`.uleb128`) is one byte until then, and whoever reads it
-//! as that byte, or by its place, finds another; unwinders read theirs as what they are.
+//! as that byte, or by its place, finds another; unwinders read theirs as what they are. A length that
+//! counts bytes (`.skip 2b-1b`) may not change at all: what stands behind is found by its place.
 
 use std::ops::Range;
 
 use foldhash::HashMap;
 
-use super::directives::width;
+use super::directives::{fills, is_repetition, width};
 use super::distances::is_label;
 use super::expression::{self, unquoted};
 use super::lengths::Lengths;
@@ -29,8 +30,17 @@ use crate::encode::sites::{SiteCode, SiteSequence};
 use crate::lift::{CodeIdx, Lifted};
 use crate::refusal::RefusalCode;
 
-/// The width of a number of variable length.
-const VARIABLE: usize = 0;
+/// What a directive makes of a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Field {
+    /// One byte or two.
+    Bytes(usize),
+    /// As many bytes as it needs.
+    Variable,
+    /// So many bytes, or bytes up to there.
+    Count,
+}
+
 /// What such a number may be to be one byte, with a sign or without.
 const SHORTEST: u64 = 63;
 /// By how many bytes a branch that stays may become longer.
@@ -40,7 +50,7 @@ const LONG_BRANCH: u64 = 10;
 /// Most bytes of padding that are expected of a directive.
 const PADDING: u64 = 63;
 
-/// Finds lengths that may pass their limits.
+/// Finds lengths that may pass their limits. `counts` asks for those alone that count bytes of data.
 pub fn find(
     Tied {
         text,
@@ -49,11 +59,15 @@ pub fn find(
         lifted,
     }: Tied<'_, '_>,
     code: &SiteCode,
+    counts: bool,
 ) -> Vec<Obstacle> {
     if code.functions.iter().all(|f| f.sites.is_empty()) {
         return Vec::new();
     }
-    let fields = fields(text, statements);
+    let mut fields = fields(text, statements);
+    fields.retain(|(_, section, field)| {
+        !counts || *section == Section::Data && *field == Field::Count
+    });
     if fields.is_empty() {
         return Vec::new();
     }
@@ -65,57 +79,82 @@ pub fn find(
         code,
         labels: Labels::of(text, statements, tie),
     };
-    let passes = |(k, width): &(u32, usize)| {
+    let used = uses_have_lengths(text, statements, &lengths);
+    let passes = |(k, _, field): &(u32, Section, Field)| {
         let statement = &statements[*k as usize];
         let values = operand::without_comments(statement.rest(text));
         let hidden = statement.kind != StatementKind::Directive && values.contains(&b'\\');
         let mut values = expression::split(&values);
         values.any(|value| {
             let value = value.trim_ascii();
-            let is_length = hidden && value.contains(&b'-') || lengths.are_in(value);
-            is_length && !growth.stays_within(*k, value, *width)
+            let is_hidden = hidden && (value.contains(&b'-') || used && value.contains(&b'\\'));
+            (is_hidden || lengths.are_in(value)) && !growth.stays_within(*k, value, *field)
         })
     };
     let found = fields.iter().filter(|field| passes(field));
-    let obstacle = |(k, width): &(u32, usize)| Obstacle {
+    let obstacle = |(k, _, field): &(u32, Section, Field)| Obstacle {
         at: StatementIdx(*k),
         code: RefusalCode::Statement,
-        reason: format!(
-            "a length of code in {}, which may become too long for it; use `.long`",
-            match *width {
-                VARIABLE => "a number of variable length",
-                1 => "one byte",
-                _ => "two bytes",
-            }
-        ),
+        reason: match field {
+            Field::Bytes(1) => too_long("one byte"),
+            Field::Bytes(_) => too_long("two bytes"),
+            Field::Variable => too_long("a number of variable length"),
+            Field::Count => "a length of code that counts bytes, which changes when the code is \
+                             rewritten: what is behind it moves; use a number"
+                .to_owned(),
+        },
     };
     found.map(obstacle).collect()
 }
 
-/// Directives of such fields that are loaded, with the fields' widths in bytes.
-fn fields(text: &[u8], statements: &[Statement]) -> Vec<(u32, usize)> {
+fn too_long(field: &str) -> String {
+    format!("a length of code in {field}, which may become too long for it; use `.long`")
+}
+
+/// Whether a macro or a repetition is given a length of code: `E c1-base`, `.irp n, c1-base`.
+fn uses_have_lengths(text: &[u8], statements: &[Statement], lengths: &Lengths<'_>) -> bool {
+    let mut uses = statements
+        .iter()
+        .filter(|s| s.kind == StatementKind::Opaque || is_repetition(s.name(text)));
+    uses.any(|s| lengths.are_in(s.rest(text)))
+}
+
+/// Directives of such fields that are loaded, with the section's kind.
+fn fields(text: &[u8], statements: &[Statement]) -> Vec<(u32, Section, Field)> {
     let mut sections = Sections::default();
     let mut fields = Vec::new();
     for (k, statement) in (0..).zip(statements) {
-        let name = statement.name(text);
+        let (name, rest) = (statement.name(text), statement.rest(text));
         match statement.kind {
-            StatementKind::Directive => sections.directive(name, statement.rest(text)),
+            StatementKind::Directive => sections.directive(name, rest),
             StatementKind::Opaque | StatementKind::Definition => {}
             _ => continue,
         }
-        let loaded = matches!(sections.current(), Section::Code | Section::Data);
-        let width = match name {
-            b".uleb128" | b".sleb128" => Some(VARIABLE),
-            _ => width(name),
-        };
-        if let Some(width @ (VARIABLE | 1 | 2)) = width
-            && loaded
+        let section = sections.current();
+        if matches!(section, Section::Code | Section::Data)
             && !statement.is_constant(text)
+            && !(section == Section::Code && pads(name, rest))
         {
-            fields.push((k, width));
+            fields.extend(field(name).map(|field| (k, section, field)));
         }
     }
     fields
+}
+
+fn field(name: &[u8]) -> Option<Field> {
+    match name {
+        b".uleb128" | b".sleb128" => Some(Field::Variable),
+        b".dc.b" => Some(Field::Bytes(1)),
+        b".dc" | b".dc.w" => Some(Field::Bytes(2)),
+        _ if fills(name) => Some(Field::Count),
+        _ => width(name).filter(|width| *width <= 2).map(Field::Bytes),
+    }
+}
+
+/// Whether a directive fills code with `nop`s, as alternatives of kernels do.
+fn pads(name: &[u8], rest: &[u8]) -> bool {
+    let last = rest.rsplit(|b| *b == b',').next().map(<[u8]>::trim_ascii);
+    name == b".nops" || fills(name) && matches!(last, Some(b"0x90" | b"144"))
 }
 
 /// Labels of code by their names; numeric ones are there many times.
@@ -158,7 +197,7 @@ struct Growth<'t> {
 
 impl Growth<'_> {
     /// Whether a length stays within what its field has, read with its sign if it can be now.
-    fn stays_within(&self, k: u32, value: &[u8], width: usize) -> bool {
+    fn stays_within(&self, k: u32, value: &[u8], field: Field) -> bool {
         let Some((to, from)) = self.ends(k, value) else {
             return false;
         };
@@ -175,9 +214,10 @@ impl Growth<'_> {
             name.ends_with(b"align") || name == b".org"
         });
         let length = high - low;
-        let limit = match width {
-            VARIABLE => SHORTEST,
-            _ => {
+        let limit = match field {
+            Field::Count => length,
+            Field::Variable => SHORTEST,
+            Field::Bytes(width) => {
                 let half = 1 << (8 * width - 1);
                 match (to.place.1 < from.place.1, length < half) {
                     (true, _) => half,
