@@ -931,3 +931,48 @@ mov %gs:cpu_ops+8(%rip), %rax
 call *%rax
 add $8, %rsp
 ret
+
+### an address before its section times a number that is loaded
+# refuse: P2-target
+# from: SDM vol. 2, IMUL
+imul $d - 0x1000, one(%rip), %rax
+jmp *%rax
+.section .rodata,"a"
+d: .quad 0
+one: .quad 1
+.text
+
+### a place inside a routine of the kernel times a word of the frame
+# refuse: P2-target
+# from: ibid.
+sub $8, %rsp
+movq $1, (%rsp)
+imul $commit_creds + 5, (%rsp), %rax
+call *%rax
+add $8, %rsp
+ret
+
+### the same, and a loaded function called
+# accept
+# from: control
+sub $8, %rsp
+imul $commit_creds + 5, one(%rip), %rcx
+mov ops(%rip), %rax
+call *%rax
+add $8, %rsp
+ret
+.data
+ops: .quad f
+one: .quad 1
+.text
+
+### such a place whose low byte a string instruction loads
+# refuse: P2-target
+# from: SDM vol. 2, LODS: the rest of rax stays
+{T:(%rsi)}
+mov %rax, %rsi
+lea 1f(%rip), %rax
+lodsb
+jmp *%rax
+1: mov %rcx, (%rdx)
+ret

@@ -29,7 +29,7 @@ pub struct Insn {
     /// General-purpose registers that it writes, in part or wholly.
     pub writes: GprSet,
     /// General-purpose registers of which something may be in those that it writes, also what an
-    /// address is made of. Only of [`Op::Plain`] and [`Op::Misread`].
+    /// address is made of. Only of [`Op::Plain`], [`Op::Misread`] and [`Op::String`].
     pub reads: GprSet,
     /// Those that it writes whose upper half it certainly clears, where that matters (schemes
     /// with a window).

@@ -226,24 +226,24 @@ impl<'o> References<'_, 'o> {
             if matches!(insn.op, Op::Call(_) | Op::Jump(_) | Op::Branch(..)) {
                 continue;
             }
-            let accessed =
-                first && insn.memory.access != Access::None && insn.memory.origin == Origin::Symbol;
-            if let Some((code, reason)) = self.operand(r, n, insn, accessed) {
+            let reached = first && names_memory(insn);
+            if let Some((code, reason)) = self.operand(r, n, insn, reached) {
                 let id = image.code[usize::from(number)];
                 self.findings.at(id, u64::from(insn.at), code, reason);
             }
         }
     }
 
-    /// What is wrong with an operand's reference. `accessed`: the instruction
-    /// reaches the memory there, and does not only take its address.
+    /// What is wrong with an operand's reference. `reached`: the instruction reaches the memory
+    /// there, or that of each CPU, and does not only compute with the address.
     fn operand(
         &mut self,
         r: &Relocation,
         n: u32,
         insn: &Insn,
-        accessed: bool,
+        reached: bool,
     ) -> Option<(ViolationCode, &'static str)> {
+        let accessed = reached && insn.memory.origin == Origin::Symbol;
         // S + A - P is relative to the field; the operand to the instruction's end.
         let end = i64::from(insn.at) + i64::from(insn.len);
         let relative = matches!(r.kind, R_X86_64_PC32 | R_X86_64_PLT32);
@@ -269,9 +269,7 @@ impl<'o> References<'_, 'o> {
             )),
             // As a number it is good, also to count from, as of an array whose index does not begin
             // at zero. But it may be the address of any byte of code.
-            Meaning::Data(data, at)
-                if is_number(insn) && !self.is_in(data, at.wrapping_add(distance)) =>
-            {
+            Meaning::Data(data, at) if !reached && !self.is_in(data, at.wrapping_add(distance)) => {
                 self.found.labels.insert(n);
                 None
             }
@@ -280,7 +278,7 @@ impl<'o> References<'_, 'o> {
                 (!inside).then_some((ViolationCode::AddressForm, "a place far from the symbol"))
             }
             // A part of a variable, or a place in a routine.
-            Meaning::Routine(_) if is_number(insn) && distance != 0 => {
+            Meaning::Routine(_) if !reached && distance != 0 => {
                 self.found.labels.insert(n);
                 None
             }
@@ -337,10 +335,11 @@ fn is_exported(section: &Section<'_>) -> bool {
     section.name.starts_with("__ksymtab") || section.name.starts_with("___ksymtab")
 }
 
-/// Whether an instruction computes with an address, and reaches no memory. What is loaded is not
-/// followed: a per-CPU variable's displacement is none of a result.
-fn is_number(insn: &Insn) -> bool {
-    insn.memory.access == Access::None
+/// Whether an instruction reaches memory by a name. What is loaded is not followed: a per-CPU
+/// variable's displacement is none of a result. By registers alone there is no name: that of
+/// `imul $x, (%rsp), %rax` is a number.
+fn names_memory(insn: &Insn) -> bool {
+    insn.memory.access != Access::None && insn.memory.origin != Origin::Registers
 }
 
 /// Whether `size` bytes at `start` are in a section that may be reached so.

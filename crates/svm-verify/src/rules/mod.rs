@@ -254,8 +254,11 @@ pub fn computes_label(insn: &Insn, labels: GprSet) -> bool {
         // A translation is the address itself: each page is mapped where it is.
         Op::Alu { d: r, .. } | Op::Table { r, .. } => is_label(r),
         Op::Lea { inputs, .. } => inputs.iter().any(is_label),
-        // It leaves its pointers moved.
-        Op::String { .. } => is_label(Gpr::RDI) || is_label(Gpr::RSI),
+        // It leaves its pointers moved. `lodsb` writes a part of rax, `rep lods` perhaps nothing.
+        Op::String { .. } => {
+            let leaves = insn.reads.has(Gpr::RAX) && insn.writes.has(Gpr::RAX);
+            is_label(Gpr::RDI) || is_label(Gpr::RSI) || leaves && is_label(Gpr::RAX)
+        }
         Op::Plain | Op::Misread => insn.reads.iter().any(is_label),
         Op::Nop
         | Op::Prefetch
