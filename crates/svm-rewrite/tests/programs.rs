@@ -331,6 +331,9 @@ fn accesses_on_a_stack_that_code_went_to_are_refused() {
         "push %rsp\n\tmov %rsi,(%rsp)\n\tpop %rsp\n\tadd %rax,(%rdi)\n\tret",
         "mov %rsi,(%rsp)\n\tpop %rsp\n\tadd %rax,(%rdi)\n\tret",
         "push %rsi\n\tpop %rax\n\tmov %rax,%rsp\n\tadd %rax,(%rdi)\n\tret",
+        "push %rsi\n\tpushf\n\tpopf\n\tpop %rsp\n\tadd %rax,(%rdi)\n\tret",
+        "push %rsi\n\tsub $8,%rsp\n\tlea 8(%rsp),%rsp\n\tpop %rsp\n\tadd %rax,(%rdi)\n\tret",
+        "push %rsi\n\tpush %rcx\n\tadd $8,%rsp\n\tpop %rsp\n\tadd %rax,(%rdi)\n\tret",
         // By a frame pointer of another stack.
         "mov %rsi,%rbp\n\tleave\n\tadd %rax,(%rdi)\n\tret",
         "lea 64(%rsi),%rbp\n\tleave\n\tpop %rax\n\tadd %rax,(%rdi)\n\tret",
@@ -359,6 +362,7 @@ fn accesses_on_a_stack_that_code_went_to_are_refused() {
         "neg %rcx\n\tadd %rsp,%rcx\n\tmov %rcx,%rsp\n\tadd %rax,(%rdi)\n\tret",
         "enter $16,$1\n\tadd %rax,(%rdi)\n\tleave\n\tadd %rax,(%rdi)\n\tret $8",
         "push %rsp\n\tpush %rbx\n\tpop %rbx\n\tpop %rsp\n\tadd %rax,(%rdi)\n\tret",
+        "push %rsp\n\tpushf\n\tsub $16,%rsp\n\tadd $16,%rsp\n\tpopf\n\tpop %rsp\n\tadd %rax,(%rdi)\n\tret",
         "push %rbp\n\tmov %rsp,%rbp\n\tpush %rsi\n\tpop %rcx\n\tadd %rax,(%rdi)\n\tleave\n\tadd %rax,(%rdi)\n\tret",
         "mov %rsi,%rbp\n\tadd %rax,(%rbp)\n\tpush %rbx\n\tmov %rsp,%rbp\n\tleave\n\tadd %rax,(%rdi)\n\tret",
     ] {

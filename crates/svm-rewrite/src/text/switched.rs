@@ -229,6 +229,30 @@ impl Path {
     }
 }
 
+/// By how many words an instruction moves `rsp` up, if by a few.
+fn words_up(iced: &Instruction) -> Option<i64> {
+    const FEW: i64 = 4096;
+    let number = || is_number(iced).then(|| iced.immediate(1) as i64);
+    let bytes = match iced.mnemonic() {
+        Mnemonic::Add => number()?,
+        Mnemonic::Sub => number()?.checked_neg()?,
+        Mnemonic::Lea => {
+            let alone =
+                iced.memory_base() == Register::RSP && iced.memory_index() == Register::None;
+            alone.then(|| iced.memory_displacement64() as i64)?
+        }
+        _ => return None,
+    };
+    (bytes % 8 == 0 && bytes.abs() <= FEW).then_some(bytes / 8)
+}
+
+fn is_number(iced: &Instruction) -> bool {
+    matches!(
+        iced.op1_kind(),
+        OpKind::Immediate8to64 | OpKind::Immediate32to64
+    )
+}
+
 /// The register that an instruction stores whole.
 fn stored(iced: &Instruction) -> Option<Register> {
     let stores = matches!(iced.mnemonic(), Mnemonic::Mov | Mnemonic::Xchg)
@@ -269,6 +293,8 @@ impl Frame<'_> {
         path.own = self.after(before, iced, survey);
         match iced.mnemonic() {
             Mnemonic::Push => path.pushed.push(self.operand(before, iced, 0)),
+            Mnemonic::Pushfq => path.pushed.push(false),
+            Mnemonic::Popfq => _ = path.pushed.pop(),
             Mnemonic::Pop => {
                 let known = path.pushed.pop().zip(gpr(iced.op0_register()));
                 if let Some((leads, register)) = known {
@@ -276,8 +302,11 @@ impl Frame<'_> {
                 }
             }
             Mnemonic::Call => {}
-            // A word may be another one.
-            _ if survey.writes(Reg::RSP) => path.pushed.clear(),
+            _ if survey.writes(Reg::RSP) => {
+                let words = path.pushed.len() as i64 - words_up(iced).unwrap_or(i64::MAX / 2);
+                // New ones hold nothing yet. If it is not known where it went, a word may be another one.
+                path.pushed.resize(words.max(0) as usize, true);
+            }
             _ => {
                 if let (Some(stored), Some(word)) = (stored(iced), pushed_word(iced, path)) {
                     path.pushed[word] = has(before, stored);
