@@ -415,14 +415,14 @@ fn lengths_in_a_byte_are_refused_if_they_may_pass_its_limit() {
         &short_cases(1, "movsbq", "tbl: .byte c0-base, c1-base"),
         TWO_CASES,
     );
+    let by_macro =
+        "\t.macro E to, from\n\t.byte \\to-\\from\n\t.endm\ntbl:\tE c0, base\n\tE c1, base";
+    is_the_same(&short_cases(1, "movsbq", by_macro), TWO_CASES);
     for (loads, table) in [
         (20, "tbl: .byte c0-base, c1-base"),
         (20, "\t.set d, c1-base\ntbl: .byte 0, d"),
         (20, "tbl: .byte 0, (c1-base)"),
-        (
-            20,
-            "\t.macro E to, from\n\t.byte \\to-\\from\n\t.endm\ntbl:\tE c0, base\n\tE c1, base",
-        ),
+        (20, by_macro),
         (20, "tbl: .dc.b c0-base, c1-base"),
         (
             20,
@@ -456,10 +456,15 @@ fn lengths_that_count_bytes_of_data_are_refused_if_they_change() {
              \t.section .note.GNU-stack,\"\",@progbits\n"
         )
     };
+    let main = "#include <stdio.h>\nint f(long, int *);\n\
+                int main(void) { int a = 3; printf(\"%d\\n\", f(0, &a)); }";
     is_the_same(
         &counted("mov %esi,%ecx\n\tnop\n\tnop", "d:\t.skip 2b-1b"),
-        "#include <stdio.h>\nint f(long, int *);\nint main(void) { int a = 3; printf(\"%d\\n\", f(0, &a)); }",
+        main,
     );
+    // Code that is padded up to a place.
+    let padded = "d:\t.long 1\n\t.text\n\t.skip 256-(.-f),0xcc\n\tnop\n\t.data";
+    is_the_same(&counted("mov (%rsi),%ecx", padded), main);
     for data in [
         "d:\t.skip 2b-1b",
         "d:\t.fill (2b-1b)",

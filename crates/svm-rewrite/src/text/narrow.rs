@@ -79,15 +79,21 @@ pub fn find(
         code,
         labels: Labels::of(text, statements, tie),
     };
-    let used = uses_have_lengths(text, statements, &lengths);
+    let is_used = statements.iter().any(|s| s.kind == StatementKind::Opaque);
+    let given = uses_have_lengths(text, statements, &lengths);
     let passes = |(k, _, field): &(u32, Section, Field)| {
         let statement = &statements[*k as usize];
         let values = operand::without_comments(statement.rest(text));
-        let hidden = statement.kind != StatementKind::Directive && values.contains(&b'\\');
+        let hidden = match statement.kind {
+            StatementKind::Opaque => values.contains(&b'\\'),
+            // Written out, its uses are seen.
+            StatementKind::Definition => is_used && values.contains(&b'\\'),
+            _ => false,
+        };
         let mut values = expression::split(&values);
         values.any(|value| {
             let value = value.trim_ascii();
-            let is_hidden = hidden && (value.contains(&b'-') || used && value.contains(&b'\\'));
+            let is_hidden = hidden && (value.contains(&b'-') || given && value.contains(&b'\\'));
             (is_hidden || lengths.are_in(value)) && !growth.stays_within(*k, value, *field)
         })
     };
@@ -151,10 +157,12 @@ fn field(name: &[u8]) -> Option<Field> {
     }
 }
 
-/// Whether a directive fills code with `nop`s, as alternatives of kernels do.
+/// Whether a directive pads code: with `nop`s, as alternatives of kernels do, or up to a place that
+/// it counts from here (`.skip 64-(.-f)`).
 fn pads(name: &[u8], rest: &[u8]) -> bool {
     let last = rest.rsplit(|b| *b == b',').next().map(<[u8]>::trim_ascii);
-    name == b".nops" || fills(name) && matches!(last, Some(b"0x90" | b"144"))
+    let with_nops = matches!(last, Some(b"0x90" | b"144"));
+    name == b".nops" || fills(name) && (with_nops || expression::names(rest).any(|n| n == b"."))
 }
 
 /// Labels of code by their names; numeric ones are there many times.
