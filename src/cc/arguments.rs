@@ -140,7 +140,7 @@ impl CommandLine {
             match argument {
                 Argument::Language(words) => language = Some(of_language(words)),
                 Argument::Input { path, c } => {
-                    *c |= path != "-" && assembly(path, language.as_deref()).is_some();
+                    *c |= assembly(path, language.as_deref()).is_some();
                 }
                 Argument::Option(_) | Argument::Ours => {}
             }

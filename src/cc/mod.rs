@@ -18,6 +18,7 @@ mod response;
 use std::cell::OnceCell;
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
@@ -270,7 +271,7 @@ impl Job<'_> {
         let auxiliary = (self.line.has_auxiliary() && kind.is_none())
             .then(|| Auxiliary::of(&self.line, self.family(), Path::new(source)));
         let assembly = match &auxiliary {
-            None if kind == Some(Assembly::AsIs) => PathBuf::from(source),
+            None if kind == Some(Assembly::AsIs) => file_of(source),
             Some(auxiliary) => auxiliary.assembly(&own),
             None => own.join("original.s"),
         };
@@ -288,6 +289,11 @@ impl Job<'_> {
         }
         let text = std::fs::read(&assembly)
             .map_err(|e| Failure::access(printable(&assembly), describe(&e)))?;
+        if kind.is_some() && source != "-" {
+            // What the assembler refuses is told by the source's own lines.
+            let checked = self.assemble_file(&assembly, &own.join("checked.o"), false);
+            checked.inspect_err(discard)?;
+        }
         let printed = self.rewrite(scratch, (n, source), &text);
         let printed = printed.inspect_err(discard)?;
         self.put(scratch, &printed.text, output)?;
@@ -437,9 +443,14 @@ impl Job<'_> {
     }
 
     /// Assembles a text through a file, which a person can read if the assembler
-    /// complains. What it says of a text that is not the `last` one, it says again.
+    /// complains. What it says of a text that is not the `last` one is told only if it fails.
     fn assemble(&self, path: &Path, text: &[u8], output: &Path, last: bool) -> Result<(), Stop> {
         write(path, text)?;
+        self.assemble_file(path, output, last)
+    }
+
+    /// The same for a text that is in a file.
+    fn assemble_file(&self, path: &Path, output: &Path, last: bool) -> Result<(), Stop> {
         let mut command = self.compiler.command();
         command.args(self.line.for_assembling(last));
         command.args(["-c", "-x", "assembler"]).arg(path);
@@ -447,7 +458,7 @@ impl Job<'_> {
         if last {
             return self.execute(&mut command);
         }
-        let said = path.with_extension("said");
+        let said = output.with_extension("said");
         let unwritten = |e| Failure::access(printable(&said), describe(&e));
         let file = std::fs::File::create(&said).map_err(unwritten)?;
         let again = file.try_clone().map_err(unwritten)?;
@@ -472,6 +483,14 @@ impl Job<'_> {
             true => Ok(()),
             false => Err(Stop::Exit(status)),
         }
+    }
+}
+
+/// The file that a source is read from.
+fn file_of(source: &OsStr) -> PathBuf {
+    match source.as_bytes() {
+        b"-" => PathBuf::from("/dev/stdin"),
+        _ => PathBuf::from(source),
     }
 }
 

@@ -160,15 +160,15 @@ fn assembly_sources_are_rewritten_if_that_is_asked_for() {
     let sandbox = Sandbox::new();
     sandbox.write(
         "put.S",
-        &format!("#define TO (%rdi)\n\t.globl put\nput:\tmov %rsi,TO\n{end}"),
+        format!("#define TO (%rdi)\n\t.globl put\nput:\tmov %rsi,TO\n{end}"),
     );
     sandbox.write(
         "get.s",
-        &format!("\t.globl get\nget:\tmov (%rdi),%rax\n{end}"),
+        format!("\t.globl get\nget:\tmov (%rdi),%rax\n{end}"),
     );
     sandbox.write(
         "copy.txt",
-        &format!("\t.globl copy\ncopy:\tmov %rdi,%rax\n{end}"),
+        format!("\t.globl copy\ncopy:\tmov %rdi,%rax\n{end}"),
     );
     let main = "#include <stdio.h>\nvoid put(long *, long); long get(long *), copy(long);\n\
                 int main(void) { long x; put(&x, 5); printf(\"%ld\\n\", get(&x) + copy(1)); }\n";
@@ -187,6 +187,18 @@ fn assembly_sources_are_rewritten_if_that_is_asked_for() {
         assert!(is_rewritten(&sandbox, "x.o"), "{source}");
     }
     assert!(sandbox.read("x.d").starts_with(b"x.o: put.S"));
+    for (language, source) in [("assembler-with-cpp", "put.S"), ("assembler", "get.s")] {
+        let file = std::fs::File::open(sandbox.path(source)).expect("the source");
+        let output = Command::new(env!("CARGO_BIN_EXE_twin"))
+            .args([
+                "cc", "--assembly", "--", "gcc", "-x", language, "-c", "-", "-o", "in.o",
+            ])
+            .current_dir(sandbox.path(""))
+            .stdin(file)
+            .output();
+        done(&output.expect("twin runs"));
+        assert!(is_rewritten(&sandbox, "in.o"), "{language}");
+    }
     let all = "main.c put.S get.s -x assembler copy.txt -o program";
     done(&cc(&format!("cc --assembly -- gcc -g {all}")));
     assert_eq!(run(&sandbox, "program"), (Some(0), "6\n".to_owned()));
@@ -197,6 +209,11 @@ fn assembly_sources_are_rewritten_if_that_is_asked_for() {
     let refused = cc("cc --assembly -- gcc -c some.s");
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(said.starts_with("some.s: line 1: "), "{said}");
+    assert_eq!(refused.status.code(), Some(1));
+    sandbox.write("wrong.s", "\tret\n\tno such\n");
+    let refused = cc("cc --assembly -- gcc -c wrong.s");
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(said.contains("wrong.s:2: "), "{said}");
     assert_eq!(refused.status.code(), Some(1));
 }
 
