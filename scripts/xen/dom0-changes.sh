@@ -73,7 +73,7 @@ if start_guest 1 link; then
     dropped=$(status_of dropped-egress)
     pktgen 100
     [ $(($(status_of dropped-egress) - dropped)) -ge 100 ]
-    step dropped/pktgen $? "$(($(status_of dropped-egress) - dropped)) packets"
+    step dropped/pktgen $? "$(($(status_of dropped-egress) - dropped)) packets, $sent by pktgen"
     try 60 statistics sh -c 'ethtool -S eth0 >/tmp/statistics; ethtool -i eth0; ethtool eth0 >/dev/null'
     await_traffic refused/moving
     judge_counts refused

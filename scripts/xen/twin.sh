@@ -122,7 +122,7 @@ detach_eth0() {
 
 # ---- dom0's own packets ----------------------------------------------------------
 
-# pktgen COUNT: so many packets by the driver's own function, without the queue.
+# pktgen COUNT: so many packets by the driver's own function, without the queue; $sent is how many of them it gave.
 pktgen() {
     modprobe pktgen || return
     echo 'add_device eth0' >/proc/net/pktgen/kpktgend_0
@@ -130,11 +130,14 @@ pktgen() {
         echo "$word" >/proc/net/pktgen/eth0
     done
     echo start >/proc/net/pktgen/pgctrl
-    # Which waits for them only if its thread has begun within an eighth of a second.
-    for tenth in 1 2 3 4 5 6 7 8 9 10; do
-        grep -q "pkts-sofar: $1 " /proc/net/pktgen/eth0 && break
+    # Which waits for them only if its thread has begun within an eighth of a second. While the driver's ring is full it
+    # gives none.
+    tenths=$(limit 10)
+    until grep -q "pkts-sofar: $1 " /proc/net/pktgen/eth0 || [ $((tenths -= 1)) -le 0 ]; do
         sleep 0.1
     done
+    sent=$(sed -n 's/.*pkts-sofar: \([0-9]*\) .*/\1/p' /proc/net/pktgen/eth0)
+    [ "$sent" = "$1" ] || cat /proc/net/pktgen/eth0
     echo rem_device_all >/proc/net/pktgen/kpktgend_0
     rmmod pktgen
 }
