@@ -260,7 +260,7 @@ prepare() {
         add_modules "$2/dom0" xen_held.ko
         add_payload "$2" platform
         ;;
-    attach | again | busy | changes | offload | large | save | sample | count | rows | arrivals | upcalls | processors | stuck | pvh | down | two | frontend | reset | xenstore | toolstack | neighbours)
+    attach | again | busy | changes | offload | large | save | sample | count | rows | arrivals | upcalls | processors | stuck | pvh | down | two | frontend | reset | xenstore | toolstack)
         add_modules "$2/dom0"
         add_payload "$2" platform
         ;;
@@ -273,6 +273,11 @@ prepare() {
         add_modules "$2/dom0"
         add_payload "$2" platform
         add_command "$2/dom0"
+        ;;
+    neighbours)
+        add_modules "$2/dom0" xen_direct.ko
+        ${CC:-cc} -O2 -static -o "$2/dom0/bin/fexit" "$parts/dom0-fexit.c"
+        add_payload "$2" platform
         ;;
     handover)
         add_modules "$2/dom0" xen_writer.ko

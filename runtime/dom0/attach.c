@@ -594,8 +594,13 @@ int twin_attach_init(void)
 	if (error)
 		goto no_sleep;
 	error = register_reboot_notifier(&down_notifier);
+	if (error)
+		goto no_down;
+	error = twin_egress_init();
 	if (!error)
 		return 0;
+	unregister_reboot_notifier(&down_notifier);
+no_down:
 	unregister_pm_notifier(&sleep_notifier);
 no_sleep:
 	bus_unregister_notifier(&pci_bus_type, &unbind_notifier);

@@ -182,6 +182,7 @@ void twin_pollers_back(struct net_device *dev);
 int twin_egress_block(struct net_device *dev);
 int twin_egress_close(struct net_device *dev);
 void twin_egress_unblock(void);
+int twin_egress_init(void);
 /* Nothing is attached, and RTNL is not held: sleeps for as long as some thread of the kernel's does not. */
 void twin_egress_exit(void);
 u64 twin_egress_dropped(void);

@@ -55,62 +55,84 @@ static struct ftrace_ops detour = {
 	.flags = FTRACE_OPS_FL_SAVE_REGS | FTRACE_OPS_FL_IPMODIFY | FTRACE_OPS_FL_PERMANENT |
 		 FTRACE_OPS_FL_RECURSION,
 };
-static bool is_registered;
-/* The driver's function; 0: nothing is diverted. */
+/* The driver's function, from the first attachment until the driver or this module is unloaded; 0: none is diverted. */
 static unsigned long transmit;
 
 /*
- * What is diverted while no device is attached: a list of nothing would be of everything. It is not called. So the list
- * changes when devices come and go, which waits for nobody; to end altogether waits until each thread of the
- * kernel's has slept, which may be never, and nobody waits for that with RTNL.
+ * The function is in the list before that is registered: only then BPF programs that are called with the function's
+ * result call the one that we go on at, and other callers of its address are refused (kernel/trace/ftrace.c,
+ * prepare_direct_functions_for_ipmodify).
  */
-static noinline __used void nowhere(void)
+static int begin(unsigned long function)
 {
-	asm volatile("");
-}
+	int error;
 
-static int register_detour(void)
-{
-	int error = is_registered ? 0 : ftrace_set_filter_ip(&detour, (unsigned long)nowhere, 0, 1);
-
-	if (!error && !is_registered)
-		error = register_ftrace_function(&detour);
-	is_registered = !error;
-	return error;
-}
-
-int twin_egress_close(struct net_device *dev)
-{
-	const unsigned long function = (unsigned long)dev->netdev_ops->ndo_start_xmit;
-	int error = register_detour();
-
-	if (!error)
-		error = ftrace_set_filter_ip(&detour, function, 0, 0);
+	if (transmit)
+		return transmit == function ? 0 : -EBUSY;
+	error = ftrace_set_filter_ip(&detour, function, 0, 1);
 	if (error)
-		TWIN_LOG(err, "dom0's packets cannot be kept from the driver of %s: %d%s", dev->name, error,
-			 error == -EBUSY ? ": ftrace is turned off (sysctl kernel.ftrace_enabled=1), or a kernel livepatch has the function" : "");
+		return error;
+	error = register_ftrace_function(&detour);
+	if (error)
+		ftrace_set_filter_ip(&detour, function, 1, 0);
 	else
 		transmit = function;
 	return error;
 }
 
-static void open_again(void)
+/* Nobody is on the way through divert() behind this: it waits until each thread of the kernel's has slept, which may be
+ * long, and nobody waits for that with RTNL. */
+static void end(void)
 {
-	if (transmit && ftrace_set_filter_ip(&detour, transmit, 1, 0)) {
-		/* It has ended after a defect of the kernel's, and its calls stay. */
-		__module_get(THIS_MODULE);
-		TWIN_LOG(err, "ftrace does not let go of the driver: twin_dom0 stays loaded");
-	}
+	if (!transmit)
+		return;
+	unregister_ftrace_function(&detour);
+	ftrace_set_filter_ip(&detour, transmit, 1, 0);
 	transmit = 0;
 }
 
-/* Nobody is on the way through divert() behind this. */
+/* Its list without a change: an error is that ftrace has ended after a defect of the kernel's, and its calls stay. */
+static void check_ftrace(void)
+{
+	if (!transmit || !ftrace_set_filter_ip(&detour, transmit, 0, 1))
+		return;
+	__module_get(THIS_MODULE);
+	TWIN_LOG(err, "ftrace does not let go of the driver: twin_dom0 stays loaded");
+}
+
+int twin_egress_close(struct net_device *dev)
+{
+	int error = begin((unsigned long)dev->netdev_ops->ndo_start_xmit);
+
+	if (error)
+		TWIN_LOG(err, "dom0's packets cannot be kept from the driver of %s: %d%s", dev->name, error,
+			 error == -EBUSY ? ": ftrace is turned off (sysctl kernel.ftrace_enabled=1), or a kernel livepatch or "
+			 "another module has the function" : "");
+	else
+		/* Who was in the function before has left it. */
+		synchronize_net();
+	return error;
+}
+
+/* The driver is unloaded, so no device of it is attached, nor will be. */
+static int unloading(struct notifier_block *block, unsigned long state, void *module)
+{
+	if (state == MODULE_STATE_GOING && within_module(transmit, module))
+		end();
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block unload_notifier = { .notifier_call = unloading };
+
+int twin_egress_init(void)
+{
+	return register_module_notifier(&unload_notifier);
+}
+
 void twin_egress_exit(void)
 {
-	if (!is_registered)
-		return;
-	unregister_ftrace_function(&detour);
-	ftrace_set_filter_ip(&detour, (unsigned long)nowhere, 1, 0);
+	unregister_module_notifier(&unload_notifier);
+	end();
 }
 
 /* ---- All ---- */
@@ -132,7 +154,7 @@ int twin_egress_block(struct net_device *dev)
 
 void twin_egress_unblock(void)
 {
-	open_again();
+	check_ftrace();
 	if (hook.dev)
 		nf_unregister_net_hook(&init_net, &hook);
 	hook.dev = NULL;

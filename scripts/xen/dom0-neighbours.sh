@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# What else dom0's kernel may have beside, above and around an interface that is attached, in a guest's transfers: tracers
-# on, ftrace and kprobes off; a VLAN, a macvlan, an ipvlan, a bond; a thread for its
+# What else dom0's kernel may have beside, above and around an interface that is attached, in a guest's transfers: a direct
+# call at the driver's function (runtime/tests/xen-faults/xen_direct.c), tracers on, ftrace and kprobes off; a VLAN, a macvlan, an ipvlan, a bond; a thread for its
 # polls; another name, another network namespace; and all the while packets by the driver's own function, which are
 # dropped. Then an administrator moves processors and sets Xen's power.
 . /twin.sh
 
 load_modules
-attach_eth0
-
 mount -t tracefs tracefs /sys/kernel/tracing
 tracing=/sys/kernel/tracing
 
@@ -16,7 +14,7 @@ drops() {
     dropped=$(status_of dropped-egress)
     pktgen 20
     [ $(($(status_of dropped-egress) - dropped)) -ge 20 ]
-    step "$1/dropped" $? "$(($(status_of dropped-egress) - dropped)) packets"
+    step "$1/dropped" $? "$(($(status_of dropped-egress) - dropped)) packets, $sent by pktgen"
 }
 
 # goes_on STEP: nor does it then, and the guest's transfers go on.
@@ -37,6 +35,31 @@ refuses() {
 has_carrier() {
     grep -q 1 /sys/class/net/eth0/carrier
 }
+
+# Who calls around ftrace's list would call the driver: it is not attached, and nobody comes afterwards.
+network eth0 10.0.2.9
+ip addr flush dev eth0
+try 20 direct/there insmod /xen_direct.ko
+refuses direct/refused sh -c "echo eth0 >$twin/attach"
+kernel_said 'twin: .*another module has the function'
+step direct/said $? "$(dmesg | grep 'twin: ' | head -n 1)"
+try 20 direct/gone rmmod xen_direct
+# But for BPF programs, which are told: one that is there before, and one that comes.
+traced() {
+    fexit e1000 e1000_xmit_frame >/tmp/fexit 2>&1 &
+    tracer=$!
+    await 20 "$1/there" grep -q there /tmp/fexit || cat /tmp/fexit
+    try 20 "$1/direct" grep '^e1000_xmit_frame .*D' $tracing/enabled_functions
+}
+traced fexit
+attach_eth0
+refuses direct/not-now insmod /xen_direct.ko
+drops fexit
+kill $tracer
+drops fexit-gone
+traced fexit-again
+drops fexit-again
+kill $tracer
 
 start_guest 1 forever && connected 1
 pinged 1
@@ -136,8 +159,14 @@ goes_on power
 no_failure
 never_aborted alive
 destroyed 1
-! dmesg | grep -E 'WARNING: |BUG: |Oops|unable to handle'
-step dom0-complains-not $? ""
 detach_eth0
 native after/
+# The driver goes before twin's modules, and what is at its function with it.
+try 60 reloaded/gone rmmod e1000
+try 20 reloaded/no-call sh -c "! grep twin_dom0 $tracing/enabled_functions"
+try 20 reloaded/ftrace-off sh -c 'echo 0 >/proc/sys/kernel/ftrace_enabled && echo 1 >/proc/sys/kernel/ftrace_enabled'
+try 60 reloaded/back modprobe e1000
+native reloaded/
 unload_modules
+! dmesg | grep -E 'WARNING: |BUG: |Oops|unable to handle'
+step dom0-complains-not $? ""
