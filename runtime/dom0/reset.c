@@ -11,6 +11,7 @@
  * its function. Its function is another one meanwhile: nothing that people can turn off leads there.
  */
 #include "dom0.h"
+#include <linux/bitops.h>
 #include <linux/delay.h>
 #include <linux/kallsyms.h>
 #include <linux/module.h>
@@ -75,18 +76,21 @@ static struct work_struct *find_task(const struct net_device *dev)
 	return NULL;
 }
 
-/* Whoever is to run it from here on finds the other function: it takes longer to begin than this, with
- * interrupts off. False: it has begun, or is about to. */
-static bool replace(void)
+/*
+ * Its function becomes another one while nobody can ask for the task, as if it waited already. False: it does, or it
+ * runs, which is known by the function that it has.
+ */
+static bool replace(work_func_t function)
 {
-	unsigned long flags;
+	unsigned long *data = work_data_bits(task);
 	bool idle;
 
-	local_irq_save(flags);
-	idle = !work_busy(task);
+	if (test_and_set_bit(WORK_STRUCT_PENDING_BIT, data))
+		return false;
+	idle = !(work_busy(task) & WORK_BUSY_RUNNING);
 	if (idle)
-		WRITE_ONCE(task->func, wanted);
-	local_irq_restore(flags);
+		WRITE_ONCE(task->func, function);
+	clear_bit_unlock(WORK_STRUCT_PENDING_BIT, data);
 	return idle;
 }
 
@@ -95,7 +99,7 @@ static int replace_patiently(void)
 {
 	u32 tries = TWIN_TASK_TRIES;
 
-	while (!replace()) {
+	while (!replace(wanted)) {
 		if (!--tries)
 			return -EBUSY;
 		msleep(1);
@@ -123,20 +127,16 @@ int twin_reset_divert(struct net_device *dev)
 	return error;
 }
 
-/* The device is closed, which is the reset that one that waits would be. */
+/* The device is closed, which is the reset that one that waits would be. wanted() does not wait for RTNL. */
 void twin_reset_undivert(void)
 {
-	u32 tries = TWIN_TASK_TRIES;
-
 	ASSERT_RTNL();
 	if (!device)
 		return;
 	WRITE_ONCE(device, NULL);
-	cancel_work(task);
-	/* Which wanted() does not wait for. */
-	while ((work_busy(task) & WORK_BUSY_RUNNING) && --tries)
-		msleep(1);
-	WRITE_ONCE(task->func, own);
+	do
+		cancel_work_sync(task);
+	while (!replace(own));
 }
 
 /* Nothing is attached, and RTNL is not held. */
