@@ -19,11 +19,29 @@ esac
 RUN
 chmod +x /tmp/bin/insmod
 
+# An xen-livepatch that does the same behind a revert: a detachment in its middle.
+cat >/tmp/bin/xen-livepatch <<RUN
+#!/bin/sh
+$(command -v xen-livepatch) "\$@" || exit
+case \$1 in
+revert)
+    : >/tmp/held
+    while [ -e /tmp/hold ]; do sleep 0.1; done
+    ;;
+esac
+RUN
+chmod +x /tmp/bin/xen-livepatch
+
 # hold STEP: an attachment in its middle: dom0's modules are loaded, the payload is not.
 hold() {
+    hold_in "$1" attach
+}
+
+# hold_in STEP ACTION: the same of another action.
+hold_in() {
     rm -f /tmp/held
     : >/tmp/hold
-    PATH=/tmp/bin:$PATH twin xen attach eth0 >/tmp/middle 2>&1 &
+    PATH=/tmp/bin:$PATH twin xen "$2" eth0 >/tmp/middle 2>&1 &
     attaching=$!
     await 240 "$1/begun" test -e /tmp/held
 }
@@ -59,6 +77,43 @@ untouched refused
 says 0 check 'eth0 can be driven inside this Xen' twin xen check eth0
 says 0 check/json '"works": true' twin xen check eth0 --format json
 
+# What is installed is damaged, or of another kernel. damaged STEP FILE WORDS COMMAND...: that makes it so.
+damaged() {
+    part=$1 file=$2 reason=$3
+    shift 3
+    cp "$file" /tmp/whole
+    "$@"
+    says 1 "damaged/$part" "$reason" twin xen attach eth0
+    untouched "damaged/$part"
+    cp /tmp/whole "$file"
+}
+
+cut_short() {
+    head -c "$(($(wc -c <"$1") / 2))" /tmp/whole >"$1"
+}
+
+# Behind the release, which the kernel does not look at where symbols have versions (kernel/module/version.c, same_magic).
+of_another_kernel() {
+    word=$(strings -t d "$1" | sed -n 's/^ *\([0-9]*\) vermagic=.*/\1/p')
+    printf 99 | dd of="$1" bs=1 seek=$((word + 10 + ${#release})) conv=notrunc 2>/dev/null
+}
+
+release=$(uname -r)
+modules=/twin/kit/modules/$release
+damaged platform /twin/kit/twin-xen.o 'the file is truncated' cut_short /twin/kit/twin-xen.o
+damaged module $modules/twin_dom0.ko '[xen-module' cut_short $modules/twin_dom0.ko
+damaged hot $modules/twin_hot.ko 'the file is truncated' cut_short $modules/twin_hot.ko
+damaged kernel $modules/twin_hot.ko 'insmod: ' of_another_kernel $modules/twin_hot.ko
+driver=/lib/modules/$release/kernel/drivers/net/ethernet/intel/e1000/e1000.ko
+damaged driver $driver ' [' cut_short $driver
+
+# No room for the payload.
+mkdir /tmp/small
+mount -t tmpfs -o size=64k tmpfs /tmp/small
+says 2 full 'No space left on device' env TMPDIR=/tmp/small twin xen attach eth0
+umount /tmp/small
+untouched full
+
 # ---- Attachments that do not come to their end -----------------------------------------
 
 # The kernel refuses it after all was checked and loaded: its own reason, and all is undone.
@@ -87,13 +142,24 @@ says 0 detach/half "nothing of twin's is left" twin xen detach eth0
 rm -rf /tmp/twin-xen-*
 untouched killed
 
-# Ended by the user: the attachment is finished first.
+# Ended by the user: the attachment is finished first. Meanwhile nobody else changes anything.
 hold ended
+says 1 twice/attach 'another `twin xen` is at work' twin xen attach eth0
+says 1 twice/detach 'another `twin xen` is at work' twin xen detach eth0
+says 0 twice/status "dom0's modules are loaded" twin xen status
 kill -TERM $attaching
 let_go
 [ "$status" = 143 ] && is state 1 && is interface eth0
 step ended/whole $? "status $status, state $(status_of state)"
-says 0 detach/after-signal "nothing of twin's is left" twin xen detach eth0
+# A detachment that is killed half way: the driver is dom0's, what is left is named, and goes.
+hold_in half detach
+kill -KILL $attaching
+let_go
+[ "$status" = 137 ] && is interface - && in_xen
+step half/killed $? "status $status, interface $(status_of interface)"
+says 1 half/attach 'Xen has a payload `twin` from before' twin xen attach eth0
+says 0 half/detach "nothing of twin's is left" twin xen detach eth0
+rm -rf /tmp/twin-xen-*
 untouched ended
 
 # Without the check of what the driver gives to the card, this time.

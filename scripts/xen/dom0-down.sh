@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # What happens to the card and to dom0 in the middle of a guest's transfers: the machine is not put to
-# sleep; the card's driver is unbound, and the card removed, which detaches it; and the machine
+# sleep; the card's driver is unbound, the card removed, and given to pciback, which detaches it; and the machine
 # goes down with the driver in Xen.
 . /twin.sh
 
@@ -50,6 +50,12 @@ if start_guest 1 forever; then
     back unbind sh -c "echo ${card##*/} >/sys/bus/pci/drivers/e1000/bind"
     taken remove "the card's driver is unbound" sh -c "echo 1 >$card/remove"
     back remove sh -c 'echo 1 >/sys/bus/pci/rescan'
+    # As `xl pci-assignable-add` does for a guest that is to have the card itself; that wants an IOMMU.
+    modprobe xen-pciback
+    taken passed "the card's driver is unbound" sh -c "cd /sys/bus/pci/drivers
+        echo ${card##*/} >e1000/unbind && echo ${card##*/} >pciback/new_slot && echo ${card##*/} >pciback/bind"
+    back passed sh -c "cd /sys/bus/pci/drivers
+        echo ${card##*/} >pciback/unbind && echo ${card##*/} >pciback/remove_slot && echo ${card##*/} >e1000/bind"
     no_failure
 fi
 
