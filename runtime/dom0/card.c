@@ -193,13 +193,18 @@ void twin_card_ports(const struct twin_card *card, u32 *first, u32 *count)
 
 /* ---- Quiet ---- */
 
+/* The driver writes RCTL, too, when addresses come and go (e1000_set_rx_mode), without RTNL, but with this lock: the bit that
+ * it has read would be back. */
 static void switch_unit(struct twin_card *card, u32 control, bool on)
 {
-	u32 value = readl(card->registers + control);
+	u32 value;
 
+	netif_addr_lock_bh(card->netdev);
+	value = readl(card->registers + control);
 	writel(on ? value | ENABLE : value & ~ENABLE, card->registers + control);
 	/* Reading pushes the write to the card. */
 	(void)readl(card->registers + control);
+	netif_addr_unlock_bh(card->netdev);
 }
 
 void twin_card_receive(struct twin_card *card, bool on)
