@@ -4,6 +4,8 @@
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use mimalloc::MiMalloc;
 
@@ -59,7 +61,13 @@ fn end() -> ! {
         /// Whether this thread is here already, and what it does here has asked for memory.
         static ENDING: Cell<bool> = const { Cell::new(false) };
     }
+    /// Whether any thread is.
+    static SAID: AtomicBool = AtomicBool::new(false);
     if !ENDING.replace(true) {
+        // It says it once, and must not be ended while it removes what is half written.
+        while SAID.swap(true, Ordering::Relaxed) {
+            std::thread::sleep(Duration::MAX);
+        }
         // Nobody is told of a message that cannot be written.
         let _ = rustix::io::write(rustix::stdio::stderr(), MESSAGE);
         temporary::remove_without_memory();
