@@ -1,7 +1,7 @@
 //! The code addresses that shared data may hold: the exact set of places that an
 //! indirect call may reach (P2 of the contract, docs/contract-and-threat-model.md).
 //!
-//! A function is in the set if a relocation in data or in code takes the
+//! A function is in the set if a relocation in data or an operand in code takes the
 //! address of its start, or if other objects can (it is global). An address in
 //! the middle of a function may be passed around as a value (`_THIS_IP_`), but
 //! data that holds one is a jump table ([`crate::analyse::switches`]); calling through any
@@ -45,8 +45,7 @@ pub fn entries(
         .iter()
         .filter(|f| !f.padding && !f.is_entered);
     let parts: BTreeSet<(CodeIdx, u64)> = parts.map(|f| (f.section, f.start)).collect();
-    let values = lifted.relocated_values.iter();
-    let by_code = values.filter_map(|(_, value)| lifted.code_place(value.symbol, value.addend));
+    let by_code = lifted.named_places().map(|(_, place)| place);
     let by_code: BTreeSet<(CodeIdx, u64)> = by_code.filter(|p| starts.contains(p)).collect();
     let inside = jumped_to(lifted, switches, by_code.intersection(&parts));
     found.extend(by_code.difference(&inside));

@@ -125,6 +125,12 @@ impl Inst {
         }
     }
 
+    /// The place in its own section that its memory operand names without a relocation.
+    pub fn own_place(&self) -> Option<(CodeIdx, u64)> {
+        let named = self.displacement.is_none() && self.iced.is_ip_rel_memory_operand();
+        named.then(|| (self.section, self.iced.ip_rel_memory_address()))
+    }
+
     /// The values in its operands.
     pub fn relocated_values(&self) -> impl Iterator<Item = ValueIdx> + use<> {
         [self.displacement, self.immediate].into_iter().flatten()
@@ -198,6 +204,16 @@ impl Lifted<'_> {
     /// The value in an operand.
     pub fn value(&self, v: ValueIdx) -> RelocatedValue {
         self.relocated_values[v.index()].1
+    }
+
+    /// The places in code that operands name, each with its instruction: by relocations, and by
+    /// distances that the assembler knew (`lea f(%rip),%rax`, where `f` is local to the section).
+    pub fn named_places(&self) -> impl Iterator<Item = (InstIdx, (CodeIdx, u64))> {
+        let relocated = self.relocated_values.iter();
+        let relocated = relocated
+            .filter_map(|(i, value)| Some((*i, self.code_place(value.symbol, value.addend)?)));
+        let insts = (0..).map(InstIdx).zip(&self.insts);
+        relocated.chain(insts.filter_map(|(i, inst)| Some((i, inst.own_place()?))))
     }
 
     /// Where a direct branch goes.

@@ -40,19 +40,28 @@ pub fn refusals(lifted: &Lifted<'_>, hints: &Hints, live_before: &[LocSet]) -> V
 /// Refuses indirect jumps that are no switch, in functions whose labels get elsewhere: the
 /// jump may go to the label, and nothing says so. A label that is only an argument of calls
 /// (`_THIS_IP_`) gets nowhere that a jump of the function takes it from.
+///
+/// A label may be where a function begins. Its address is then that of a function, which may get
+/// anywhere, but places are not counted from it.
 fn computed(lifted: &Lifted<'_>, switches: &Switches, refusals: &mut Vec<Refusal>) {
     let whole = |i: InstIdx| {
         let name = &lifted.function(lifted.function_of(i)).name;
         name.split(".cold").next().unwrap_or_default()
     };
-    let labels = lifted.relocated_values.iter().filter(|(i, value)| {
-        let place = lifted.code_place(value.symbol, value.addend);
-        let to = place.and_then(|(code, at)| lifted.inst_at(code, at));
-        let inside = |to: &InstIdx| lifted.function(lifted.function_of(*to)).insts.start != to.0;
-        to.filter(inside).is_some_and(|to| whole(to) == whole(*i))
-    });
-    let labels: Vec<InstIdx> = labels.map(|(i, _)| *i).collect();
-    if labels.is_empty() {
+    let jumps: Vec<InstIdx> = (0..lifted.insts.len() as u32)
+        .map(InstIdx)
+        .filter(|&i| jumps_by_register(lifted, i) && switches.at(i).is_none())
+        .collect();
+    let jumping: HashSet<&str> = jumps.iter().copied().map(whole).collect();
+    let begins = |to: InstIdx| lifted.function(lifted.function_of(to)).insts.start == to.0;
+    let named = lifted.named_places();
+    let named: Vec<(InstIdx, bool)> = named
+        .filter_map(|(i, (code, at))| Some((i, lifted.inst_at(code, at)?)))
+        .filter(|(i, _)| jumping.contains(whole(*i)))
+        .filter(|(i, to)| begins(*to) || whole(*to) == whole(*i))
+        .map(|(i, to)| (i, begins(to)))
+        .collect();
+    if named.is_empty() {
         return;
     }
     let finder = Finder::new(lifted);
@@ -64,29 +73,29 @@ fn computed(lifted: &Lifted<'_>, switches: &Switches, refusals: &mut Vec<Refusal
         passed: false,
         returned: false,
     };
-    let leaks = |i: &InstIdx| match finder.labelled(*i) {
-        Some(register) => finder.escapes([InstIdx(i.0 + 1)], register, &walk),
-        None => true,
+    let leaks = |(i, begins): &(InstIdx, bool)| match (finder.labelled(*i), begins) {
+        (_, true) => finder.is_counted_from(*i),
+        (Some(register), false) => finder.escapes([InstIdx(i.0 + 1)], register, &walk),
+        (None, false) => true,
     };
-    let named: HashSet<&str> = labels.into_iter().filter(leaks).map(whole).collect();
-    if named.is_empty() {
-        return;
+    let named = named.into_iter().filter(leaks).map(|(i, _)| whole(i));
+    let named: HashSet<&str> = named.collect();
+    for i in jumps.into_iter().filter(|i| named.contains(whole(*i))) {
+        let reason = "an indirect jump in a function whose labels' addresses are in more \
+                      than read-only tables for such jumps: a computed goto";
+        let refused = lifted.refusal(RefusalCode::CodeReference, i, reason);
+        refusal::add(refusals, refused);
     }
-    for i in (0..lifted.insts.len() as u32).map(InstIdx) {
-        let inst = lifted.inst(i);
-        let thunk = |s| routines::indirect_thunk(lifted.symbol_name(s)).is_some();
-        let jumps = match (inst.iced.flow_control(), inst.target) {
-            (FlowControl::IndirectBranch, _) => true,
-            (FlowControl::UnconditionalBranch, Some(Destination::Import(s))) => thunk(s),
-            _ => false,
-        };
-        if jumps && switches.at(i).is_none() && named.contains(whole(i)) {
-            let reason = "an indirect jump in a function whose labels' addresses are in more \
-                          than read-only tables for such jumps: a computed goto";
-            refusal::add(
-                refusals,
-                lifted.refusal(RefusalCode::CodeReference, i, reason),
-            );
+}
+
+/// Whether an instruction jumps where a register or memory says, itself or through a thunk.
+fn jumps_by_register(lifted: &Lifted<'_>, i: InstIdx) -> bool {
+    let inst = lifted.inst(i);
+    match (inst.iced.flow_control(), inst.target) {
+        (FlowControl::IndirectBranch, _) => true,
+        (FlowControl::UnconditionalBranch, Some(Destination::Import(s))) => {
+            routines::indirect_thunk(lifted.symbol_name(s)).is_some()
         }
+        _ => false,
     }
 }

@@ -50,10 +50,40 @@ impl Finder<'_, '_> {
         bases.into_iter().any(base) || register.is_some_and(word)
     }
 
+    /// Whether an instruction computes with the address that it names, or one after it does with
+    /// the register that has it.
+    pub(super) fn is_counted_from(&self, i: InstIdx) -> bool {
+        match self.labelled(i) {
+            Some(register) => {
+                let walk = Walk {
+                    own: &HashSet::default(),
+                    cases: &HashMap::default(),
+                    indexed: false,
+                    passed: false,
+                    returned: false,
+                };
+                let next = [InstIdx(i.0 + 1)];
+                self.is_read_by(computes, next, register, &walk)
+            }
+            None => computes(&self.lifted.inst(i).iced),
+        }
+    }
+
     /// Whether the number that a register holds before these instructions is read by anything
     /// else.
     pub(super) fn escapes(
         &self,
+        from: impl IntoIterator<Item = InstIdx>,
+        register: Reg,
+        walk: &Walk<'_>,
+    ) -> bool {
+        self.is_read_by(|_| true, from, register, walk)
+    }
+
+    /// The same, by instructions of a kind.
+    fn is_read_by(
+        &self,
+        counts: impl Fn(&Instruction) -> bool,
         from: impl IntoIterator<Item = InstIdx>,
         register: Reg,
         walk: &Walk<'_>,
@@ -76,7 +106,7 @@ impl Finder<'_, '_> {
             let reads = reads(&mut factory, iced, register) && !excused || thunk == Some(register);
             // A switch reads its own word.
             let jumps = walk.cases.get(&i);
-            if reads && !walk.own.contains(&i) && jumps.is_none() {
+            if reads && counts(iced) && !walk.own.contains(&i) && jumps.is_none() {
                 return true;
             }
             if returns(self, InstIdx(i)) && walk.returned && is_result(register) {
@@ -101,6 +131,15 @@ impl Finder<'_, '_> {
         }
         false
     }
+}
+
+/// Whether an instruction computes a number of others, as compilers do with addresses.
+fn computes(iced: &Instruction) -> bool {
+    use iced_x86::Mnemonic as M;
+    matches!(
+        iced.mnemonic(),
+        M::Add | M::Sub | M::Lea | M::Or | M::Xor | M::And
+    )
 }
 
 /// Registers of arguments (psABI 3.2.3).

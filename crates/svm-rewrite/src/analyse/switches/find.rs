@@ -129,10 +129,10 @@ impl<'l, 'a> Finder<'l, 'a> {
             if let Some((id, at)) = place(value.symbol, value.addend) {
                 finder.by_code.insert((id, at, i.0));
             }
-            let code = lifted.code_place(value.symbol, value.addend);
-            let inst = code.and_then(|(code, at)| lifted.inst_at(code, at));
-            finder.entered.extend(inst.map(|i| i.0));
         }
+        let named = lifted.named_places();
+        let named = named.filter_map(|(_, (code, at))| lifted.inst_at(code, at));
+        finder.entered.extend(named.map(|i| i.0));
         finder
     }
 
@@ -262,8 +262,12 @@ impl<'l, 'a> Finder<'l, 'a> {
 
     /// The register that an instruction puts an address into.
     pub(super) fn labelled(&self, i: InstIdx) -> Option<Reg> {
-        self.named(i)?;
-        gpr(self.lifted.inst(i).iced.op0_register())
+        let inst = self.lifted.inst(i);
+        let own = inst.iced.code() == Code::Lea_r64_m && inst.own_place().is_some();
+        if !own {
+            self.named(i)?;
+        }
+        gpr(inst.iced.op0_register())
     }
 
     /// Whether control may come to the next instruction from this one. A call counts, and a
