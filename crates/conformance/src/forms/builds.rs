@@ -31,7 +31,7 @@ const KERNEL: [&str; 15] = [
 
 const LEVELS: [&str; 8] = ["-O2", "-Os", "-O2", "-O1", "-O3", "-O2", "-Os", "-O0"];
 
-const GCC: [&str; 36] = [
+const GCC: [&str; 41] = [
     "",
     "-mpreferred-stack-boundary=3 -fno-jump-tables -mfunction-return=thunk-extern \
      -mindirect-branch=thunk-extern -mindirect-branch-register",
@@ -69,9 +69,15 @@ const GCC: [&str; 36] = [
     "-fselective-scheduling2 -fno-jump-tables",
     "-ffunction-sections -fno-reorder-blocks-and-partition",
     "-mcmodel=large -fno-jump-tables",
+    // As distributions compile by default.
+    "-mcmodel=small -fpie",
+    "-mcmodel=small -fpie -fcf-protection=full",
+    "-mcmodel=small -fpie -ffunction-sections -fno-reorder-blocks",
+    "-mcmodel=small -fpie -fno-omit-frame-pointer -fno-ipa-ra",
+    "-mcmodel=small -fpie -fno-tree-pre -fschedule-insns",
 ];
 
-const CLANG: [&str; 18] = [
+const CLANG: [&str; 21] = [
     "",
     "-fno-jump-tables",
     "-fno-omit-frame-pointer -mno-omit-leaf-frame-pointer -fno-jump-tables",
@@ -90,6 +96,10 @@ const CLANG: [&str; 18] = [
     "-mllvm -enable-shrink-wrap=0 -fno-jump-tables",
     "-mllvm -x86-use-base-pointer=1 -fno-jump-tables",
     "-fcf-protection=branch -fno-jump-tables",
+    // Variables of other objects would be read through a table of addresses.
+    "-mcmodel=small -fpie -fdirect-access-external-data",
+    "-mcmodel=small -fpie -fdirect-access-external-data -fcf-protection=full",
+    "-mcmodel=small -fpie -fdirect-access-external-data -ffunction-sections -mtune=atom",
 ];
 
 /// Those of these compilers that are installed.

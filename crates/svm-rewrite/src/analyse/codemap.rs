@@ -10,8 +10,8 @@
 
 use std::collections::BTreeSet;
 
-use elf_loader::consts::{SHF_ALLOC, STB_LOCAL};
-use elf_loader::special;
+use elf_loader::consts::{R_X86_64_PC32, SHF_ALLOC, STB_LOCAL};
+use elf_loader::{Relocation, special};
 use foldhash::HashMap;
 
 use crate::analyse::switches::Switches;
@@ -62,7 +62,7 @@ pub fn entries(
                 }
                 Some((code, offset)) => refusal::add(
                     &mut refusals,
-                    middle(lifted, &section.name, r.offset, code, offset),
+                    middle(lifted, &section.name, r, (code, offset)),
                 ),
                 None => {}
             }
@@ -135,7 +135,13 @@ fn part(lifted: &Lifted<'_>, data: &str, at: u64, (code, offset): (CodeIdx, u64)
     Refusal::at(RefusalCode::Name, data, at, reason)
 }
 
-fn middle(lifted: &Lifted<'_>, data: &str, at: u64, code: CodeIdx, offset: u64) -> Refusal {
+fn middle(
+    lifted: &Lifted<'_>,
+    data: &str,
+    r: &Relocation,
+    (code, offset): (CodeIdx, u64),
+) -> Refusal {
+    let at = r.offset;
     if unread::is_named(data) {
         let reason = "a table of runtime constants that has another form, that something refers to, or that is in text: no kernel reads it in a module, leave it out";
         return Refusal::at(RefusalCode::Metadata, data, at, reason);
@@ -143,6 +149,11 @@ fn middle(lifted: &Lifted<'_>, data: &str, at: u64, code: CodeIdx, offset: u64) 
     if data == "__kcfi_traps" {
         let reason = "a trap of kCFI, which compares hashes that dom0's kernel may change when it starts: compile with -fno-sanitize=kcfi (CONFIG_CFI_CLANG, CONFIG_CFI)";
         return Refusal::at(RefusalCode::Metadata, data, at, reason);
+    }
+    if r.kind == R_X86_64_PC32 {
+        let reason = "data has a distance to code, and it is no word of a table in read-only data \
+                      that one function's jumps alone use";
+        return Refusal::at(RefusalCode::CodeReference, data, at, reason);
     }
     let place = lifted.inst_at(code, offset);
     let function = place.map(|i: InstIdx| lifted.function(lifted.function_of(i)));

@@ -9,12 +9,15 @@ use crate::analyse::flow::Trap;
 use crate::analyse::switches::{Case, Switch};
 use crate::asm::import::Import;
 use crate::asm::{Field, Jump, Label, Operand, Referent, rm};
-use crate::lift::{CodeIdx, Destination, InstIdx};
+use crate::lift::{CodeIdx, Destination, InstIdx, RelocatedValue};
 use crate::plan::InstPlan;
 use crate::registers::reg64;
 
 /// Most labels that are compared one after the other.
 const FEW: usize = 2;
+/// The register that has what the table holds, and from where that counts, if it is a sum.
+type By = (Reg, Option<RelocatedValue>);
+
 /// Conditions as `jcc` has them (SDM volume 2, B.1.4.7).
 pub(super) const EQUAL: Jump = Jump::If(4);
 const ABOVE: Jump = Jump::If(7);
@@ -62,7 +65,7 @@ impl Emitter<'_> {
         let section = |case: &Case| self.lifted.inst(case.to).section;
         for cases in switch.cases.chunk_by(|a, b| section(a) == section(b)) {
             let none = self.labels.fresh();
-            self.compare(i, register, cases, none, true);
+            self.compare(i, (register, switch.from), cases, none, true);
             self.place(none);
         }
         match self.rules.indirect {
@@ -80,10 +83,10 @@ impl Emitter<'_> {
 
     /// Goes to the case whose address is in a register, or to `none`, which follows if it
     /// `runs_on`.
-    fn compare(&mut self, i: InstIdx, register: Reg, cases: &[Case], none: Label, runs_on: bool) {
+    fn compare(&mut self, i: InstIdx, by: By, cases: &[Case], none: Label, runs_on: bool) {
         if cases.len() <= FEW {
             for case in cases {
-                self.compare_with(register, case);
+                self.compare_with(by, case);
                 self.go(i, EQUAL, case.to);
             }
             if !runs_on {
@@ -94,12 +97,12 @@ impl Emitter<'_> {
         let (lower, upper) = cases.split_at(cases.len() / 2);
         let (middle, upper) = upper.split_first().expect("more than a few");
         let above = self.labels.fresh();
-        self.compare_with(register, middle);
+        self.compare_with(by, middle);
         self.go(i, EQUAL, middle.to);
         self.asm.branch(ABOVE, above);
-        self.compare(i, register, lower, none, false);
+        self.compare(i, by, lower, none, false);
         self.place(above);
-        self.compare(i, register, upper, none, runs_on);
+        self.compare(i, by, upper, none, runs_on);
     }
 
     /// ```text
@@ -107,18 +110,25 @@ impl Emitter<'_> {
     /// ```
     ///
     /// Where the table is dom0's, that is the address in the original's code; where it is
-    /// the module's own, the case's number ([`Rules::numbers_cases`]).
-    fn compare_with(&mut self, register: Reg, case: &Case) {
+    /// the module's own, the case's number ([`Rules::numbers_cases`]), counted from where the
+    /// words count, if they are distances.
+    fn compare_with(&mut self, (register, from): By, case: &Case) {
         const FIELD: usize = 3;
         let number = register.number();
         let start = self.asm.here();
         self.asm.raw(&[0x48 | number >> 3, 0x81, 0xf8 | number & 7]);
-        if self.rules.numbers_cases {
+        if let (true, None) = (self.rules.numbers_cases, from) {
             return self.asm.raw(&case.number.to_le_bytes());
         }
         let to = self.lifted.inst(case.to);
         let section = self.lifted.sections[usize::from(to.section.0)].id;
-        let address = Referent::Import(Import::Section(section), to.offset() as i64);
+        let address = match from.filter(|_| self.rules.numbers_cases) {
+            Some(from) => {
+                let addend = from.addend + i64::from(case.number);
+                Referent::Import(Import::Own(from.symbol), addend)
+            }
+            None => Referent::Import(Import::Section(section), to.offset() as i64),
+        };
         self.asm.raw(&[0; 4]);
         self.asm.refer(start, FIELD, Field::Abs32S, address);
     }

@@ -333,7 +333,7 @@ fn reached_places(tied: Tied<'_, '_>, target: &Descriptor) -> Result<Hints, Vec<
         by_unwinding: reached.by_unwinding,
         replaceable: reached.replaceable,
         entered: reached.entered,
-        ..Hints::of_object(tied.lifted)
+        ..Hints::of_text(tied.lifted)
     };
     // The text keeps all its tables.
     codemap::entries(tied.lifted, &reached.switches, &Unread::default())?;

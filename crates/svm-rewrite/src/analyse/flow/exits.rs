@@ -53,6 +53,15 @@ impl Hints {
             ..Hints::default()
         }
     }
+
+    /// What the object of a text shows.
+    pub fn of_text(lifted: &Lifted<'_>) -> Hints {
+        Hints {
+            switches: Switches::of_addresses(lifted),
+            refuses_computed: true,
+            ..Hints::default()
+        }
+    }
 }
 
 /// How an instruction continues.

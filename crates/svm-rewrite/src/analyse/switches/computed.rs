@@ -69,6 +69,7 @@ fn computed(lifted: &Lifted<'_>, switches: &Switches, refusals: &mut Vec<Refusal
     let walk = Walk {
         own: &own,
         cases: &cases,
+        straight: false,
         indexed: false,
         passed: false,
         returned: false,

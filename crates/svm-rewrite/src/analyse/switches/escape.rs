@@ -4,7 +4,7 @@
 //! address gets into memory may be the destination of any jump that loads one.
 
 use foldhash::{HashMap, HashSet};
-use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, OpAccess, Register};
+use iced_x86::{Code, FlowControl, Instruction, InstructionInfoFactory, OpAccess, Register};
 use liveness::Reg;
 
 use super::find::{Candidate, Finder, is_saved};
@@ -20,6 +20,8 @@ pub(super) struct Walk<'w> {
     pub(super) own: &'w HashSet<u32>,
     /// Where each switch goes.
     pub(super) cases: &'w HashMap<u32, Vec<InstIdx>>,
+    /// Whether it ends where control may go to more than one place.
+    pub(super) straight: bool,
     /// Whether operands may be reached by it that have an index as well.
     pub(super) indexed: bool,
     /// Whether callees learn of it, if it is in a register of arguments then.
@@ -32,17 +34,32 @@ impl Finder<'_, '_> {
     /// Whether the address of a table, or of a label that it holds, is read by anything but
     /// the table's jumps.
     pub(super) fn is_read_elsewhere(&self, candidate: &Candidate, walk: &Walk<'_>) -> bool {
-        // Of a word that is left in a register after the jump, callees make no use.
+        // Of a word that is left in a register after the jump, callees make no use; nor of the
+        // address of a table of distances, which no expression of C is. Assembly may pass it on.
+        // A push of either makes room: clang aligns the stack so.
         let passed = Walk {
             passed: true,
             ..*walk
         };
-        let bases = candidate.bases.iter();
-        let base = |(i, r): &(InstIdx, Reg)| self.escapes([InstIdx(i.0 + 1)], *r, &passed);
+        let straight = Walk {
+            straight: true,
+            ..passed
+        };
+        let base = |&(i, r): &(InstIdx, Reg)| match candidate.from {
+            Some(_) => {
+                let next = [InstIdx(i.0 + 1)];
+                self.escapes(next, r, &straight) || self.is_read_by(is_no_push, next, r, walk)
+            }
+            None => self.escapes([InstIdx(i.0 + 1)], r, &passed),
+        };
         let word = |r: Reg| {
             let to = candidate.words.iter().map(|(_, _, case)| case.to);
-            self.escapes(to, r, walk)
+            match candidate.from {
+                Some(_) => self.is_read_by(is_no_push, to, r, walk),
+                None => self.escapes(to, r, walk),
+            }
         };
+        let bases = candidate.bases.iter();
         let register = match candidate.callee {
             Callee::Register(r) => Some(r),
             Callee::Memory(_) => None,
@@ -58,6 +75,7 @@ impl Finder<'_, '_> {
                 let walk = Walk {
                     own: &HashSet::default(),
                     cases: &HashMap::default(),
+                    straight: false,
                     indexed: false,
                     passed: false,
                     returned: false,
@@ -119,7 +137,8 @@ impl Finder<'_, '_> {
                 true => is_saved(register),
                 false => !writes(&mut factory, iced, register),
             };
-            if kept {
+            let splits = jumps.is_some() || iced.flow_control() == FlowControl::ConditionalBranch;
+            if kept && !(walk.straight && splits) {
                 work.extend(jumps.into_iter().flatten().map(|to| to.0));
                 let to = match inst.target {
                     Some(Destination::Inst(to)) if !routines::is_call(iced) => Some(to.0),
@@ -131,6 +150,11 @@ impl Finder<'_, '_> {
         }
         false
     }
+}
+
+/// Whether an instruction does more than push a register.
+fn is_no_push(iced: &Instruction) -> bool {
+    iced.code() != Code::Push_r64
 }
 
 /// Whether an instruction computes a number of others, as compilers do with addresses.

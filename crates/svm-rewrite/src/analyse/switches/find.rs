@@ -12,10 +12,11 @@ use iced_x86::{
 use liveness::Reg;
 
 use super::escape::Walk;
+use super::relative::is_distance;
 use super::{Case, is_table};
 use crate::analyse::class::{Callee, Space};
 use crate::analyse::routines;
-use crate::lift::{Destination, InstIdx, Lifted, RelocatedValue, ValueIdx};
+use crate::lift::{CodeIdx, Destination, InstIdx, Lifted, RelocatedValue, ValueIdx};
 use crate::registers::{gpr, reg64};
 
 /// A word of a table: where it is, and what it holds.
@@ -25,21 +26,32 @@ pub(super) type TableWord = (SectionId, u64, Case);
 pub(super) struct Candidate {
     pub(super) jump: InstIdx,
     pub(super) callee: Callee,
+    /// From where the words count, if they are distances.
+    pub(super) from: Option<RelocatedValue>,
     pub(super) words: Vec<TableWord>,
     /// Instructions that may refer to the table: they belong to this jump.
     pub(super) uses: Vec<u32>,
-    /// Those of them that put the table's address into a register.
+    /// Those of them that put the table's address into a register, or a distance.
     pub(super) bases: Vec<(InstIdx, Reg)>,
 }
 
 impl Candidate {
-    fn of(jump: InstIdx, callee: Callee) -> Candidate {
+    pub(super) fn of(jump: InstIdx, callee: Callee) -> Candidate {
         Candidate {
             jump,
             callee,
+            from: None,
             words: Vec::new(),
             uses: Vec::new(),
             bases: Vec::new(),
+        }
+    }
+
+    /// Bytes of a word of its table.
+    pub(super) fn width(&self) -> u64 {
+        match self.from {
+            Some(_) => 4,
+            None => 8,
         }
     }
 
@@ -83,13 +95,17 @@ pub(super) struct Finder<'l, 'a> {
     /// Instructions after which control continues although they trap.
     warns: HashSet<u32>,
     /// Instructions that control may come to in ways that no branch shows.
-    entered: HashSet<u32>,
+    pub(super) entered: HashSet<u32>,
     /// Direct branches by their targets.
-    sources: HashMap<u32, Vec<u32>>,
+    pub(super) sources: HashMap<u32, Vec<u32>>,
     /// Places in data that instructions refer to, each with the instruction.
-    by_code: BTreeSet<(SectionId, u64, u32)>,
+    pub(super) by_code: BTreeSet<(SectionId, u64, u32)>,
     /// Places in data that data refers to.
     by_data: BTreeSet<(SectionId, u64)>,
+    /// Where tables of distances lead ([`super::relative`]).
+    pub(super) labels: HashSet<u32>,
+    /// The indirect jumps of each function.
+    pub(super) jumps: HashMap<&'l str, Vec<u32>>,
 }
 
 impl<'l, 'a> Finder<'l, 'a> {
@@ -109,16 +125,25 @@ impl<'l, 'a> Finder<'l, 'a> {
             sources: HashMap::default(),
             by_code: BTreeSet::new(),
             by_data: BTreeSet::new(),
+            labels: HashSet::default(),
+            jumps: HashMap::default(),
         };
         for (i, inst) in (0..).zip(&lifted.insts) {
             if let Some(Destination::Inst(to)) = inst.target {
                 finder.sources.entry(to.0).or_default().push(i);
             }
+            if finder.destination(InstIdx(i)).is_some() {
+                let whole = finder.whole(InstIdx(i));
+                finder.jumps.entry(whole).or_default().push(i);
+            }
         }
         for (_, section) in object.sections().filter(|(_, s)| shows_entries(s)) {
             for r in &section.relocations {
                 if let Some((code, at)) = lifted.code_place(r.symbol, r.addend) {
-                    let inst = lifted.inst_at(code, at);
+                    // What a table of distances has in its addends is no place.
+                    let inst = lifted
+                        .inst_at(code, at)
+                        .filter(|_| !is_distance(section, r));
                     finder.entered.extend(inst.map(|i| i.0));
                 } else {
                     finder.by_data.extend(place(r.symbol, r.addend));
@@ -133,33 +158,50 @@ impl<'l, 'a> Finder<'l, 'a> {
         let named = lifted.named_places();
         let named = named.filter_map(|(_, (code, at))| lifted.inst_at(code, at));
         finder.entered.extend(named.map(|i| i.0));
+        finder.labels = finder.labels_by_distance();
         finder
     }
 
     /// The name of the function that an instruction is in, both parts of which count as
     /// one if the compiler split it.
-    pub(super) fn whole(&self, i: InstIdx) -> &str {
+    pub(super) fn whole(&self, i: InstIdx) -> &'l str {
         let name = &self.lifted.function(self.lifted.function_of(i)).name;
         name.split(".cold").next().unwrap_or_default()
     }
 
-    /// The switch that this jump may be.
-    pub(super) fn candidate(&self, jump: InstIdx) -> Option<Candidate> {
+    /// Where an indirect jump takes its destination from.
+    fn destination(&self, jump: InstIdx) -> Option<Callee> {
         let inst = self.lifted.inst(jump);
         let iced = &inst.iced;
-        let register = match (iced.flow_control(), inst.target) {
+        match (iced.flow_control(), inst.target) {
             (FlowControl::IndirectBranch, _) if iced.op0_kind() == OpKind::Memory => {
-                let mut found = Candidate::of(jump, Callee::Memory(Space::Heap));
+                Some(Callee::Memory(Space::Heap))
+            }
+            (FlowControl::IndirectBranch, _) => gpr(iced.op0_register()).map(Callee::Register),
+            (FlowControl::UnconditionalBranch, Some(Destination::Import(s))) => {
+                routines::indirect_thunk(self.lifted.symbol_name(s)).map(Callee::Register)
+            }
+            _ => None,
+        }
+    }
+
+    /// The switch that this jump may be.
+    pub(super) fn candidate(&self, jump: InstIdx) -> Option<Candidate> {
+        let register = match self.destination(jump)? {
+            Callee::Register(register) => register,
+            callee @ Callee::Memory(_) => {
+                let mut found = Candidate::of(jump, callee);
                 let at = self.loaded(jump, &mut found)?;
                 found.words = self.table(jump, at)?;
                 return Some(found);
             }
-            (FlowControl::IndirectBranch, _) => gpr(iced.op0_register())?,
-            (FlowControl::UnconditionalBranch, Some(Destination::Import(s))) => {
-                routines::indirect_thunk(self.lifted.symbol_name(s))?
-            }
-            _ => return None,
         };
+        let addresses = || self.of_addresses(jump, register);
+        addresses().or_else(|| self.of_distances(jump, register))
+    }
+
+    /// The switch that this jump may be, by a table of addresses.
+    fn of_addresses(&self, jump: InstIdx, register: Reg) -> Option<Candidate> {
         let mut found = Candidate::of(jump, Callee::Register(register));
         for load in self.definitions(jump, register)? {
             let iced = &self.lifted.inst(load).iced;
@@ -206,14 +248,14 @@ impl<'l, 'a> Finder<'l, 'a> {
     }
 
     /// A value in an operand of an instruction.
-    fn value(&self, i: InstIdx, wanted: ValueIdx) -> Option<RelocatedValue> {
+    pub(super) fn value(&self, i: InstIdx, wanted: ValueIdx) -> Option<RelocatedValue> {
         let inst = self.lifted.inst(i);
         let mut all = inst.relocated_values().zip(self.lifted.values_of(inst));
         all.find_map(|(v, value)| (v == wanted).then_some(value))
     }
 
     /// The address that an instruction puts into a register.
-    fn named(&self, i: InstIdx) -> Option<RelocatedValue> {
+    pub(super) fn named(&self, i: InstIdx) -> Option<RelocatedValue> {
         let inst = self.lifted.inst(i);
         let value = match inst.iced.code() {
             Code::Lea_r64_m if inst.iced.is_ip_rel_memory_operand() => inst.displacement,
@@ -326,24 +368,34 @@ impl<'l, 'a> Finder<'l, 'a> {
 
     /// The label of the jump's function that a word of a table holds.
     fn label(&self, jump: InstIdx, r: &Relocation) -> Option<InstIdx> {
-        let (code, offset) = self.lifted.code_place(r.symbol, r.addend)?;
+        let place = self.lifted.code_place(r.symbol, r.addend)?;
+        self.label_at(jump, place).filter(|_| r.kind == R_X86_64_64)
+    }
+
+    /// The label of the jump's function at a place in code.
+    pub(super) fn label_at(
+        &self,
+        jump: InstIdx,
+        (code, offset): (CodeIdx, u64),
+    ) -> Option<InstIdx> {
         let to = self.lifted.inst_at(code, offset)?;
         let f = self.lifted.function_of(to);
         let entry = self.lifted.function(f).insts.start == to.0 && self.lifted.is_entered(f);
-        let holds = r.kind == R_X86_64_64 && !entry && self.whole(to) == self.whole(jump);
-        holds.then_some(to)
+        (!entry && self.whole(to) == self.whole(jump)).then_some(to)
     }
 
-    fn is_referred_to(&self, section: SectionId, at: u64) -> bool {
+    /// Whether something refers to a place in data.
+    pub(super) fn is_referred_to(&self, section: SectionId, at: u64) -> bool {
         let code = (section, at, 0)..=(section, at, u32::MAX);
         self.by_code.range(code).next().is_some() || self.by_data.contains(&(section, at))
     }
 
     /// Whether nothing but the jumps' own instructions refers into the tables.
     pub(super) fn is_alone(&self, candidate: &Candidate, walk: &Walk<'_>) -> bool {
+        let width = candidate.width();
         candidate.words.iter().all(|(section, at, _)| {
-            let code = (*section, *at, 0)..(*section, at + 8, 0);
-            let data = (*section, *at)..(*section, at + 8);
+            let code = (*section, *at, 0)..(*section, at + width, 0);
+            let data = (*section, *at)..(*section, at + width);
             let code = self.by_code.range(code);
             let mut others = code.filter(|(_, _, i)| !walk.own.contains(i));
             others.all(|(_, to, i)| to == at && self.is_behind(candidate, *at, InstIdx(*i), walk))

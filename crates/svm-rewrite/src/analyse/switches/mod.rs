@@ -28,6 +28,7 @@
 mod computed;
 mod escape;
 mod find;
+mod relative;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,7 +37,7 @@ use elf_loader::{Section, SectionId, special};
 use foldhash::{HashMap, HashSet};
 
 use crate::analyse::class::Callee;
-use crate::lift::{CodeIdx, InstIdx, Lifted};
+use crate::lift::{CodeIdx, InstIdx, Lifted, RelocatedValue};
 
 pub use computed::refusals;
 use escape::Walk;
@@ -47,8 +48,17 @@ use find::{Candidate, Finder};
 pub struct Case {
     /// Where control goes.
     pub to: InstIdx,
-    /// Its number in the function.
+    /// Its number in the function; of distances, in the table.
     pub number: u32,
+}
+
+/// A word of a table.
+#[derive(Clone, Copy, Debug)]
+pub struct Word {
+    /// The number of its case.
+    pub number: u32,
+    /// Its size in bytes.
+    pub width: u64,
 }
 
 /// A jump through a table.
@@ -56,6 +66,8 @@ pub struct Case {
 pub struct Switch {
     /// Where the address comes from.
     pub callee: Callee,
+    /// From where the words of the table count, if they are distances.
+    pub from: Option<RelocatedValue>,
     /// The labels, each once, in the order of their addresses.
     pub cases: Vec<Case>,
 }
@@ -64,8 +76,8 @@ pub struct Switch {
 #[derive(Clone, Debug, Default)]
 pub struct Switches {
     by_jump: HashMap<u32, Switch>,
-    /// The words of tables, each with the number of its case.
-    words: BTreeMap<(SectionId, u64), u32>,
+    /// The words of tables.
+    words: BTreeMap<(SectionId, u64), Word>,
     /// Jumps whose table, or what it holds, something else reads.
     leaks: Vec<InstIdx>,
 }
@@ -81,10 +93,10 @@ impl Switches {
         self.words.contains_key(&(section, offset))
     }
 
-    /// The words of all tables: section, offset, and the number of the case.
-    pub fn words(&self) -> impl Iterator<Item = (SectionId, u64, u32)> {
+    /// The words of all tables: section, offset, and what it is.
+    pub fn words(&self) -> impl Iterator<Item = (SectionId, u64, Word)> {
         let words = self.words.iter();
-        words.map(|((section, offset), number)| (*section, *offset, *number))
+        words.map(|((section, offset), word)| (*section, *offset, *word))
     }
 
     /// All of them, by their jumps, in order.
@@ -103,18 +115,29 @@ impl Switches {
     }
 
     pub fn find(lifted: &Lifted<'_>) -> Switches {
+        Switches::of_kind(lifted, |_| true)
+    }
+
+    /// Those whose tables hold addresses. The words of others are not known in a text.
+    pub fn of_addresses(lifted: &Lifted<'_>) -> Switches {
+        Switches::of_kind(lifted, |candidate| candidate.from.is_none())
+    }
+
+    fn of_kind(lifted: &Lifted<'_>, wanted: impl Fn(&Candidate) -> bool) -> Switches {
         if !has_labels(lifted) {
             return Switches::default();
         }
         let finder = Finder::new(lifted);
         let jumps = (0..lifted.insts.len() as u32).map(InstIdx);
-        let found: Vec<Candidate> = jumps.filter_map(|i| finder.candidate(i)).collect();
+        let found = jumps.filter_map(|i| finder.candidate(i).filter(&wanted));
+        let found: Vec<Candidate> = found.collect();
         let numbers = numbers(&finder, &found);
         let own: HashSet<u32> = found.iter().flat_map(|c| c.uses.clone()).collect();
         let cases = found.iter().map(|c| (c.jump.0, c.cases())).collect();
         let walk = Walk {
             own: &own,
             cases: &cases,
+            straight: false,
             indexed: false,
             passed: false,
             returned: false,
@@ -124,16 +147,21 @@ impl Switches {
             if !finder.is_alone(&candidate, &walk) || finder.is_read_elsewhere(&candidate, &walk) {
                 switches.leaks.push(candidate.jump);
             }
+            let (width, from) = (candidate.width(), candidate.from);
             let mut cases: Vec<Case> = Vec::new();
             for (section, at, case) in candidate.words {
-                let number = numbers[&case.to.0];
-                switches.words.insert((section, at), number);
+                let number = match from {
+                    Some(_) => case.number,
+                    None => numbers[&case.to.0],
+                };
+                switches.words.insert((section, at), Word { number, width });
                 cases.push(Case { number, ..case });
             }
             cases.sort_by_key(|case| case.to);
             cases.dedup_by_key(|case| case.to);
             let switch = Switch {
                 callee: candidate.callee,
+                from,
                 cases,
             };
             switches.by_jump.insert(candidate.jump.0, switch);
@@ -148,7 +176,8 @@ const FIRST: u32 = 0x7477_0000;
 
 /// The number of each case in its function, by instruction.
 fn numbers(finder: &Finder<'_, '_>, found: &[Candidate]) -> HashMap<u32, u32> {
-    let words = found.iter().flat_map(|c| &c.words);
+    let addresses = found.iter().filter(|c| c.from.is_none());
+    let words = addresses.flat_map(|c| &c.words);
     let cases: BTreeSet<InstIdx> = words.map(|(_, _, case)| case.to).collect();
     let mut last: HashMap<&str, u32> = HashMap::default();
     let numbered = cases.into_iter().map(|to| {

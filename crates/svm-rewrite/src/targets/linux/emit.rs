@@ -172,10 +172,11 @@ fn is_label(lifted: &Lifted<'_>, symbol: &Symbol<'_>) -> bool {
 /// these ([`crate::encode`]).
 fn number_cases(object: &mut Object<'static>, switches: &Switches) {
     let mut words: HashSet<(SectionId, u64)> = HashSet::default();
-    for (id, offset, number) in switches.words() {
+    for (id, offset, word) in switches.words() {
         let section = &mut object.sections[id.0 as usize];
-        let at = offset as usize;
-        section.data.to_mut()[at..at + 8].copy_from_slice(&u64::from(number).to_le_bytes());
+        let (at, width) = (offset as usize, word.width as usize);
+        let number = u64::from(word.number).to_le_bytes();
+        section.data.to_mut()[at..at + width].copy_from_slice(&number[..width]);
         words.insert((id, offset));
     }
     for (n, section) in object.sections.iter_mut().enumerate() {
