@@ -64,6 +64,7 @@ use analyse::unread::Unread;
 use decide::decide;
 use encode::apply;
 use explain::report;
+use lift::got;
 
 /// A rewritten object and the report of what was done.
 #[derive(Debug)]
@@ -87,6 +88,7 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
         .prepare
         .map_err(|reason| vec![Refusal::of_object(RefusalCode::Options, reason)])?;
     // The object's code as instructions, functions and branch targets.
+    let object = &*got::relaxed(object);
     let lifted = lift::lift(object)?;
     let hints = Hints::of_object(&lifted);
     let unread = Unread::find(object);
@@ -116,6 +118,7 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
 /// # Errors
 /// The code cannot be lifted.
 pub fn statistics(object: &Object<'_>, accesses: Accesses) -> Result<Stats, Vec<Refusal>> {
-    let lifted = lift::lift(object)?;
+    let object = got::relaxed(object);
+    let lifted = lift::lift(&object)?;
     decide::statistics(&lifted, targets::of(Target::default()), accesses)
 }

@@ -8,6 +8,7 @@
 
 mod decode;
 mod functions;
+pub mod got;
 mod relocation;
 pub mod starts;
 pub mod syntax;

@@ -2,7 +2,7 @@
 
 use elf_loader::Relocation;
 use elf_loader::consts::{R_X86_64_32, R_X86_64_32S, R_X86_64_64, R_X86_64_PC32, R_X86_64_PLT32};
-use elf_loader::reloc::relocation_type;
+use elf_loader::reloc::{relocation_name, relocation_type};
 use iced_x86::{Decoder, Instruction};
 
 use super::{RelocatedValue, is_direct_branch};
@@ -33,7 +33,12 @@ pub fn tie(
         R_X86_64_64 => 8,
         R_X86_64_PC32 | R_X86_64_PLT32 | R_X86_64_32 | R_X86_64_32S => 4,
         other if any_relocation => width_of(other)?,
-        other => return Err(format!("relocation type {other} is not expected in code")),
+        other => {
+            return Err(format!(
+                "{} is not expected in code",
+                relocation_name(other)
+            ));
+        }
     };
     let pc_relative = matches!(r.kind, R_X86_64_PC32 | R_X86_64_PLT32);
     let value = RelocatedValue {

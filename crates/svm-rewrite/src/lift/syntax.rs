@@ -52,6 +52,14 @@ pub fn original(lifted: &Lifted<'_>, i: InstIdx) -> String {
                 _ => with_target(inst, &format!("{name}+{offset:#x}")),
             }
         }
+        // What is at that distance is said by no relocation, or by one that is refused.
+        None if inst.own_place().is_some() => {
+            let mut f = formatter();
+            f.options_mut().set_rip_relative_addresses(true);
+            let mut out = String::new();
+            f.format(&inst.iced, &mut out);
+            out
+        }
         None => {
             let mut out = plain(&inst.iced);
             for value in lifted.values_of(inst) {

@@ -55,8 +55,8 @@ pub(crate) fn explanation(code: RefusalCode) -> Explanation {
         RefusalCode::Relocation => (
             "A relocation in code lies on no operand, or has a type that kernel objects do not use: the global offset table, thread-local storage.",
             "What the relocated field will hold decides what is accessed. If it is not known, neither is the access.",
-            "Compile as the kernel does: `-mcmodel=kernel -fno-pic -fno-pie`, no `__thread`.",
-            Assembly("mov counter@GOTPCREL(%rip),%rax\nret"),
+            "Compile as the kernel does: `-mcmodel=kernel -fno-pic -fno-pie`, no `__thread`. Of the global offset table, loads (`mov f@GOTPCREL(%rip),%rax`), calls, jumps and comparisons become direct, as a linker makes them.",
+            Assembly("push counter@GOTPCREL(%rip)\nret"),
         ),
         RefusalCode::BranchTarget => (
             "A direct branch leaves the code of the object, or lands inside an instruction.",
