@@ -513,3 +513,35 @@ jmp 5b
 .type g,@function
 g: .fill 200, 1, 0x90
 ret
+
+### the tag of a check, per CPU: what is compared is no tag of the table's
+# refuse: P5-table
+# from: SDM vol. 1, 3.4.4: the base of gs is added
+{E:sub twin_stlb=>sub %gs:twin_stlb}
+
+### the tag of the other check, per CPU
+# refuse: P5-table
+# scheme: paper
+# from: ibid.
+{P:and $-4096, %rcx|mov %rcx, %rdx|and $0xfff000, %rcx|cmp %gs:twin_stlb(%rcx), %rdx|jne}
+
+### the other check as it is
+# accept
+# scheme: paper
+# from: control
+{P:and $-4096, %rcx|mov %rcx, %rdx|and $0xfff000, %rcx|cmp twin_stlb(%rcx), %rdx|jne}
+
+### the translation of a check, per CPU
+# refuse: P5-table
+# from: ibid.
+{E:add twin_stlb=>add %gs:twin_stlb}
+
+### both words of an entry, per CPU
+# refuse: P5-table
+# from: ibid.
+{E:sub twin_stlb=>sub %gs:twin_stlb|add twin_stlb=>add %gs:twin_stlb}
+
+### a check with a segment that means nothing
+# refuse: P5-table
+# from: SDM vol. 1, 3.4.2.1
+{E:sub twin_stlb=>sub %es:twin_stlb}

@@ -260,7 +260,7 @@ fn immediate(i: &Instruction, field: OperandField) -> Option<Op> {
     Some(Op::Alu { op, d, imm, wide })
 }
 
-/// `op twin_stlb(%index), %r` as some scheme has it, 64 bits wide, no other form.
+/// `op twin_stlb(%index), %r` as some scheme has it, 64 bits wide, in no segment, no other form.
 fn table_read(i: &Instruction, field: OperandField) -> Option<Op> {
     let half = match field {
         OperandField::Tag => Half::Tag,
@@ -274,7 +274,8 @@ fn table_read(i: &Instruction, field: OperandField) -> Option<Op> {
     schemes::is_read(read).then_some(())?;
     let form = i.op0_kind() == OpKind::Register
         && i.op1_kind() == OpKind::Memory
-        && i.memory_index() == Register::None;
+        && i.memory_index() == Register::None
+        && i.segment_prefix() == Register::None;
     form.then_some(())?;
     Some(Op::Table {
         read,
