@@ -976,3 +976,147 @@ lodsb
 jmp *%rax
 1: mov %rcx, (%rdx)
 ret
+
+### such a place over a call of a function that leaves the register alone
+# refuse: P2-target
+# from: psABI 3.2.1: callees may write rcx, and need not
+lea 1f(%rip), %rcx
+sub $8, %rsp
+call g
+add $8, %rsp
+jmp *%rcx
+1: mov %rcx, (%rdx)
+ret
+.type g, @function
+g: ret
+
+### the same of a routine of the kernel in assembly, which keeps all but the result
+# refuse: P2-target
+# from: Linux arch/x86/lib/hweight.S
+lea 1f(%rip), %rcx
+sub $8, %rsp
+call __sw_hweight64
+add $8, %rsp
+jmp *%rcx
+1: mov %rcx, (%rdx)
+ret
+
+### the same of an operation of pv_ops that keeps all
+# refuse: P2-target
+# from: Linux arch/x86/include/asm/paravirt.h, PV_CALLEE_SAVE_REGS_THUNK
+lea 1f(%rip), %rcx
+sub $8, %rsp
+call *pv_ops+240(%rip)
+add $8, %rsp
+jmp *%rcx
+1: mov %rcx, (%rdx)
+ret
+
+### the same of a routine that may leave a limit in rbx, and one of its siblings does not
+# refuse: P2-target
+# from: Linux arch/x86/lib/putuser.S
+push %rbx
+lea 1f(%rip), %rbx
+call __put_user_nocheck_8
+mov %rbx, %rcx
+pop %rbx
+jmp *%rcx
+1: mov %rcx, (%rdx)
+ret
+
+### such a place in a register that a function keeps on one of its ways alone
+# refuse: P2-target
+# from: psABI 3.2.1
+push %rbx
+lea 1f(%rip), %rbx
+call g
+mov %rbx, %rcx
+pop %rbx
+jmp *%rcx
+1: mov %rcx, (%rdx)
+ret
+.type g, @function
+g: test %edi, %edi
+je 2f
+xor %ebx, %ebx
+2: ret
+
+### such a place as an argument of a call, whose result is called
+# accept
+# from: control
+sub $8, %rsp
+lea 1f(%rip), %rdi
+1: call get_ops
+mov 8(%rsp), %rcx
+mov ops(%rip), %rax
+call *%rax
+add $8, %rsp
+ret
+.data
+ops: .quad f
+.text
+
+### such a place where the bits of zero are counted, which old processors take for a search
+# refuse: P2-target
+# from: SDM vol. 2, TZCNT and BSF: nothing is written if nothing is set
+xor %ecx, %ecx
+lea 1f(%rip), %rax
+tzcnt %rcx, %rax
+jmp *%rax
+1: mov %rcx, (%rdx)
+ret
+
+### the own return address by a string instruction that the kernel answers for
+# refuse: P2-target
+# from: SDM vol. 2, LODS
+mov %rsp, %rsi
+1: lodsq
+2: jmp *%rax
+.section __ex_table, "a"
+.long 1b - ., 2b - ., 1
+.text
+
+### the same downwards, as many words as a register says
+# refuse: P2-target
+# from: ibid.
+lea 64(%rsp), %rsi
+std
+1: rep lodsq
+2: cld
+jmp *%rax
+.section __ex_table, "a"
+.long 1b - ., 2b - ., 1
+.text
+
+### a word below it by a string instruction
+# accept
+# from: control
+push %rdi
+mov %rsp, %rsi
+1: lodsq
+2: add $8, %rsp
+jmp *%rax
+.section __ex_table, "a"
+.long 1b - ., 2b - ., 1
+.text
+
+### a jump to where the own return address says, which stays on the stack
+# refuse: P2-target
+# from: Linux arch/x86/include/asm/nospec-branch.h: `ret` takes it from there
+jmp *(%rsp)
+
+### a call there
+# refuse: P2-target
+# from: ibid.
+sub $8, %rsp
+call *8(%rsp)
+add $8, %rsp
+ret
+
+### a call of a function whose address is in the frame
+# accept
+# from: control
+push %rdi
+call *(%rsp)
+add $8, %rsp
+ret

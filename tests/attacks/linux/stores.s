@@ -680,3 +680,19 @@ v: .quad 1, 2
 shufps $1, (%rdi), %xmm0
 vunpcklps (%rdi), %xmm0, %xmm0
 ret
+
+### the own return address by a string instruction, gone on at
+# refuse: P2-target
+# from: SDM vol. 2, LODS
+mov %rsp, %rsi
+lodsq
+jmp *%rax
+
+### a word of the frame by a string instruction
+# accept
+# from: control
+push %rdi
+mov %rsp, %rsi
+lodsq
+add $8, %rsp
+jmp *%rax

@@ -289,6 +289,13 @@ impl State {
         }
     }
 
+    /// Something else may have written `registers`, or nothing: addresses of code may be left there.
+    pub fn lose(&mut self, registers: GprSet) {
+        let labels = self.labels;
+        self.clobber(registers);
+        self.labels = labels;
+    }
+
     /// Instruction `x` is executed: its name means a new number from here on.
     pub fn rename(&mut self, x: Name) {
         if !self.mentioned.add(x) {
@@ -362,7 +369,8 @@ impl State {
     }
 
     /// After a call where callees are trusted to keep the registers of the psABI (3.2.1):
-    /// frame addresses in those registers and in the frame stay, and addresses of code.
+    /// frame addresses in those registers and in the frame stay. An address of code may be left
+    /// in any register: a callee writes those that it needs.
     pub fn called_by_psabi(&mut self) {
         let before = self.clone();
         self.called();
@@ -374,10 +382,8 @@ impl State {
             if form.trusted().in_frame() {
                 self.regs[usize::from(r.0)] = Value::of(form);
             }
-            if before.labels.has(r) {
-                self.labels = self.labels.or(r.set());
-            }
         }
+        self.labels = before.labels;
     }
 
     /// Keeps only the facts that `other` has as well. True if any was dropped. The caller

@@ -309,10 +309,8 @@ impl<'a, 'o> Flow<'a, 'o> {
                 after.forget_strings(kind, shift, rep);
             }
             after.called_by_psabi();
-            after.clobber(insn.writes.or(fixup.writes));
+            after.lose(insn.writes.or(fixup.writes));
             after.direction = state.direction;
-            // The handler leaves all other registers as they are.
-            after.labels = state.labels;
             if computes_label(insn, state.labels) {
                 after.labels = after.labels.or(insn.writes);
             }
@@ -368,7 +366,7 @@ impl<'a, 'o> Flow<'a, 'o> {
                 if self.callees.are_judged() {
                     let lost = self.callees.called(self.current, n, insn.op);
                     if lost != GprSet::NONE {
-                        state.clobber(lost);
+                        state.lose(lost);
                     }
                 }
                 let follows = self.go(next, state);

@@ -32,10 +32,11 @@ impl Step<'_> {
         }
     }
 
-    /// Continues at the address in a register, which must not be a place that is
+    /// Continues at the address in a register, or in memory, which must not be a place that is
     /// interpreted with other facts.
     fn reaches_label(&self, r: Option<Gpr>) -> Result<(), Broken> {
-        match r.is_some_and(|r| self.state.labels.has(r)) {
+        let label = |r| self.state.labels.has(r);
+        match r.map_or_else(|| self.reads_return_address(), label) {
             true => broken(
                 ViolationCode::Target,
                 "it goes to code of this object that is no function's start",
@@ -56,7 +57,6 @@ impl Step<'_> {
     }
 
     pub(super) fn call(&mut self, target: BranchTarget) -> Result<Next, Broken> {
-        let before = self.state.labels;
         let direction = match self.site.leaving {
             true => self.leaves(),
             false => self.direction_clear(),
@@ -73,7 +73,7 @@ impl Step<'_> {
             }
             BranchTarget::Routine(Routine::PutUser) => {
                 self.called();
-                self.state.clobber(Gpr::RBX.set());
+                self.state.lose(Gpr::RBX.set());
                 Next::Fall
             }
             BranchTarget::Routine(Routine::PortIn) => {
@@ -88,18 +88,13 @@ impl Step<'_> {
                 return broken(ViolationCode::OutOfLine, "the slow path outside a check");
             }
         };
-        // The trace entry keeps all registers, and there may be a nop in its place.
-        if self.site.leaving {
-            self.state.labels = before;
-        }
         direction.map(|()| next)
     }
 
     /// A nop that the kernel may make a call of the trace entry.
     pub(super) fn traced(&mut self) -> Result<(), Broken> {
-        let (leaves, labels) = (self.leaves(), self.state.labels);
+        let leaves = self.leaves();
         self.called();
-        self.state.labels = labels;
         leaves
     }
 

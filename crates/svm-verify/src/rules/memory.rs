@@ -6,7 +6,7 @@ use super::{Broken, Proved, Step, broken, unmet};
 use crate::domain::Form;
 use crate::domain::bounds::{self, MAX_ALIGNMENT};
 use crate::findings::ViolationCode;
-use crate::insn::{Access, Gpr, MemoryOperand, Op, Origin};
+use crate::insn::{Access, Gpr, MemoryOperand, Op, Origin, StringKind};
 use crate::targets::{Frames, Reads};
 
 impl Step<'_> {
@@ -187,9 +187,41 @@ impl Step<'_> {
     /// Whether it may read the own return address, a place in the code of a caller.
     pub(super) fn reads_return_address(&self) -> bool {
         let m = &self.insn.memory;
-        let compiled = self.laws.rules.frames == Frames::Compiled && m.access != Access::None;
+        m.access != Access::None && self.has_return_address(m)
+    }
+
+    //      mov %rsp, %rsi
+    //      lodsq
+    //
+    /// The same of `lods`. Without a known count it may be any word of the frame.
+    pub(super) fn lods_return_address(&self) -> bool {
+        let Op::String {
+            kind: StringKind::Lods,
+            shift,
+            rep,
+        } = self.insn.op
+        else {
+            return false;
+        };
+        let first = MemoryOperand {
+            size: 1 << shift,
+            base: Gpr::RSI,
+            ..MemoryOperand::NONE
+        };
+        let in_frame = self.state.get(Gpr::RSI).form.trusted().in_frame();
+        match self.state.extent(shift, rep) {
+            None if rep => in_frame && self.laws.rules.frames == Frames::Compiled,
+            size => self.has_return_address(&MemoryOperand {
+                size: size.unwrap_or(first.size),
+                ..first
+            }),
+        }
+    }
+
+    fn has_return_address(&self, m: &MemoryOperand) -> bool {
+        let compiled = self.laws.rules.frames == Frames::Compiled;
         let place = self.state.frame_place(m).filter(|_| compiled);
-        self.bytes_of_frame(place)
+        self.bytes_of_frame(place.map(Form::trusted))
             .is_some_and(|(_, start, slack)| bounds::reaches_return(start, m.size.into(), slack))
     }
 

@@ -136,8 +136,9 @@ impl Step<'_> {
         }
         let by_pointer = self.writes_by_pointer();
         let loads = matches!(self.insn.op, Op::Load { .. } | Op::Plain | Op::Misread);
-        let gives_label =
-            computes_label(self.insn, self.state.labels) || loads && self.reads_return_address();
+        let gives_label = computes_label(self.insn, self.state.labels)
+            || loads && self.reads_return_address()
+            || self.lods_return_address();
         let next = self.effect();
         if by_pointer {
             self.state.written_by_pointer();

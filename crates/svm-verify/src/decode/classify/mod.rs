@@ -108,6 +108,10 @@ pub fn classify(
             }
         }
     }
+    // To a processor without them these are `bsf` and `bsr`, which write nothing if nothing is set.
+    if matches!(i.mnemonic(), Mnemonic::Tzcnt | Mnemonic::Lzcnt) {
+        insn.reads = insn.reads.or(insn.writes);
+    }
     if kernel && let Some(writes) = by_hypervisor(i) {
         insn.writes = insn.writes.or(writes);
         // It may change none of them.
