@@ -154,6 +154,7 @@ fn prove<'o>(
     if image.rules.contents == Contents::Module {
         let found = references::check(&image, &disassembly, findings);
         patches.labels = found.labels;
+        patches.names = found.names;
         taken = starts(&disassembly, &found.functions);
         entries.extend(taken.iter().copied());
         entries.sort_unstable();

@@ -1120,3 +1120,81 @@ push %rdi
 call *(%rsp)
 add $8, %rsp
 ret
+
+### a place that is counted from a function's start
+# refuse: P2-target
+# from: docs/proof/linux.md, P2
+lea f(%rip), %rax
+add $7, %rax
+jmp *%rax
+
+### the same from an absolute address, by a sum
+# refuse: P2-target
+# from: ibid.
+sub $8, %rsp
+mov $f, %rax
+lea (%rax,%rdi), %rcx
+call *%rcx
+add $8, %rsp
+ret
+
+### a place that is counted from a routine of the kernel
+# refuse: P2-target
+# from: ibid.
+lea commit_creds(%rip), %rax
+add $5, %rax
+jmp *%rax
+
+### a place that is counted from the module's data, as code is not far
+# refuse: P2-target
+# from: Linux 6.3 kernel/module/main.c, layout_sections
+lea d(%rip), %rax
+sub $0x1000, %rax
+jmp *%rax
+.section .rodata, "a"
+d: .quad 0
+.text
+
+### the same from an array's place, which is added
+# refuse: P2-target
+# from: ibid.
+mov $0x1000, %eax
+add $d, %rax
+jmp *%rax
+.section .rodata, "a"
+d: .quad 0
+.text
+
+### one of two functions, moved by a condition and exchanged
+# accept
+# from: control
+lea f(%rip), %rax
+lea commit_creds(%rip), %rcx
+test %edi, %edi
+cmove %rcx, %rax
+cmova %rax, %rcx
+xchg %rax, %rcx
+mov %rcx, %rdx
+jmp *%rdx
+
+### a function that an array has, by an index
+# accept
+# from: control
+lea ops(%rip), %rdx
+{T:(%rdx,%rdi,8)}
+mov (%rax), %rax
+jmp *%rax
+.data
+ops: .quad f, f
+.text
+
+### a function's address with a bit set, told to a function
+# accept
+# from: control: Linux kernel/workqueue.c keeps flags beside addresses
+sub $8, %rsp
+lea f(%rip), %rdi
+or $1, %rdi
+lea commit_creds(%rip), %rax
+call *%rax
+add $8, %rsp
+ret

@@ -29,6 +29,7 @@
 //! A value has a name and a form, independently: the address of a local
 //! variable is a *stack* form and, once copied for a check, has a name as well.
 
+mod addresses;
 #[expect(
     clippy::manual_range_contains,
     reason = "crates/prove translates comparisons, not ranges"
@@ -43,6 +44,7 @@ mod saved;
 mod state;
 mod value;
 
+pub use addresses::{Address, Addresses};
 pub use flags::Flags;
 pub use kept::Kept;
 pub use returns::Returns;

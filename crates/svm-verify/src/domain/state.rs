@@ -1,6 +1,6 @@
 //! The facts at a program point and the operations that change them.
 
-use super::{Direction, Flags, Form, Kept, Name, Returns, Saved, Value};
+use super::{Addresses, Direction, Flags, Form, Kept, Name, Returns, Saved, Value};
 use crate::domain::bounds;
 use crate::insn::{Access, Gpr, GprSet, MemoryOperand, Origin, StringKind};
 
@@ -52,10 +52,8 @@ pub struct State {
     pub saved: Saved,
     /// The caller's registers.
     pub kept: Kept,
-    /// Registers that may hold a place in the object's own code that is not the start of a
-    /// function, the own return address among them, or a number that was computed from one, whatever else is known of it (target
-    /// `linux`): it may be passed on as a value, but not called.
-    pub labels: GprSet,
+    /// Addresses by which code may be reached (target `linux`).
+    pub addresses: Addresses,
     /// The status flags.
     pub flags: Flags,
     /// The address whose page is proved to be the tag of its entry
@@ -81,7 +79,7 @@ impl State {
             realigned: None,
             saved: Saved::NONE,
             kept: Kept::NOTHING,
-            labels: GprSet::NONE,
+            addresses: Addresses::default(),
             flags: Flags::Unknown,
             matched: None,
             again: None,
@@ -110,7 +108,7 @@ impl State {
     pub fn write(&mut self, r: Gpr, value: Value) {
         self.forget(r.set());
         self.kept.written(r.set());
-        self.labels = self.labels.without(r.set());
+        self.addresses.forget(r.set());
         if r != Gpr::RSP {
             self.regs[usize::from(r.0 & 15)] = value;
         }
@@ -283,17 +281,17 @@ impl State {
     pub fn clobber(&mut self, written: GprSet) {
         self.forget(written);
         self.kept.written(written);
-        self.labels = self.labels.without(written);
+        self.addresses.forget(written);
         for r in written.iter().filter(|&r| r != Gpr::RSP) {
             self.regs[usize::from(r.0)] = Value::ANY;
         }
     }
 
-    /// Something else may have written `registers`, or nothing: addresses of code may be left there.
+    /// Something else may have written `registers`, or nothing: addresses may be left there.
     pub fn lose(&mut self, registers: GprSet) {
-        let labels = self.labels;
+        let addresses = self.addresses;
         self.clobber(registers);
-        self.labels = labels;
+        self.addresses = addresses;
     }
 
     /// Instruction `x` is executed: its name means a new number from here on.
@@ -369,7 +367,7 @@ impl State {
     }
 
     /// After a call where callees are trusted to keep the registers of the psABI (3.2.1):
-    /// frame addresses in those registers and in the frame stay. An address of code may be left
+    /// frame addresses in those registers and in the frame stay. An address may be left
     /// in any register: a callee writes those that it needs.
     pub fn called_by_psabi(&mut self) {
         let before = self.clone();
@@ -383,7 +381,7 @@ impl State {
                 self.regs[usize::from(r.0)] = Value::of(form);
             }
         }
-        self.labels = before.labels;
+        self.addresses = before.addresses;
     }
 
     /// Keeps only the facts that `other` has as well. True if any was dropped. The caller
@@ -400,8 +398,7 @@ impl State {
         }
         changed |= self.saved.join(&other.saved);
         changed |= self.kept.join(&other.kept);
-        let labels = self.labels.or(other.labels);
-        changed |= std::mem::replace(&mut self.labels, labels) != labels;
+        changed |= self.addresses.join(other.addresses);
         if self.realigned != other.realigned && self.realigned.is_some() {
             // Both may count from there, each from its own.
             self.forget_alignment();

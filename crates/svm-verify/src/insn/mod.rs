@@ -24,6 +24,9 @@ pub struct Insn {
     pub flags: bool,
     /// Whether a relocation applies to it.
     pub relocated: bool,
+    /// Whether it moves registers of 64 bits, as `cmovcc` and `xchg` do, and computes nothing (target
+    /// `linux`).
+    pub moves: bool,
     /// Number of the code section.
     pub section: u16,
     /// General-purpose registers that it writes, in part or wholly.

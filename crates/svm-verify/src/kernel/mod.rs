@@ -72,6 +72,8 @@ pub struct Patches {
     /// Instructions that yield the address of code that is not the start of a function
     /// ([`crate::kernel::references`]).
     pub labels: HashSet<u32>,
+    /// Those that yield the address of a symbol, and nothing more.
+    pub names: HashSet<u32>,
     /// Ranges that are replaced as a whole, sorted: no branch leads inside.
     pub whole: Vec<std::ops::Range<u32>>,
 }
@@ -79,7 +81,7 @@ pub struct Patches {
 /// In which parts of [`Patches`] an instruction occurs. Nearly all occur in none: this saves
 /// looking for them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Marks(u8);
+pub struct Marks(u16);
 
 impl Marks {
     /// In none.
@@ -100,6 +102,8 @@ impl Marks {
     pub const LEAVES: Marks = Marks(1 << 6);
     /// [`Patches::labels`].
     pub const LABEL: Marks = Marks(1 << 7);
+    /// [`Patches::names`].
+    pub const NAME: Marks = Marks(1 << 8);
 
     /// Those that make control go another way than the operation of the instruction says.
     pub const DIVERTS: Marks = Marks::BEFORE
@@ -256,6 +260,7 @@ impl Patches {
         self.warns.iter().for_each(|n| mark(n, Marks::WARN));
         self.leaves.iter().for_each(|n| mark(n, Marks::LEAVES));
         self.labels.iter().for_each(|n| mark(n, Marks::LABEL));
+        self.names.iter().for_each(|n| mark(n, Marks::NAME));
         marks
     }
 

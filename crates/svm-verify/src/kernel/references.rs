@@ -5,7 +5,7 @@
 //! makes it an entry. Data may refer to nothing else in code. An operand may refer to the
 //! start of any instruction, because kernel code puts these addresses into registers
 //! (`lea 1f(%rip), %rdi`); but no call through a register with such an address is allowed
-//! (`crate::domain::State::labels`).
+//! (`crate::domain::Address`).
 
 use std::collections::HashSet;
 
@@ -17,7 +17,7 @@ use elf_loader::{Place, Relocation, Role, Section, SectionId};
 
 use crate::domain::bounds;
 use crate::findings::{Findings, ViolationCode};
-use crate::insn::{Access, CodeAt, Disassembly, Insn, Op, Origin, Routine};
+use crate::insn::{Access, CodeAt, Disassembly, GprSet, Insn, Op, Origin, Routine};
 use crate::object::module::{CALLED_BY_NAME, RUNTIME};
 use crate::object::{Image, Meaning};
 
@@ -48,8 +48,10 @@ const NO_START: (ViolationCode, &str) = (
 pub struct Found {
     /// Functions: each is an entry.
     pub functions: Vec<CodeAt>,
-    /// Instructions that yield the address of other code.
+    /// Instructions that yield the address of other code, or a number that is counted from an address.
     pub labels: HashSet<u32>,
+    /// Those that yield the address of a symbol.
+    pub names: HashSet<u32>,
 }
 
 /// Judges all references.
@@ -67,6 +69,7 @@ pub fn check<'o>(
         found: Found {
             functions: Vec::new(),
             labels: HashSet::new(),
+            names: HashSet::new(),
         },
     };
     for (id, section) in image.object.sections() {
@@ -139,10 +142,26 @@ impl<'o> References<'_, 'o> {
     /// instruction starts at that place.
     fn take(&mut self, n: u32, at: CodeAt) -> bool {
         match self.functions.contains(&at) {
-            true => self.found.functions.push(at),
+            true => {
+                self.found.functions.push(at);
+                self.name(n);
+            }
             false => _ = self.found.labels.insert(n),
         }
         self.disassembly.at(at).is_some()
+    }
+
+    /// The address of a symbol is taken by instruction `n`: as it is, or to count from.
+    fn name(&mut self, n: u32) {
+        let alone = match self.disassembly.insns[n as usize].op {
+            Op::Constant { .. } => true,
+            Op::Lea { inputs, .. } => inputs == GprSet::NONE,
+            _ => false,
+        };
+        match alone {
+            true => self.found.names.insert(n),
+            false => self.found.labels.insert(n),
+        };
     }
 
     /// References from a section that is not code.
@@ -280,6 +299,10 @@ impl<'o> References<'_, 'o> {
             // A part of a variable, or a place in a routine.
             Meaning::Routine(_) if !reached && distance != 0 => {
                 self.found.labels.insert(n);
+                None
+            }
+            Meaning::Data(..) | Meaning::Routine(_) if !reached => {
+                self.name(n);
                 None
             }
             _ => None,

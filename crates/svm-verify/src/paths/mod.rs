@@ -17,12 +17,12 @@ use self::arguments::{ArgumentWrites, Arguments};
 use self::callees::Callees;
 use self::checks::Miss;
 pub use self::interpretation::Interpretation;
-use crate::domain::{Flags, Form, Kept, Name, State};
+use crate::domain::{Address, Flags, Form, Kept, Name, State};
 use crate::findings::ViolationCode;
 use crate::insn::{BranchTarget, Disassembly, Gpr, GprSet, Insn, Op, Routine};
 use crate::kernel::{Marks, Patches};
 use crate::object::Image;
-use crate::rules::{Broken, Laws, Next, Proved, Site, Step, computes_label, fell_through, unmet};
+use crate::rules::{Broken, Laws, Next, Proved, Site, Step, fell_through, left, unmet};
 use crate::targets::{self, Frames};
 
 /// No state, no block's start, no check.
@@ -311,8 +311,8 @@ impl<'a, 'o> Flow<'a, 'o> {
             after.called_by_psabi();
             after.lose(insn.writes.or(fixup.writes));
             after.direction = state.direction;
-            if computes_label(insn, state.labels) {
-                after.labels = after.labels.or(insn.writes);
+            if let Some(address) = left(insn, state.addresses) {
+                after.addresses.add(address, insn.writes);
             }
             self.arrive(fixup.to, &after);
         }
@@ -513,7 +513,11 @@ fn site(marks: Marks) -> Site {
     Site {
         faulting: marks.has(Marks::FIXUP),
         leaving: marks.has(Marks::LEAVES),
-        label: marks.has(Marks::LABEL),
+        address: match (marks.has(Marks::LABEL), marks.has(Marks::NAME)) {
+            (true, _) => Some(Address::Counted),
+            (false, true) => Some(Address::Named),
+            (false, false) => None,
+        },
     }
 }
 

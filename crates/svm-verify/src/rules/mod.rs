@@ -21,9 +21,9 @@ pub use returns::fell_through;
 
 use std::borrow::Cow;
 
-use crate::domain::{Direction, Flags, Form, Name, State, Value};
+use crate::domain::{Address, Addresses, Direction, Flags, Form, Name, State, Value};
 use crate::findings::ViolationCode;
-use crate::insn::{Alu, Gpr, GprSet, Insn, Op, TableRead};
+use crate::insn::{Alu, Gpr, GprSet, Insn, Op, Sum, TableRead};
 use crate::schemes::SchemeRules;
 use crate::targets::{Frames, Rules};
 
@@ -98,8 +98,8 @@ pub struct Site {
     /// Whether the kernel may turn the jump into a return, or the call writes or uses the return
     /// address.
     pub leaving: bool,
-    /// Whether it yields the address of code that is not the start of a function.
-    pub label: bool,
+    /// The address that it yields, if it names one.
+    pub address: Option<Address>,
 }
 
 impl Site {
@@ -107,7 +107,7 @@ impl Site {
     pub const PLAIN: Site = Site {
         faulting: false,
         leaving: false,
-        label: false,
+        address: None,
     };
 }
 
@@ -136,16 +136,19 @@ impl Step<'_> {
         }
         let by_pointer = self.writes_by_pointer();
         let loads = matches!(self.insn.op, Op::Load { .. } | Op::Plain | Op::Misread);
-        let gives_label = computes_label(self.insn, self.state.labels)
-            || loads && self.reads_return_address()
-            || self.lods_return_address();
+        let own = loads && self.reads_return_address() || self.lods_return_address();
+        let address = match (self.site.address, own) {
+            (None, false) => left(self.insn, self.state.addresses),
+            (_, true) => Some(Address::Counted),
+            (address, false) => address,
+        };
         let next = self.effect();
         if by_pointer {
             self.state.written_by_pointer();
         }
         self.low_halves();
-        if self.site.label || gives_label {
-            self.state.labels = self.state.labels.or(self.insn.writes);
+        if let Some(address) = address {
+            self.state.addresses.add(address, self.insn.writes);
         }
         if self.insn.flags && !sets_flags(self.insn.op) {
             self.state.flags = Flags::Unknown;
@@ -244,23 +247,42 @@ impl Step<'_> {
     }
 }
 
-/// Whether an instruction may compute something from one of these registers, which may hold the address
-/// of code that is no function's start. What is loaded, and what a call leaves, is not followed
+/// What an instruction may leave in the registers that it writes, by these that it reads.
+pub fn left(insn: &Insn, addresses: Addresses) -> Option<Address> {
+    let moves = match insn.op {
+        Op::Copy { .. } | Op::Table { .. } => true,
+        Op::Lea { sum, .. } => matches!(sum, Sum::Offset(_, 0)),
+        _ => insn.moves,
+    };
+    match () {
+        () if computes(insn, addresses.counted) => Some(Address::Counted),
+        () if computes(insn, addresses.named) && moves => Some(Address::Named),
+        () if computes(insn, addresses.named) => Some(Address::Counted),
+        () => None,
+    }
+}
+
+/// Whether an instruction may compute something from one of these registers, which may hold an
+/// address. What is loaded, and what a call leaves, is not followed
 /// (docs/proof/linux.md, P2).
-pub fn computes_label(insn: &Insn, labels: GprSet) -> bool {
-    let is_label = |r: Gpr| labels.has(r);
+fn computes(insn: &Insn, addresses: GprSet) -> bool {
+    if addresses == GprSet::NONE {
+        return false;
+    }
+    let is_one = |r: Gpr| addresses.has(r);
     match insn.op {
-        Op::Copy { s, .. } | Op::Copy32 { s, .. } => is_label(s),
-        Op::And { d, s } | Op::MoveIfAbove { d, s } => is_label(d) || is_label(s),
+        Op::Copy { s, .. } | Op::Copy32 { s, .. } => is_one(s),
+        Op::And { d, s } | Op::MoveIfAbove { d, s } => is_one(d) || is_one(s),
+        Op::Alu { op, d: r, .. } => op != Alu::Cmp && is_one(r),
         // A translation is the address itself: each page is mapped where it is.
-        Op::Alu { d: r, .. } | Op::Table { r, .. } => is_label(r),
-        Op::Lea { inputs, .. } => inputs.iter().any(is_label),
+        Op::Table { r, .. } => is_one(r),
+        Op::Lea { inputs, .. } => inputs.iter().any(is_one),
         // It leaves its pointers moved. `lodsb` writes a part of rax, `rep lods` perhaps nothing.
         Op::String { .. } => {
             let leaves = insn.reads.has(Gpr::RAX) && insn.writes.has(Gpr::RAX);
-            is_label(Gpr::RDI) || is_label(Gpr::RSI) || leaves && is_label(Gpr::RAX)
+            is_one(Gpr::RDI) || is_one(Gpr::RSI) || leaves && is_one(Gpr::RAX)
         }
-        Op::Plain | Op::Misread => insn.reads.iter().any(is_label),
+        Op::Plain | Op::Misread => insn.reads.iter().any(is_one),
         Op::Nop
         | Op::Prefetch
         | Op::Constant { .. }

@@ -17,7 +17,7 @@ use crate::findings::ViolationCode;
 use crate::insn::{Alu, Condition, Gpr, GprSet, Insn, MemoryOperand, Op, TableRead};
 use crate::targets::{Instructions, NamedMemory, Rules};
 use memory::memory;
-use operation::{kernel_operation, low_half, operation};
+use operation::{kernel_operation, low_half, moves, operation};
 
 /// Which operand field of an instruction a relocation fills in. Classification
 /// does not see where the relocation leads: [`crate::decode::memo`] relies on that.
@@ -62,6 +62,7 @@ pub fn classify(
         len: 0,
         flags: i.rflags_modified() != 0,
         relocated: false,
+        moves: rules.instructions == Instructions::Kernel && moves(i),
         section: 0,
         writes: GprSet::NONE,
         reads: GprSet::NONE,

@@ -1,6 +1,6 @@
 //! What an instruction does: its [`Op`].
 
-use iced_x86::{Code, FlowControl, Instruction, Mnemonic, OpKind, Register};
+use iced_x86::{Code, ConditionCode, FlowControl, Instruction, Mnemonic, OpKind, Register};
 
 use super::{OperandField, gpr, gpr32, gpr64};
 use crate::decode::allow;
@@ -95,6 +95,12 @@ fn two_registers(i: &Instruction) -> Option<(Gpr, Gpr)> {
     let both = i.op0_kind() == OpKind::Register && i.op1_kind() == OpKind::Register;
     both.then_some(())?;
     Some((gpr64(i.op0_register())?, gpr64(i.op1_register())?))
+}
+
+/// Whether it is `cmovcc` or `xchg` of two 64-bit registers.
+pub(super) fn moves(i: &Instruction) -> bool {
+    let conditional = i.condition_code() != ConditionCode::None;
+    two_registers(i).is_some() && (conditional || i.mnemonic() == Mnemonic::Xchg)
 }
 
 fn is_immediate(kind: OpKind) -> bool {

@@ -1,0 +1,49 @@
+//! Addresses by which code may be reached, as far as general registers hold them (target `linux`).
+
+use crate::insn::{Gpr, GprSet};
+
+/// What may be in a register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// The address of a symbol: that of a function may be called.
+    Named,
+    /// A place in the object's own code that is not the start of a function, the own return address
+    /// among them, or a number that was computed from an address: it may be passed on as a value,
+    /// but not called.
+    Counted,
+}
+
+/// Registers that may hold addresses, whatever else is known of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Addresses {
+    /// [`Address::Named`].
+    pub named: GprSet,
+    /// [`Address::Counted`].
+    pub counted: GprSet,
+}
+
+impl Addresses {
+    /// Registers may hold this. What `rsp` holds is a place in the frame.
+    pub fn add(&mut self, address: Address, registers: GprSet) {
+        let registers = registers.without(Gpr::RSP.set());
+        let set = match address {
+            Address::Named => &mut self.named,
+            Address::Counted => &mut self.counted,
+        };
+        *set = set.or(registers);
+    }
+
+    /// Registers are written with something else.
+    pub(super) fn forget(&mut self, written: GprSet) {
+        self.named = self.named.without(written);
+        self.counted = self.counted.without(written);
+    }
+
+    /// Adds what `other` has. True if that is more.
+    pub(super) fn join(&mut self, other: Addresses) -> bool {
+        let before = *self;
+        self.add(Address::Named, other.named);
+        self.add(Address::Counted, other.counted);
+        *self != before
+    }
+}
