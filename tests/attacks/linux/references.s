@@ -1198,3 +1198,43 @@ lea commit_creds(%rip), %rax
 call *%rax
 add $8, %rsp
 ret
+
+### the low half of a function's address, which is one of a process
+# refuse: P2-target
+# from: SDM vol. 1, 3.4.1.1: the upper half is cleared
+lea f(%rip), %eax
+jmp *%rax
+
+### the low half of an own function's address, counted from the low half of rip
+# refuse: P2-target
+# from: SDM vol. 1, 3.7.5: the prefix 67 cuts the sum
+lea f(%eip), %rax
+jmp *%rax
+
+### the address of a function of the object
+# accept
+# from: control
+sub $8, %rsp
+lea f(%rip), %rax
+call *%rax
+mov $f, %rcx
+call *%rcx
+add $8, %rsp
+ret
+
+### a result that is called, behind a port and a number that was counted
+# accept
+# from: control: Linux drivers/media/pci/dm1105/dm1105.c, dm1105_probe
+push %rbx
+mov ops(%rip), %rbx
+lea ops(,%rdi,8), %rcx
+lea f(%rip), %rsi
+out %al, %dx
+call get_ops
+call *%rax
+call *%rbx
+pop %rbx
+ret
+.data
+ops: .quad f
+.text

@@ -33,6 +33,14 @@ impl Addresses {
         *set = set.or(registers);
     }
 
+    /// What these registers may hold.
+    pub fn of(self, registers: GprSet) -> Addresses {
+        Addresses {
+            named: GprSet(self.named.0 & registers.0),
+            counted: GprSet(self.counted.0 & registers.0),
+        }
+    }
+
     /// Registers are written with something else.
     pub(super) fn forget(&mut self, written: GprSet) {
         self.named = self.named.without(written);
@@ -40,7 +48,7 @@ impl Addresses {
     }
 
     /// Adds what `other` has. True if that is more.
-    pub(super) fn join(&mut self, other: Addresses) -> bool {
+    pub fn join(&mut self, other: Addresses) -> bool {
         let before = *self;
         self.add(Address::Named, other.named);
         self.add(Address::Counted, other.counted);

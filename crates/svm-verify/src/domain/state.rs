@@ -368,7 +368,7 @@ impl State {
 
     /// After a call where callees are trusted to keep the registers of the psABI (3.2.1):
     /// frame addresses in those registers and in the frame stay. An address may be left
-    /// in any register: a callee writes those that it needs.
+    /// in any register but `rax`, which has the result: a callee writes those that it needs.
     pub fn called_by_psabi(&mut self) {
         let before = self.clone();
         self.called();
@@ -381,7 +381,7 @@ impl State {
                 self.regs[usize::from(r.0)] = Value::of(form);
             }
         }
-        self.addresses = before.addresses;
+        self.addresses = before.addresses.of(GprSet(!Gpr::RAX.set().0));
     }
 
     /// Keeps only the facts that `other` has as well. True if any was dropped. The caller

@@ -24,8 +24,8 @@ pub struct Insn {
     pub flags: bool,
     /// Whether a relocation applies to it.
     pub relocated: bool,
-    /// Whether it moves registers of 64 bits, as `cmovcc` and `xchg` do, and computes nothing (target
-    /// `linux`).
+    /// Whether it moves registers of 64 bits, as `cmovcc` and `xchg` do, and computes nothing, or what it
+    /// puts in one is of 64 bits (target `linux`).
     pub moves: bool,
     /// Number of the code section.
     pub section: u16,
@@ -34,6 +34,8 @@ pub struct Insn {
     /// General-purpose registers of which something may be in those that it writes, also what an
     /// address is made of. Only of [`Op::Plain`], [`Op::Misread`] and [`Op::String`].
     pub reads: GprSet,
+    /// Those that it may write and may leave, each as it is: what a hypervisor does is not known.
+    pub stays: GprSet,
     /// Those that it writes whose upper half it certainly clears, where that matters (schemes
     /// with a window).
     pub low: GprSet,

@@ -153,9 +153,10 @@ impl<'o> References<'_, 'o> {
 
     /// The address of a symbol is taken by instruction `n`: as it is, or to count from.
     fn name(&mut self, n: u32) {
-        let alone = match self.disassembly.insns[n as usize].op {
-            Op::Constant { .. } => true,
-            Op::Lea { inputs, .. } => inputs == GprSet::NONE,
+        let insn = &self.disassembly.insns[n as usize];
+        let alone = match insn.op {
+            Op::Constant { .. } => insn.moves,
+            Op::Lea { inputs, .. } => insn.moves && inputs == GprSet::NONE,
             _ => false,
         };
         match alone {

@@ -309,8 +309,10 @@ impl<'a, 'o> Flow<'a, 'o> {
                 after.forget_strings(kind, shift, rep);
             }
             after.called_by_psabi();
-            after.lose(insn.writes.or(fixup.writes));
+            after.clobber(insn.writes.or(fixup.writes));
             after.direction = state.direction;
+            // The handler leaves all other registers as they are.
+            after.addresses = state.addresses;
             if let Some(address) = left(insn, state.addresses) {
                 after.addresses.add(address, insn.writes);
             }

@@ -142,7 +142,9 @@ impl Step<'_> {
             (_, true) => Some(Address::Counted),
             (address, false) => address,
         };
+        let stays = self.state.addresses.of(self.insn.stays);
         let next = self.effect();
+        self.state.addresses.join(stays);
         if by_pointer {
             self.state.written_by_pointer();
         }

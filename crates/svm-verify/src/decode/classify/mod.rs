@@ -66,6 +66,7 @@ pub fn classify(
         section: 0,
         writes: GprSet::NONE,
         reads: GprSet::NONE,
+        stays: GprSet::NONE,
         low: match rules.named_memory {
             NamedMemory::Window | NamedMemory::WideWindow => low_half(i),
             NamedMemory::None | NamedMemory::SymbolsAndPerCpu => GprSet::NONE,
@@ -115,8 +116,7 @@ pub fn classify(
     }
     if kernel && let Some(writes) = by_hypervisor(i) {
         insn.writes = insn.writes.or(writes);
-        // It may change none of them.
-        insn.reads = insn.reads.or(writes);
+        insn.stays = writes;
         insn.flags = true;
     }
     match memory(i, field, rules, info.used_memory(), &mut insn) {

@@ -97,10 +97,15 @@ fn two_registers(i: &Instruction) -> Option<(Gpr, Gpr)> {
     Some((gpr64(i.op0_register())?, gpr64(i.op1_register())?))
 }
 
-/// Whether it is `cmovcc` or `xchg` of two 64-bit registers.
+/// Whether it is `cmovcc` or `xchg` of two 64-bit registers, or puts an address of 64 bits in one.
 pub(super) fn moves(i: &Instruction) -> bool {
     let conditional = i.condition_code() != ConditionCode::None;
-    two_registers(i).is_some() && (conditional || i.mnemonic() == Mnemonic::Xchg)
+    let whole = i.op0_kind() == OpKind::Register && gpr64(i.op0_register()).is_some();
+    match i.mnemonic() {
+        Mnemonic::Mov => whole && is_immediate(i.op1_kind()),
+        Mnemonic::Lea => whole && i.memory_base() != Register::EIP,
+        mnemonic => two_registers(i).is_some() && (conditional || mnemonic == Mnemonic::Xchg),
+    }
 }
 
 fn is_immediate(kind: OpKind) -> bool {
