@@ -1,0 +1,133 @@
+//! Lengths of code: as operands, in data, and computed by the program.
+
+use crate::run::{TWO_CASES, is_refused, is_the_same, rewrite};
+
+#[test]
+fn lengths_by_other_names_are_refused() {
+    let text = "\t.text\n\t.set b0, g\n\t.set b1, ge\nf:\tmovl $(b1-b0),(%rdi)\n\tret\n\
+                g:\tmov (%rdi),%rax\n\tret\nge:\tnop\n";
+    is_refused(text, "a length of code");
+    let text = "\t.section code,\"ax\"\nf:\tmovl $(ge-g),(%rdi)\n\tret\n\t.data\n\
+                \t.section code\ng:\tmov (%rdi),%rax\n\tret\nge:\tnop\n";
+    is_refused(text, "a length of code");
+}
+
+/// A function that copies code of another one, whose length it computes.
+fn copies(length: &str) -> String {
+    format!(
+        "\t.text\n\t.globl f\n\t.type f,@function\nf:\t{length}\n\trep movsb\n\tret\n\t.size f,.-f\n\
+         g:\tmov (%rdi),%rax\n\tret\nge:\tnop\n\tret\nhe:\tret\n"
+    )
+}
+
+#[test]
+fn lengths_of_code_that_are_computed_to_copy_it_are_refused() {
+    for length in [
+        "lea ge(%rip),%rcx\n\tlea g(%rip),%rsi\n\tsub %rsi,%rcx",
+        "lea g(%rip),%rsi\n\tmov %rsi,%rdx\n\tlea ge(%rip),%rcx\n\tdec %rcx\n\tsub %rdx,%rcx",
+        "mov $ge,%ecx\n\tmov $g,%esi\n\tsub %esi,%ecx",
+        "lea ge(%rip),%rcx\n\tlea g(%rip),%rsi\n\tsub %rsi,%rcx\n\ttest %eax,%eax\n\tje 1f\n\tjmp *%rax\n1:",
+        "lea g(%rip),%rcx\n\ttest %eax,%eax\n\tje 1f\n\tlea ge(%rip),%rsi\n\tsub %rsi,%rcx\n1:",
+    ] {
+        is_refused(
+            &copies(length),
+            "a length of code that the program computes",
+        );
+    }
+    for length in [
+        // No code that is replaced is between.
+        "lea he(%rip),%rcx\n\tlea ge(%rip),%rsi\n\tsub %rsi,%rcx",
+        "lea ge(%rip),%rcx\n\tlea g(%rip),%rsi\n\tmov %rax,%rsi\n\tsub %rsi,%rcx",
+        "lea ge(%rip),%rcx\n\tlea g(%rip),%rsi\n\tcpuid\n\tsub %rsi,%rcx",
+        "lea ge(%rip),%rcx\n\tcall x\n\tlea g(%rip),%rsi\n\tsub %rsi,%rcx",
+        "lea 1f(%rip),%rcx\n\tlea f(%rip),%rsi\n\tsub %rsi,%rcx\n\tcmp (%rdx),%eax\n\tje 1f\n\tjmp *%rax\n1:",
+    ] {
+        let taken = rewrite(&copies(length));
+        assert!(taken.is_ok(), "{length}: {taken:?}");
+    }
+}
+
+/// A function that jumps by a table of bytes to its cases, of so many loads.
+fn short_cases(loads: usize, read: &str, table: &str) -> String {
+    let case = "\tadd (%rsi),%eax\n\tmov %rsi,%rcx\n".repeat(loads);
+    format!(
+        "\t.text\n\t.globl f\n\t.type f,@function\nf:\tlea base(%rip),%rax\n\
+         \tlea tbl(%rip),%rdx\n\t{read} (%rdx,%rdi),%rdx\n\tadd %rdx,%rax\n\tjmp *%rax\n\
+         base:\nc0:\tmov (%rsi),%eax\n{case}\tret\nc1:\tmov $22,%eax\n\tret\n\
+         \t.size f,.-f\n\t.section .rodata\n{table}\n\t.section .note.GNU-stack,\"\",@progbits\n"
+    )
+}
+
+#[test]
+fn lengths_in_a_byte_are_refused_if_they_may_pass_its_limit() {
+    is_the_same(
+        &short_cases(1, "movsbq", "tbl: .byte c0-base, c1-base"),
+        TWO_CASES,
+    );
+    let by_macro =
+        "\t.macro E to, from\n\t.byte \\to-\\from\n\t.endm\ntbl:\tE c0, base\n\tE c1, base";
+    is_the_same(&short_cases(1, "movsbq", by_macro), TWO_CASES);
+    for (loads, table) in [
+        (20, "tbl: .byte c0-base, c1-base"),
+        (20, "\t.set d, c1-base\ntbl: .byte 0, d"),
+        (20, "tbl: .byte 0, (c1-base)"),
+        (20, by_macro),
+        (20, "tbl: .dc.b c0-base, c1-base"),
+        (
+            20,
+            "\t.macro E n\n\t.byte \\n\n\t.endm\ntbl:\tE c0-base\n\tE c1-base",
+        ),
+        (20, "tbl:\t.irp n, c0-base, c1-base\n\t.byte \\n\n\t.endr"),
+    ] {
+        is_refused(
+            &short_cases(loads, "movsbq", table),
+            "a length of code in one byte",
+        );
+    }
+    let variable = "tbl: .uleb128 c0-base, c1-base";
+    let short = short_cases(0, "movzbq", variable).replace("mov (%rsi),%eax", "mov $11,%eax");
+    is_the_same(&short, TWO_CASES);
+    for table in [variable, "tbl: .byte 0\n\t.sleb128 c1-base"] {
+        is_refused(
+            &short_cases(8, "movzbq", table),
+            "a length of code in a number of variable length",
+        );
+    }
+}
+
+/// What is behind such bytes is found by its distance, as `d+4` is here.
+#[test]
+fn lengths_that_count_bytes_of_data_are_refused_if_they_change() {
+    let counted = |code: &str, data: &str| {
+        format!(
+            "\t.text\n\t.globl f\n\t.type f,@function\nf:\n1:\t{code}\n2:\tmov d+4(%rip),%eax\n\
+             \tadd (%rsi),%eax\n\tret\n\t.size f,.-f\n\t.data\n{data}\n\t.long 11,22,33,44\n\
+             \t.section .note.GNU-stack,\"\",@progbits\n"
+        )
+    };
+    let main = "#include <stdio.h>\nint f(long, int *);\n\
+                int main(void) { int a = 3; printf(\"%d\\n\", f(0, &a)); }";
+    is_the_same(
+        &counted("mov %esi,%ecx\n\tnop\n\tnop", "d:\t.skip 2b-1b"),
+        main,
+    );
+    // Code that is padded up to a place.
+    let padded = "d:\t.long 1\n\t.text\n\t.skip 256-(.-f),0xcc\n\tnop\n\t.data";
+    is_the_same(&counted("mov (%rsi),%ecx", padded), main);
+    for data in [
+        "d:\t.skip 2b-1b",
+        "d:\t.fill (2b-1b)",
+        "d:\t.space x\n\t.set x,2b-1b",
+        "d:\t.zero 4-(2b-1b)",
+        "\t.org 2b-1b\nd:",
+        "d:\t.dcb.b 2b-1b,5",
+        "\t.macro m n\n\t.skip \\n\n\t.endm\nd:\tm 2b-1b",
+        "d:\t.irp n, 2b-1b\n\t.skip \\n\n\t.endr",
+        "\t.text\nd:\t.skip 2b-1b\n\t.long 11,22",
+    ] {
+        is_refused(
+            &counted("mov (%rsi),%ecx\n\tnop\n\tnop", data),
+            "a length of code that counts bytes",
+        );
+    }
+}

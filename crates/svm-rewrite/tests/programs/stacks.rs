@@ -1,0 +1,74 @@
+//! Code that goes to another stack.
+
+use crate::run::{is_refused, rewrite};
+
+/// A function that goes to another stack, and what it does there.
+fn on_another_stack(code: &str) -> String {
+    format!("\t.text\n\t.globl f\n\t.type f,@function\nf:\t{code}\n\t.size f,.-f\n")
+}
+
+#[test]
+fn accesses_on_a_stack_that_code_went_to_are_refused() {
+    for code in [
+        "mov 160(%rdi),%rsp\n\tmov 168(%rdi),%rcx\n\tpush %rcx\n\tmov 152(%rdi),%rcx\n\tmov 104(%rdi),%rdi\n\tret",
+        "mov 48(%rdi),%rsp\n\tjmp *56(%rdi)",
+        "mov 48(%rdi),%rsp\n\tpush 56(%rdi)\n\tret",
+        "mov 8(%r14),%rsp\n\tpop 8(%r14)\n\tret",
+        // An array.
+        "mov %rsp,%rdx\n\tmov %rsi,%rsp\n1:\tpop %rax\n\tadd %rax,(%rdi)\n\tdec %ecx\n\tjne 1b\n\tmov %rdx,%rsp\n\tret",
+        "lea 8(%rsi,%rcx,8),%rsp\n\tpop %rax\n\tadd %rax,(%rdi)\n\tret",
+        "xchg %rsi,%rsp\n\tpop %rax\n\tadd %rax,(%rdi)\n\tmov %rsi,%rsp\n\tret",
+        "xchg %rsp,%rsi\n\tpop %rax\n\tadd %rax,(%rdi)\n\tmov %rsi,%rsp\n\tret",
+        "mov %rsi,%rsp\n\tpop %rsp\n\tadd %rax,(%rdi)\n\tret",
+        "mov x(%rip),%rsp\n\tadd %rax,(%rdi)\n\tret",
+        "mov %fs:16,%rsp\n\tadd %rax,(%rdi)\n\tret",
+        "mov $x,%esp\n\tadd %rax,(%rdi)\n\tret",
+        // On one of two paths, and by a word of the frame.
+        "test %ecx,%ecx\n\tje 1f\n\tmov (%rsi),%rsp\n1:\tadd %rax,(%rdi)\n\tret",
+        "mov %rsp,%rax\n\ttest %ecx,%ecx\n\tcmove %rsi,%rax\n\tmov %rax,%rsp\n\tadd %rax,(%rdi)\n\tret",
+        "mov %rsi,-8(%rsp)\n\tmov -8(%rsp),%rax\n\tmov %rax,%rsp\n\tadd %rax,(%rdi)\n\tret",
+        // By what was pushed.
+        "push %rsi\n\tpop %rsp\n\tpop %rax\n\tadd %rax,(%rdi)\n\tret",
+        "push 8(%rsi)\n\tpush %rcx\n\tpop %rax\n\tpop %rsp\n\tadd %rax,(%rdi)\n\tret",
+        "push %rsp\n\tmov %rsi,(%rsp)\n\tpop %rsp\n\tadd %rax,(%rdi)\n\tret",
+        "mov %rsi,(%rsp)\n\tpop %rsp\n\tadd %rax,(%rdi)\n\tret",
+        "push %rsi\n\tpop %rax\n\tmov %rax,%rsp\n\tadd %rax,(%rdi)\n\tret",
+        "push %rsi\n\tpushf\n\tpopf\n\tpop %rsp\n\tadd %rax,(%rdi)\n\tret",
+        "push %rsi\n\tsub $8,%rsp\n\tlea 8(%rsp),%rsp\n\tpop %rsp\n\tadd %rax,(%rdi)\n\tret",
+        "push %rsi\n\tpush %rcx\n\tadd $8,%rsp\n\tpop %rsp\n\tadd %rax,(%rdi)\n\tret",
+        // By a frame pointer of another stack.
+        "mov %rsi,%rbp\n\tleave\n\tadd %rax,(%rdi)\n\tret",
+        "lea 64(%rsi),%rbp\n\tleave\n\tpop %rax\n\tadd %rax,(%rdi)\n\tret",
+        "push %rsi\n\tpop %rbp\n\txor %ecx,%ecx\n\tmov 8(%rbp),%rbp\n\tleave\n\tadd %rax,(%rdi)\n\tret",
+    ] {
+        is_refused(
+            &on_another_stack(code),
+            "rsp was set to another stack before",
+        );
+    }
+    let exchanged = "xchg %rsp,(%rsi)\n\tpop %rax\n\tadd %rax,(%rdi)\n\tret";
+    is_refused(&on_another_stack(exchanged), "too few registers are dead");
+    for code in [
+        // Switches that only pop, or read by rsp, and what is read before.
+        "mov (%rdi),%rbx\n\tmov %rsp,(%rsi)\n\tmov 8(%rdi),%rsp\n\tpop %rbp\n\tmov 8(%rsp),%rbx\n\tret",
+        "mov %rdi,%rsp\n\tmov 56(%rsp),%r8\n\tldmxcsr (%rsp)\n\tlea 64(%rsp),%rsp\n\tjmp *%r8",
+        "mov 56(%rdi),%rcx\n\tmov 48(%rdi),%rsp\n\tjmp *%rcx",
+        "mov %rdi,%rsp\n\tmov $15,%eax\n\tsyscall",
+        // The program calls something there.
+        "mov %rsp,%rbx\n\tmov (%rsi),%rsp\n\tcall x\n\tmov %rbx,%rsp\n\tadd %rax,(%rbp)\n\tret",
+        // The own stack: arrays of variable length, alignments, rsp kept in the frame.
+        "push %rbp\n\tmov %rsp,%rbp\n\tmov %rsp,%rax\n\tmov %rax,-16(%rbp)\n\tsub %rcx,%rsp\n\tadd %rax,(%rdi)\n\tmov -16(%rbp),%rsp\n\tadd %rax,(%rdi)\n\tleave\n\tret",
+        "mov %rsp,%rax\n\tsub $64,%rsp\n\tand $-64,%rsp\n\tmov %rax,8(%rsp)\n\tadd %rax,(%rdi)\n\tmov 8(%rsp),%rsi\n\tlea (%rsi),%rsp\n\tadd %rax,(%rdi)\n\tret",
+        "lea 8(%rsp),%r10\n\tmovb $0,%spl\n\tadd %rax,(%rdi)\n\tlea -8(%r10),%rsp\n\tadd %rax,(%rdi)\n\tret",
+        "mov %rsp,%rbx\n\tmov %rsp,%rax\n\tmov %rax,40(%rbx)\n\tsub %rcx,%rsp\n\tmov 40(%rbx),%rax\n\tmov %rax,%rsp\n\tadd %rax,(%rdi)\n\tret",
+        "neg %rcx\n\tadd %rsp,%rcx\n\tmov %rcx,%rsp\n\tadd %rax,(%rdi)\n\tret",
+        "enter $16,$1\n\tadd %rax,(%rdi)\n\tleave\n\tadd %rax,(%rdi)\n\tret $8",
+        "push %rsp\n\tpush %rbx\n\tpop %rbx\n\tpop %rsp\n\tadd %rax,(%rdi)\n\tret",
+        "push %rsp\n\tpushf\n\tsub $16,%rsp\n\tadd $16,%rsp\n\tpopf\n\tpop %rsp\n\tadd %rax,(%rdi)\n\tret",
+        "push %rbp\n\tmov %rsp,%rbp\n\tpush %rsi\n\tpop %rcx\n\tadd %rax,(%rdi)\n\tleave\n\tadd %rax,(%rdi)\n\tret",
+        "mov %rsi,%rbp\n\tadd %rax,(%rbp)\n\tpush %rbx\n\tmov %rsp,%rbp\n\tleave\n\tadd %rax,(%rdi)\n\tret",
+    ] {
+        let taken = rewrite(&on_another_stack(code));
+        assert!(taken.is_ok(), "{code}: {taken:?}");
+    }
+}

@@ -1,0 +1,67 @@
+//! Statements that may be misread, or have no translation.
+
+use crate::run::{TWO_CASES, cases, is_refused, is_the_same, rewrite};
+
+#[test]
+fn comments_between_statements_make_none() {
+    let main = "#include <stdio.h>\nlong f(long *);\n\
+                int main(void) { long a = 7; printf(\"%ld\\n\", f(&a)); }\n";
+    let text = |line: &str| {
+        format!(
+            "\t.text\n\t.globl f\n\t.type f,@function\nf:{line}\n\tmov %rdi,%rax\n\tret\n\
+             \t.size f,.-f\n\t.section .note.GNU-stack,\"\",@progbits\n"
+        )
+    };
+    is_refused_or_the_same(&text("\tfstcw -8(%rsp); mov (%rdi),%rdi;/ comment"), main);
+    // `nop` is a statement for the assembler of Debian 12, and not for that of Debian 13.
+    let joined = "\tincl %eax /* a\n */ nop; mov (%rdi),%rdi;/ comment";
+    is_refused(&text(joined), "a comment begins here, inside a statement");
+}
+
+/// What makes two instructions of one line may be refused.
+fn is_refused_or_the_same(text: &str, main: &str) {
+    match rewrite(text) {
+        Ok(_) => is_the_same(text, main),
+        Err(refused) => assert!(refused.contains("[statement]"), "{refused}\n{text}"),
+    }
+}
+
+/// What a program's author can do, not a kernel's.
+#[test]
+fn loads_of_some_elements_are_refused_with_a_way_out() {
+    for load in [
+        "vpgatherdd %ymm2,(%rdi,%ymm1,4),%ymm0",
+        "vpmaskmovd (%rdi),%ymm1,%ymm0",
+    ] {
+        let text = format!("\t.text\nf:\t{load}\n\tret\n");
+        is_refused(&text, "with --accesses stores it stays");
+        is_refused(&text, "-mno-avx2 for programs");
+    }
+}
+
+#[test]
+fn bodies_that_are_not_seen_are_refused() {
+    let body = "\t.MACRO zero\n\t.ENDM\n\t.MACRO two\n\tnop\n\tnop\n\t.ENDM\n";
+    let text = format!(
+        "\t.text\n\t.rept 1\n{body}\t.endr\n\t.globl f\nf:\tzero; mov (%rdi),%rdi; two\n\
+         \tmov %rdi,%rax\n\tret\n"
+    );
+    is_refused(&text, "lower case");
+    is_refused(
+        "\t.text\n\t.rept 1\n\t.include \"/dev/null\"\n\t.endr\nf:\tret\n",
+        "what is in the file is not seen here",
+    );
+}
+
+/// Their names are not followed: what comes next would be taken for what the last section has.
+#[test]
+fn other_directives_of_sections_are_refused() {
+    for section in [
+        ".sect .rodata,\"a\"",
+        ".section.s .rodata,\"a\"",
+        ".sect.s .rodata",
+    ] {
+        let text = cases(".Lc1:", &format!("\t{section}\ntbl: .quad .Lc0,.Lc1"));
+        is_refused(&text, "write `.section`");
+    }
+}
