@@ -3,7 +3,7 @@
 use iced_x86::{Code, Instruction, OpKind, Register};
 use liveness::{LocSet, Reg};
 
-use super::{Flags, InstPlan, Planner};
+use super::{Flags, InstPlan, Planner, Scratch};
 use crate::analyse::class::Class;
 use crate::lift::InstIdx;
 use crate::refusal::{self, Refusal};
@@ -58,9 +58,7 @@ impl Planner<'_> {
         }
         let wanted = registers + usize::from(keeps_flags && recompute.is_none());
         let legacy_only = uses_high_byte(&inst.iced);
-        let reserved = self.rules.reserved;
-        let usable =
-            |r: Reg| !reserved.intersects(LocSet::reg(r)) && (!legacy_only || r.number() < 8);
+        let usable = |r: Reg| self.may_overwrite(r) && (!legacy_only || r.number() < 8);
         // A register that the instruction only writes is dead before it and may hold
         // the address (one that it reads is live). A string instruction's own
         // registers must not: its pointers are recovered after it ran. Nor must the
@@ -87,7 +85,11 @@ impl Planner<'_> {
         }
         let missing = wanted - plan.scratch.all().len();
         if missing > 0 {
-            self.spill(i, missing, usable, taken, live, plan)?;
+            let spilled = self.spill(i, missing, usable, taken, live, plan);
+            match spilled {
+                Err(_) if legacy_only => self.choose_with_one_legacy(i, wanted, taken, plan)?,
+                spilled => spilled?,
+            }
         }
         if keeps_flags {
             plan.flags = match recompute {
@@ -96,6 +98,44 @@ impl Planner<'_> {
             };
         }
         Ok(())
+    }
+
+    fn may_overwrite(&self, r: Reg) -> bool {
+        !self.rules.reserved.intersects(LocSet::reg(r))
+    }
+
+    /// Chooses registers for an instruction that names `ah`, `bh`, `ch` or `dh`, where too few can be
+    /// encoded beside these: the translation is in one that can, the others may be any. All are pushed.
+    ///
+    /// # Errors
+    /// There is none.
+    fn choose_with_one_legacy(
+        &self,
+        i: InstIdx,
+        wanted: usize,
+        taken: LocSet,
+        plan: &mut InstPlan,
+    ) -> Result<(), Refusal> {
+        let taken = taken.union(self.available.registers());
+        let free = |r: &Reg| self.may_overwrite(*r) && !taken.intersects(LocSet::reg(*r));
+        let (first, others): (Vec<Reg>, Vec<Reg>) = PREFERENCE
+            .into_iter()
+            .filter(free)
+            .partition(|r| r.number() < 8);
+        plan.scratch = Scratch::EMPTY;
+        for r in first.iter().chain(&others).take(wanted) {
+            plan.scratch.push(*r, true);
+        }
+        match first.is_empty() || plan.scratch.all().len() < wanted {
+            true => Err(self.too_few(i)),
+            false => Ok(()),
+        }
+    }
+
+    fn too_few(&self, i: InstIdx) -> Refusal {
+        let reason = "too few registers are free or can be spilled";
+        self.lifted
+            .refusal(refusal::RefusalCode::NoScratch, i, reason)
     }
 
     /// Whether the instruction has a sequence that pushes, although `rsp` is an operand. In a
@@ -136,11 +176,7 @@ impl Planner<'_> {
             plan.scratch.push(r, true);
         }
         if plan.scratch.spilled().len() < missing {
-            return Err(self.lifted.refusal(
-                refusal::RefusalCode::NoScratch,
-                i,
-                "too few registers are free or can be spilled",
-            ));
+            return Err(self.too_few(i));
         }
         Ok(())
     }

@@ -4,6 +4,7 @@
 mod labels;
 mod lengths;
 mod reached;
+mod registers;
 mod run;
 mod stacks;
 mod statements;
