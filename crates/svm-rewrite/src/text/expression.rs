@@ -38,6 +38,11 @@ pub fn unquoted(name: &[u8]) -> &[u8] {
         .unwrap_or(name)
 }
 
+/// Whether a name is a number, or that of a numeric label. In quotes it may be empty.
+pub fn begins_with_digit(name: &[u8]) -> bool {
+    name.first().is_some_and(u8::is_ascii_digit)
+}
+
 /// Operands, split at the commas outside parentheses, strings and characters.
 pub fn split(operands: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = Some(operands);

@@ -11,7 +11,7 @@
 
 use foldhash::{HashMap, HashSet};
 
-use super::expression::{self, is_nonzero};
+use super::expression::{self, begins_with_digit, is_nonzero};
 use super::operand;
 use super::places::{CodeLabels, named};
 use super::print::Obstacle;
@@ -58,7 +58,7 @@ fn may_be_length(operands: &[u8]) -> bool {
 
 /// The names in an expression, without numbers.
 fn names(expression: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let numeric = |name: &&[u8]| name[0].is_ascii_digit() && is_nonzero(name).is_some();
+    let numeric = |name: &&[u8]| begins_with_digit(name) && is_nonzero(name).is_some();
     expression::names(expression).filter(move |name| !numeric(name))
 }
 

@@ -19,7 +19,9 @@ use elf_loader::consts::STT_SECTION;
 use foldhash::HashSet;
 
 use super::directives::{fills, is_assignment, is_data};
-use super::expression::{self, Sum, Token, has_operator, is_nonzero, names, tokens, unquoted};
+use super::expression::{
+    self, Sum, Token, begins_with_digit, has_operator, is_nonzero, names, tokens, unquoted,
+};
 use super::lengths::Lengths;
 use super::marks::{self, StatementIdx};
 use super::operand;
@@ -250,7 +252,7 @@ pub(super) fn named(symbol: &[u8]) -> &[u8] {
 }
 
 fn is_number(name: &[u8]) -> bool {
-    name[0].is_ascii_digit() && is_nonzero(name).is_some()
+    begins_with_digit(name) && is_nonzero(name).is_some()
 }
 
 /// Labels in sections of code, and symbols that are given the place of one.

@@ -17,7 +17,7 @@ use foldhash::{HashMap, HashSet};
 use iced_x86::{Instruction, Mnemonic, OpKind};
 
 use super::directives::is_data;
-use super::expression::{end_of_string, unquoted};
+use super::expression::{begins_with_digit, end_of_string, unquoted};
 use super::marks::StatementIdx;
 use super::print::Obstacle;
 use super::reached::displaced_place;
@@ -258,7 +258,7 @@ impl<'t> Names<'t> {
                         anywhere,
                     });
                 }
-                _ if name[0].is_ascii_digit() => {}
+                _ if begins_with_digit(name) => {}
                 _ => _ = self.jumped.insert(name),
             }
         }

@@ -1,6 +1,6 @@
 //! Statements that may be misread, or have no translation.
 
-use crate::run::{TWO_CASES, cases, is_refused, is_the_same, rewrite};
+use crate::run::{cases, is_refused, is_the_same, rewrite};
 
 #[test]
 fn comments_between_statements_make_none() {
@@ -64,4 +64,13 @@ fn other_directives_of_sections_are_refused() {
         let text = cases(".Lc1:", &format!("\t{section}\ntbl: .quad .Lc0,.Lc1"));
         is_refused(&text, "write `.section`");
     }
+}
+
+#[test]
+fn names_may_be_empty() {
+    let text = |line: &str| format!("\t.text\nf:\tmov (%rdi),%rax\n\tret\n{line}\n");
+    assert!(rewrite(&text("\t.data\n\t.byte 1,\"\",2")).is_ok());
+    let body = "\t.macro m n\n\\n:\n:\n\t.endm\n\t.align 8\n\t.long 6,6";
+    // Taken or refused: it ends.
+    let _ = rewrite(&text(body));
 }

@@ -4,7 +4,7 @@ use foldhash::{HashMap, HashSet};
 
 use super::super::arguments::number;
 use super::super::directives::{aligns, declares, is_assignment, makes_bytes, switches};
-use super::super::expression::names;
+use super::super::expression::{begins_with_digit, names};
 use super::super::sections::{Sections, Spot};
 use super::super::statement::{Statement, StatementKind};
 use super::uses::{Uses, ends};
@@ -212,7 +212,7 @@ impl<'t> Finder<'t, '_> {
     /// function is there.
     fn is_own(&self, label: &[u8]) -> bool {
         let uses = self.uses;
-        !label[0].is_ascii_digit()
+        !begins_with_digit(label)
             && !uses.others.contains(label)
             && !uses.functions.contains(label)
             && (uses.objects.contains(label) || !uses.global.contains(label))
@@ -232,7 +232,7 @@ impl<'t> Finder<'t, '_> {
                 }
                 StatementKind::Directive if declares(name) => {}
                 StatementKind::Label
-                    if name[0].is_ascii_digit() || self.uses.places.contains_key(name) =>
+                    if begins_with_digit(name) || self.uses.places.contains_key(name) =>
                 {
                     return false;
                 }

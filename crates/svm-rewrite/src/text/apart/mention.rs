@@ -1,7 +1,7 @@
 //! How an expression names a label: `k+16(%rip)` is a place of its table, `c-k` is a distance.
 
 use super::super::arguments::number;
-use super::super::expression::{Token, is_nonzero, names, tokens};
+use super::super::expression::{Token, begins_with_digit, is_nonzero, names, tokens};
 
 /// What an expression says of the labels in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ impl<'t> Mention<'t> {
 
 /// Whether a name of an expression is a number, and no reference to a numeric label.
 pub fn is_constant(name: &[u8]) -> bool {
-    name[0].is_ascii_digit() && is_nonzero(name).is_some()
+    begins_with_digit(name) && is_nonzero(name).is_some()
 }
 
 /// Without the parentheses of base and index at the end.

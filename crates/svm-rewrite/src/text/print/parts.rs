@@ -5,6 +5,7 @@
 use foldhash::HashSet;
 
 use super::super::cfi::Here;
+use super::super::expression::begins_with_digit;
 use super::super::marks::StatementIdx;
 use super::super::operand;
 use super::super::statement::StatementKind;
@@ -100,7 +101,7 @@ impl<'p> Printer<'p, '_> {
                 (StatementKind::Directive, b".pushsection") => depth += 1,
                 (StatementKind::Directive, b".popsection") if depth > 0 => depth -= 1,
                 _ if depth > 0 => continue,
-                (StatementKind::Label, _) if name[0].is_ascii_digit() => {}
+                (StatementKind::Label, _) if begins_with_digit(name) => {}
                 (StatementKind::Directive, b".skip" | b".org" | b".byte" | b".long") => {}
                 _ => break,
             }
