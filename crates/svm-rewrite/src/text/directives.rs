@@ -54,35 +54,77 @@ pub fn width(name: &[u8]) -> Option<usize> {
     }
 }
 
-/// Directives whose operands may be addresses of labels.
+/// Directives whose operands may be addresses of labels, or numbers made of them, that are put into
+/// data or become the value of a symbol. Assemblers get new ones: all are that are not known to be
+/// others.
 pub fn is_data(name: &[u8]) -> bool {
-    matches!(
-        name,
-        b".long"
-            | b".quad"
-            | b".8byte"
-            | b".4byte"
-            | b".2byte"
-            | b".int"
-            | b".value"
-            | b".word"
-            | b".short"
-            | b".hword"
-            | b".byte"
-            | b".octa"
-            | b".uleb128"
-            | b".sleb128"
-            | b".set"
-            | b".equ"
-            | b".equiv"
-            | b".eqv"
-            | b".dc"
-            | b".dc.a"
-            | b".dc.b"
-            | b".dc.l"
-            | b".dc.w"
-            | b".reloc"
-    )
+    let is_other = (declares(name) && !is_assignment(name))
+        || switches(name)
+        || aligns(name)
+        || fills(name) && !name.starts_with(b".dcb")
+        || has_no_labels(name)
+        || is_repetition(name)
+        || is_end(name)
+        || Conditional::of(name).is_some();
+    name.starts_with(b".") && !is_other
+}
+
+/// Directives that make strings, fractions and debug information, define macros and symbols without a
+/// value, or speak to the assembler alone.
+fn has_no_labels(name: &[u8]) -> bool {
+    const NAMES: [&[u8]; 43] = [
+        b".ascii",
+        b".asciz",
+        b".string",
+        b".string8",
+        b".string16",
+        b".string32",
+        b".string64",
+        b".float",
+        b".single",
+        b".double",
+        b".tfloat",
+        b".hfloat",
+        b".bfloat16",
+        b".comm",
+        b".common",
+        b".lcomm",
+        b".largecomm",
+        b".tls_common",
+        b".symver",
+        b".extern",
+        b".version",
+        b".addrsig",
+        b".addrsig_sym",
+        b".attach_to_group",
+        b".macro",
+        b".purgem",
+        b".exitm",
+        b".altmacro",
+        b".noaltmacro",
+        b".include",
+        b".print",
+        b".warning",
+        b".error",
+        b".err",
+        b".line",
+        b".linefile",
+        b".arch",
+        b".att_syntax",
+        b".intel_syntax",
+        b".code64",
+        b".stabs",
+        b".stabn",
+        b".stabd",
+    ];
+    NAMES.contains(&name)
+}
+
+/// Directives of numbers that a length of code always fits, since they have four bytes or more, and
+/// those that make no bytes of them.
+pub fn fits_lengths(name: &[u8]) -> bool {
+    const NAMES: [&[u8]; 5] = [b".octa", b".slong", b".dc.a", b".dc.l", b".reloc"];
+    is_assignment(name) || NAMES.contains(&name) || width(name).is_some_and(|width| width >= 4)
 }
 
 /// Directives that make as many bytes as their operands say.

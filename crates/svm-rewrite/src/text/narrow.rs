@@ -9,13 +9,14 @@
 //! something else. The assembler does not say so. How much longer code becomes is estimated
 //! from above. A number of variable length (`.uleb128`) is one byte until then, and whoever reads it
 //! as that byte, or by its place, finds another; unwinders read theirs as what they are. A length that
-//! counts bytes (`.skip 2b-1b`) may not change at all: what stands behind is found by its place.
+//! counts bytes (`.skip 2b-1b`) may not change at all: what stands behind is found by its place. Nor may
+//! one in a directive that is not known here.
 
 use std::ops::Range;
 
 use foldhash::HashMap;
 
-use super::directives::{fills, is_repetition, width};
+use super::directives::{fills, fits_lengths, is_data, is_repetition, width};
 use super::distances::is_label;
 use super::expression::{self, unquoted};
 use super::lengths::Lengths;
@@ -39,6 +40,8 @@ enum Field {
     Variable,
     /// So many bytes, or bytes up to there.
     Count,
+    /// Nobody knows.
+    Unknown,
 }
 
 /// What such a number may be to be one byte, with a sign or without.
@@ -108,6 +111,9 @@ pub fn find(
             Field::Count => "a length of code that counts bytes, which changes when the code is \
                              rewritten: what is behind it moves; use a number"
                 .to_owned(),
+            Field::Unknown => "a length of code, which changes when the code is rewritten, in a \
+                               directive that is not known here; use `.long`"
+                .to_owned(),
         },
     };
     found.map(obstacle).collect()
@@ -153,7 +159,8 @@ fn field(name: &[u8]) -> Option<Field> {
         b".dc.b" => Some(Field::Bytes(1)),
         b".dc" | b".dc.w" => Some(Field::Bytes(2)),
         _ if fills(name) => Some(Field::Count),
-        _ => width(name).filter(|width| *width <= 2).map(Field::Bytes),
+        _ if fits_lengths(name) || !is_data(name) => None,
+        _ => Some(width(name).map_or(Field::Unknown, Field::Bytes)),
     }
 }
 
@@ -223,7 +230,7 @@ impl Growth<'_> {
         });
         let length = high - low;
         let limit = match field {
-            Field::Count => length,
+            Field::Count | Field::Unknown => length,
             Field::Variable => SHORTEST,
             Field::Bytes(width) => {
                 let half = 1 << (8 * width - 1);

@@ -45,6 +45,8 @@ fn labels_of_distances_are_reached_whatever_their_names() {
     for (second, table) in [
         (".Lc1:", "tbl:\n\t.irp n,0,1\n\t.long .Lc\\n-tbl\n\t.endr"),
         (
+        (".Lc1:", "tbl: .slong .Lc0-tbl,.Lc1-tbl"),
+        (".Lc1:", "tbl: .dcb.l 1,.Lc0-tbl\n\t.dcb.l 1,.Lc1-tbl"),
             "\t.macro LAB n\n.Lc\\n:\n\t.endm\n\tLAB 1",
             "tbl: .long .Lc0-tbl,.Lc1-tbl",
         ),
