@@ -192,7 +192,7 @@ impl<'t> Source<'t> {
             tie: &tie,
             lifted: &lifted,
         };
-        self.check_places(tied)?;
+        self.check_places(tied, target.refuses_jump_tables)?;
         let reached = reached_places(tied, target)?;
         let decided = decide(&lifted, &reached, &BTreeSet::new(), options);
         let decided = decided.map_err(|refusals| self.locate(refusals, tied))?;
@@ -227,7 +227,7 @@ impl<'t> Source<'t> {
     }
 
     /// Refuses statements that would be wrong, or mean another place, in the printed text.
-    fn check_places(&self, tied: Tied<'_, '_>) -> Result<(), Vec<Refusal>> {
+    fn check_places(&self, tied: Tied<'_, '_>, is_module: bool) -> Result<(), Vec<Refusal>> {
         let Tied {
             text,
             statements,
@@ -242,6 +242,10 @@ impl<'t> Source<'t> {
         }
         self.none(&moved::find(tied, self.written_out))?;
         // What has a line of its own was refused by it.
+            // Modules' tables of jumps are found by their relocations.
+            if !is_module {
+                self.none(&moved::hidden_meaning(text, &self.statements))?;
+            }
         self.none(&places::find_assembled(tie, lifted))?;
         self.none(&taken::inside(tied))
     }

@@ -15,7 +15,7 @@ use std::cell::OnceCell;
 use elf_loader::{Object, Place};
 use foldhash::HashSet;
 
-use super::directives::{is_end, is_repetition, switches};
+use super::directives::{is_assignment, is_end, is_repetition, switches};
 use super::distances::is_label;
 use super::expression::{self, names};
 use super::marks::StatementIdx;
@@ -100,6 +100,10 @@ fn unread(text: &[u8], statements: &[Statement]) -> Vec<Obstacle> {
             StatementKind::Directive if enters_unseen(name) => {
                 "it goes to another section, and is not followed here; write `.section`"
             }
+            StatementKind::Directive if switches(name) && has_comment(statement.rest(text)) => {
+                "a comment in the name of a section or behind it is not read here; put it on a \
+                 line of its own"
+            }
             StatementKind::Directive if name == b".end" && k + 1 < statements.len() => {
                 "what follows is not assembled; leave it out"
             }
@@ -137,6 +141,10 @@ fn enters_unseen(name: &[u8]) -> bool {
     NAMES.contains(&name)
 }
 
+fn has_comment(operands: &[u8]) -> bool {
+    operands.windows(2).any(|two| two == b"/*")
+}
+
 /// Whether a directive goes to a section with a name that twin gives.
 fn enters_twins_section(directive: &[u8], operands: &[u8]) -> bool {
     let end = operands
@@ -167,6 +175,33 @@ pub fn hidden_syntax(text: &[u8], statements: &[Statement]) -> Vec<Obstacle> {
     });
     let reason = "the syntax changes in a macro or a repetition";
     hidden.map(|(k, _)| obstacle(k, reason)).collect()
+}
+
+/// What a macro or a repetition in use does that is told by statements elsewhere: it defines symbols,
+/// goes to other sections, or is given the name of what it does.
+pub fn hidden_meaning(text: &[u8], statements: &[Statement]) -> Vec<Obstacle> {
+    if !statements.iter().any(|s| s.kind == StatementKind::Opaque) {
+        return Vec::new();
+    }
+    let hidden = statements.iter().enumerate().filter(|(_, statement)| {
+        matches!(
+            statement.kind,
+            StatementKind::Opaque | StatementKind::Definition
+        ) && has_meaning(text, statement)
+    });
+    let reason = "a macro or a repetition defines a symbol or goes to another section here, and \
+                  that is not seen";
+    hidden.map(|(k, _)| obstacle(k, reason)).collect()
+}
+
+fn has_meaning(text: &[u8], statement: &Statement) -> bool {
+    let (name, rest) = (statement.name(text), statement.rest(text));
+    let all = statement.text(text);
+    switches(name)
+        || is_assignment(name)
+        || rest.starts_with(b"=")
+        || all.ends_with(b":")
+        || all.starts_with(b"\\")
 }
 
 /// Statements that are refused wherever they are. `written_out` says that macros are.

@@ -128,7 +128,14 @@ fn uses_have_lengths(text: &[u8], statements: &[Statement], lengths: &Lengths<'_
     let mut uses = statements
         .iter()
         .filter(|s| s.kind == StatementKind::Opaque || is_repetition(s.name(text)));
-    uses.any(|s| lengths.are_in(s.rest(text)))
+    // An argument may be in quotes.
+    uses.any(|s| {
+        let arguments = s
+            .rest(text)
+            .iter()
+            .map(|b| if *b == b'"' { b' ' } else { *b });
+        lengths.are_in(&arguments.collect::<Vec<u8>>())
+    })
 }
 
 /// Directives of such fields that are loaded, with the section's kind.

@@ -255,17 +255,23 @@ fn is_number(name: &[u8]) -> bool {
     begins_with_digit(name) && is_nonzero(name).is_some()
 }
 
-/// Labels in sections of code, and symbols that are given the place of one.
+/// Labels in sections of code, the names of these sections, and symbols that are given the place
+/// of one.
 pub(super) struct CodeLabels<'t>(HashSet<&'t [u8]>);
 
 impl<'t> CodeLabels<'t> {
     pub(super) fn find(text: &'t [u8], statements: &[Statement]) -> CodeLabels<'t> {
         let mut sections = Sections::default();
-        let mut labels = CodeLabels(HashSet::default());
+        let mut labels = CodeLabels(HashSet::from_iter([sections.name()]));
         for statement in statements {
             let name = statement.name(text);
             match statement.kind {
-                StatementKind::Directive => sections.directive(name, statement.rest(text)),
+                StatementKind::Directive => {
+                    sections.directive(name, statement.rest(text));
+                    if sections.is_code() {
+                        labels.0.insert(sections.name());
+                    }
+                }
                 StatementKind::Label if sections.is_code() => _ = labels.0.insert(named(name)),
                 _ => {}
             }
@@ -346,6 +352,10 @@ mod tests {
             ".ds.w (g-f)*2",
             ".nops (g-f)*2",
             ".org (g-f)*2",
+            ".long .text+2-d",
+            ".slong g-f+4",
+            ".new g-f+4",
+            ".section code,\"ax\"\nnop\n.data\n.quad code+2",
         ] {
             assert_eq!(count(bad), 1, "{bad}");
         }

@@ -2,6 +2,8 @@
 
 use foldhash::HashMap;
 
+use super::expression;
+
 /// What a section's contents mean to control flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Section {
@@ -64,6 +66,11 @@ impl<'t> Sections<'t> {
         self.now.kind
     }
 
+    /// Its name, which is a symbol of its start, too.
+    pub fn name(&self) -> &'t [u8] {
+        self.now.spot.section
+    }
+
     /// Where in it the assembler is.
     pub fn spot(&self) -> Spot<'t> {
         self.now.spot
@@ -98,7 +105,7 @@ impl<'t> Sections<'t> {
             b".section" => self.enter_named(rest, b""),
             b".pushsection" => {
                 self.pushed.push((self.now, self.previous));
-                // `.pushsection name, 1, "ax"`: a number there is a subsection's.
+                // A number behind the name is a subsection's.
                 let second = field(rest, 1);
                 self.enter_named(
                     rest,
@@ -145,7 +152,7 @@ impl<'t> Sections<'t> {
 
 /// The `n`th of the arguments of a directive.
 fn field(arguments: &[u8], n: usize) -> &[u8] {
-    let field = arguments.split(|b| *b == b',').nth(n);
+    let field = expression::split(arguments).nth(n);
     field.unwrap_or_default().trim_ascii()
 }
 
@@ -164,17 +171,26 @@ fn kind_of(name: &[u8], arguments: &[u8]) -> Section {
     } else if starts(b".gcc_except_table") {
         Section::Unwinding
     // A number may have any flag.
-    } else if starts(b".text") || has_flag(arguments, b"x0123456789") {
+    } else if is_codes(name) || has_flag(arguments, b"x0123456789") {
         Section::Code
     } else {
         Section::Data
     }
 }
 
-/// Whether a section has one of these flags: `.init.text,"ax",@progbits`.
+/// Whether a section holds code by its name, without flags (bfd/elf.c, `special_sections`).
+fn is_codes(name: &[u8]) -> bool {
+    let starts = |prefix: &&[u8]| name.starts_with(prefix);
+    let prefixes: [&[u8]; 3] = [b".text", b".gnu.linkonce.t", b".ltext"];
+    prefixes.iter().any(starts) || matches!(name, b".init" | b".fini" | b".plt")
+}
+
+/// Whether a section has one of these flags: `.init.text,"ax",@progbits`, or behind the number of a
+/// subsection `.init.text,1,"ax"`.
 fn has_flag(arguments: &[u8], wanted: &[u8]) -> bool {
-    let flags = field(arguments, 1);
-    flags.starts_with(b"\"") && flags.iter().any(|flag| wanted.contains(flag))
+    let mut fields = [1, 2].map(|n| field(arguments, n)).into_iter();
+    let flags = fields.find(|flags| flags.starts_with(b"\""));
+    flags.is_some_and(|flags| flags.iter().any(|flag| wanted.contains(flag)))
 }
 
 #[cfg(test)]
@@ -198,6 +214,10 @@ mod tests {
         assert_eq!(enter(b".section", b".note.t,\"a\""), Section::Data);
         assert_eq!(enter(b".section", b".note.u"), Section::Debug);
         assert_eq!(enter(b".section", b".eh_frame_table,\"a\""), Section::Data);
+        assert_eq!(enter(b".pushsection", b"pushed,0,\"ax\""), Section::Code);
+        assert_eq!(enter(b".section", b"\"a,b\",\"ax\""), Section::Code);
+        assert_eq!(enter(b".section", b".init"), Section::Code);
+        assert_eq!(enter(b".section", b".init_array,\"aw\""), Section::Data);
     }
 
     #[test]

@@ -61,6 +61,13 @@ fn labels_of_distances_are_reached_whatever_their_names() {
     }
     // The assembler of Debian 13 has no numbers with a zero before them.
     for (second, table) in [
+    // A macro leaves the section of information.
+    let information = "\t.macro RO\n\t.section .rodata\n\t.endm\n\t.section .debug_x,\"\",@progbits\n\
+                       \t.long 0\n\tRO\ntbl:\t.long .Lc0-tbl,.Lc1-tbl";
+    is_the_same(
+        &cases(".Lc1:", information).replace(absolute, jump),
+        TWO_CASES,
+    );
         ("01:", "tbl: .long .Lc0-tbl,1b-tbl"),
         ("1:", "tbl: .long .Lc0-tbl,01b-tbl"),
     ] {

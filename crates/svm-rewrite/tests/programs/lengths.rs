@@ -84,6 +84,10 @@ fn lengths_in_a_byte_are_refused_if_they_may_pass_its_limit() {
             "a length of code in one byte",
         );
     }
+    is_refused(
+        &short_cases(20, "movzbq", "tbl: .byte c0-.text, c1-.text"),
+        "a length of code in one byte",
+    );
     let variable = "tbl: .uleb128 c0-base, c1-base";
     let short = short_cases(0, "movzbq", variable).replace("mov (%rsi),%eax", "mov $11,%eax");
     is_the_same(&short, TWO_CASES);
@@ -116,6 +120,8 @@ fn lengths_that_count_bytes_of_data_are_refused_if_they_change() {
     is_the_same(&counted("mov (%rsi),%ecx", padded), main);
     for data in [
         "d:\t.skip 2b-1b",
+        // The name of a section is its start.
+        "d:\t.skip 2b-.text",
         "d:\t.fill (2b-1b)",
         "d:\t.space x\n\t.set x,2b-1b",
         "d:\t.zero 4-(2b-1b)",
@@ -130,4 +136,62 @@ fn lengths_that_count_bytes_of_data_are_refused_if_they_change() {
             "a length of code that counts bytes",
         );
     }
+}
+
+/// Whose labels are code is told by their sections, however these are named or entered, and macros may
+/// hide all of it.
+#[test]
+fn lengths_are_found_in_any_section_of_code_and_behind_macros() {
+    let text = |before: &str, enter: &str, data: &str| {
+        format!(
+            "{before}\n\t.data\n\t{enter}\n\t.globl f\n\t.type f,@function\nf:\nx1:\tmov (%rsi),%ecx\n\
+             \tnop\n\tnop\nx2:\tmov d+4(%rip),%eax\n\tadd (%rsi),%eax\n\tret\n\t.size f,.-f\n\
+             {data}\n\t.long 11,22,33,44\n\t.section .note.GNU-stack,\"\",@progbits\n"
+        )
+    };
+    let data = "\t.data\nd:\t.skip x2-x1";
+    let enter_code = "\t.macro CODE\n\t.section .my,\"ax\"\n\t.endm";
+    let enter_data = "\t.macro DATA\n\t.data\n\t.endm";
+    for (before, enter, data) in [
+        ("", ".pushsection .my,0,\"ax\"", data),
+        ("", ".section \"a,b\",\"ax\"", data),
+        ("", ".section .plt", data),
+        (enter_code, "CODE", data),
+        ("", ".irp s,.my\n\t.section \\s,\"ax\"\n\t.endr", data),
+        ("", ".rept 1\n\t.text\n\t.endr", data),
+        (enter_data, ".text", "\tDATA\nd:\t.skip x2-x1,0x90"),
+        (
+            "\t.macro len n,a,b\n\t.set \\n,\\b-\\a\n\t.endm",
+            ".text",
+            "\t.data\n\tlen n,x1,x2\nd:\t.skip n",
+        ),
+        (
+            "",
+            ".text",
+            "\t.data\n\t.rept 1\n\t.globl n\nn=x2-x1\n\t.endr\nd:\t.skip n",
+        ),
+        (
+            "\t.macro pad n\n\t.skip \\n\n\t.endm",
+            ".text",
+            "\t.data\nd:\tpad \"x2-x1\"",
+        ),
+        (
+            "\t.macro L n\n\\n:\n\t.endm",
+            ".text\n\tL x3",
+            "\t.data\nd:\t.skip x2-x3",
+        ),
+    ] {
+        is_refused(
+            &text(before, enter, data),
+            "a length of code that counts bytes",
+        );
+    }
+    is_refused(
+        &text(
+            "",
+            ".section .my /* a */,\"ax\"\n\t.data\n\t.section .my",
+            data,
+        ),
+        "a comment in the name of a section",
+    );
 }
