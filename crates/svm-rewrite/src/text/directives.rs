@@ -163,7 +163,10 @@ fn byte(digits: &[u8]) -> Option<u8> {
 
 /// Directives that open a body which is assembled several times.
 pub fn is_repetition(name: &[u8]) -> bool {
-    matches!(name, b".rept" | b".rep" | b".irp" | b".irpc")
+    matches!(
+        name,
+        b".rept" | b".rep" | b".irp" | b".irep" | b".irpc" | b".irepc"
+    )
 }
 
 /// Directives that end the body of a macro or a repetition.

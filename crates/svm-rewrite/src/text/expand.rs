@@ -284,7 +284,7 @@ fn repeated(name: &[u8], rest: &[u8], body: &[u8]) -> Option<Vec<Vec<u8>>> {
     let values = values.trim_ascii_start();
     let values = values.strip_prefix(b",").unwrap_or(values).trim_ascii();
     let values = match name {
-        b".irpc" => list(values)?.concat().iter().map(|c| vec![*c]).collect(),
+        b".irpc" | b".irepc" => list(values)?.concat().iter().map(|c| vec![*c]).collect(),
         _ => list(values)?,
     };
     let values = if values.is_empty() {

@@ -59,7 +59,7 @@ use crate::explain::stats::Stats;
 use crate::lift;
 use crate::options::Options;
 use crate::plan::Flags;
-use crate::refusal::{Refusal, RefusalCode};
+use crate::refusal::{self, Refusal, RefusalCode};
 use crate::targets::{self, Descriptor};
 pub use expand::{Expansion, expand, same};
 use marks::Marks;
@@ -172,7 +172,11 @@ impl<'t> Source<'t> {
     }
 
     fn refusals(&self, obstacles: &[Obstacle]) -> Vec<Refusal> {
-        obstacles.iter().map(|o| self.refusal(o)).collect()
+        let mut refusals = Vec::new();
+        for obstacle in obstacles {
+            refusal::add(&mut refusals, self.refusal(obstacle));
+        }
+        refusals
     }
 
     /// Rewrites the text, given the object that the marked text was assembled to.
@@ -238,14 +242,14 @@ impl<'t> Source<'t> {
         self.none(&places::find(text, statements))?;
         if !self.written_out {
             self.none(&moved::hidden_syntax(text, &self.statements))?;
-            self.none(&places::hidden(text, statements))?;
-        }
-        self.none(&moved::find(tied, self.written_out))?;
-        // What has a line of its own was refused by it.
             // Modules' tables of jumps are found by their relocations.
             if !is_module {
                 self.none(&moved::hidden_meaning(text, &self.statements))?;
             }
+            self.none(&places::hidden(text, statements))?;
+        }
+        self.none(&moved::find(tied, self.written_out))?;
+        // What has a line of its own was refused by it.
         self.none(&places::find_assembled(tie, lifted))?;
         self.none(&taken::inside(tied))
     }

@@ -14,6 +14,7 @@
 use foldhash::HashSet;
 
 use super::directives::{are_prefixes, is_end, is_repetition};
+use super::expression::end_of_string;
 use super::operand;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,6 +160,8 @@ pub struct Misread {
 const OPEN: &str = "a comment or string begins here and does not end";
 const JOINED: &str = "a comment begins here, inside a statement, and something follows its end \
     in a later line: to some assemblers that is a statement of its own, to others it is not";
+const UNSCRUBBED: &str = "the assembler reads a text that begins so by other rules; leave the line \
+    out";
 
 /// The same, and the first place that may be misread, or else the end.
 pub fn split_to_end(text: &[u8]) -> (Vec<Statement>, Option<Misread>) {
@@ -173,8 +176,25 @@ pub fn split_to_end(text: &[u8]) -> (Vec<Statement>, Option<Misread>) {
         defining: false,
         misread: None,
     };
+    if is_unscrubbed(text) {
+        splitter.misread(1, UNSCRUBBED);
+    }
     while splitter.next() {}
     (splitter.statements, splitter.misread)
+}
+
+/// Whether blanks and comments are not taken out before the assembler reads a text (gas/input-file.c).
+fn is_unscrubbed(text: &[u8]) -> bool {
+    let rest = text.strip_prefix(b"#NO_APP");
+    rest.is_some_and(|rest| rest.first().is_some_and(u8::is_ascii_whitespace))
+}
+
+/// Whether a preprocessor's line, `# 5 "x.c"`, has a name that goes on in the next line.
+fn has_open_name(line: &[u8]) -> bool {
+    let number = line[1..].trim_ascii_start();
+    let digits = number.iter().take_while(|b| b.is_ascii_digit()).count();
+    let name = number[digits..].trim_ascii_start().strip_prefix(b"\"");
+    digits > 0 && name.is_some_and(|name| end_of_string(name).is_none())
 }
 
 struct Splitter<'t> {
@@ -214,7 +234,7 @@ impl<'t> Splitter<'t> {
                 self.line += 1;
             }
             b';' => self.at += 1,
-            b'#' => self.skip_line(),
+            b'#' => self.skip_preprocessors(),
             b'/' if self.peek(1) == b'*' => self.skip_block_comment(),
             b'/' => self.skip_line(),
             _ => self.statement(),
@@ -226,6 +246,16 @@ impl<'t> Splitter<'t> {
         let rest = &self.text[self.at..];
         let end = rest.iter().position(|b| *b == b'\n');
         self.at += end.unwrap_or(rest.len());
+    }
+
+    /// A comment, or what a preprocessor says of lines, which has a string.
+    fn skip_preprocessors(&mut self) {
+        let start = self.at;
+        self.skip_line();
+        let begins_line = start == 0 || matches!(self.text[start - 1], b'\n' | b';');
+        if begins_line && has_open_name(&self.text[start..self.at]) {
+            self.misread(self.line, OPEN);
+        }
     }
 
     /// Behind what ends with so many bytes, if it began in `line`.
@@ -564,14 +594,24 @@ mod tests {
         ] {
             assert_eq!(open(text), Some(2), "{text:?}");
         }
+        for text in [
+            "nop\n# 5 \"a\n\" \n",
+            "nop\n#7\"a\\\"\n",
+            "nop\nnop;# 5 \"a",
+        ] {
+            assert_eq!(open(text), Some(2), "{text:?}");
+        }
         for text in ["\n.ascii \"a\\", "\n.byte '", "\n.byte '\\", "\n.ascii \""] {
             assert_eq!(open(text), Some(2), "{text:?}");
         }
         for text in [
             "", "/* a */", "/**/", "# /*", ".byte 'a", ".byte '\\n", ".ascii \"/*\"", "/",
+            "# 5 \"a.c\" 2", "# 5 a\"", " # 5 \"a", "# a 5 \"", "nop # 5 \"", "#APP",
+            "\n#NO_APP\n",
         ] {
             assert_eq!(open(text), None, "{text:?}");
         }
+        assert_eq!(open("#NO_APP\n"), Some(1));
     }
 
     #[test]
