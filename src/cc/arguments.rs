@@ -444,6 +444,20 @@ impl CommandLine {
             .collect()
     }
 
+    /// What the assembler itself is told, word by word.
+    pub fn assemblers_words(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        for option in self.options() {
+            let last = option[option.len() - 1].to_string_lossy();
+            match last.strip_prefix("-Wa,") {
+                Some(several) => words.extend(several.split(',').map(str::to_owned)),
+                None if option[0] == "-Xassembler" => words.push(last.into_owned()),
+                None => {}
+            }
+        }
+        words
+    }
+
     /// Arguments for linking, with `object` in the place of each source. Inputs of other
     /// languages keep theirs; an object has none.
     pub fn for_linking(&self, mut object: impl FnMut(&OsStr) -> OsString) -> Vec<OsString> {

@@ -163,6 +163,20 @@ impl Auxiliary {
     }
 }
 
+/// The file to which the assembler writes what its output depends on (`-Wa,--MD,FILE`).
+pub fn assemblers_dependencies(line: &CommandLine) -> Option<PathBuf> {
+    let mut words = line.assemblers_words().into_iter();
+    let mut file = None;
+    while let Some(word) = words.next() {
+        match word.strip_prefix("--MD") {
+            Some("") => file = words.next(),
+            Some(joined) => file = joined.strip_prefix('=').map(str::to_owned),
+            None => {}
+        }
+    }
+    file.map(PathBuf::from)
+}
+
 /// What gcc is told of its auxiliary files' names (`process_command` in its `gcc.cc`).
 struct Given {
     /// Before all names: `-dumpdir`, or the output's directory.

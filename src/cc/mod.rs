@@ -299,6 +299,12 @@ impl Job<'_> {
         self.put(scratch, &printed.text, output)?;
         if let Some(auxiliary) = &auxiliary {
             self.leave(&own, &assembly, auxiliary, output, &printed.text)?;
+        } else if kind == Some(Assembly::Preprocessed) {
+            let names = Auxiliary::of(&self.line, self.family(), Path::new(source));
+            self.leave_temporaries(&names, output, &printed.text)?;
+        }
+        if let Some(file) = auxiliary::assemblers_dependencies(&self.line) {
+            self.name_source(&file, &rewritten_in(scratch), Path::new(source))?;
         }
         Ok(Compiled {
             source: source.into(),
@@ -353,7 +359,7 @@ impl Job<'_> {
                 }
             },
             Stage::NoCode | Stage::Object | Stage::Link => self
-                .assemble(&scratch.path().join("rewritten.s"), text, output, true)
+                .assemble(&rewritten_in(scratch), text, output, true)
                 .inspect_err(|_| self.discard(output)),
         }
     }
@@ -399,15 +405,31 @@ impl Job<'_> {
             objcopy("--extract-dwo", Some(&split))?;
             objcopy("--strip-dwo", None)?;
         }
-        if self.line.temporaries().is_some() {
-            write(&auxiliary.temporary_named(".s"), text)?;
-            if self.line.stage == Stage::Link {
-                let to = auxiliary.temporary_named(".o");
-                std::fs::copy(output, &to)
-                    .map_err(|e| Failure::access(printable(&to), describe(&e)))?;
-            }
+        self.leave_temporaries(auxiliary, output, text)
+    }
+
+    /// Leaves intermediate files, if they are asked for.
+    fn leave_temporaries(&self, names: &Auxiliary, output: &Path, text: &[u8]) -> Result<(), Stop> {
+        if self.line.temporaries().is_none() {
+            return Ok(());
+        }
+        write(&names.temporary_named(".s"), text)?;
+        if self.line.stage == Stage::Link {
+            let to = names.temporary_named(".o");
+            std::fs::copy(output, &to)
+                .map_err(|e| Failure::access(printable(&to), describe(&e)))?;
         }
         Ok(())
+    }
+
+    /// Names the source in a file of dependencies, where the assembler names what it was given.
+    fn name_source(&self, file: &Path, given: &Path, source: &Path) -> Result<(), Stop> {
+        let Ok(text) = std::fs::read_to_string(file) else {
+            // It is asked for, and was not written: nothing was assembled.
+            return Ok(());
+        };
+        let [given, source] = [given, source].map(|path| path.to_string_lossy().into_owned());
+        Ok(write(file, text.replace(&given, &source).as_bytes())?)
     }
 
     /// Asks the compiler what it is, once.
@@ -484,6 +506,11 @@ impl Job<'_> {
             false => Err(Stop::Exit(status)),
         }
     }
+}
+
+/// The rewritten text, while the assembler reads it.
+fn rewritten_in(scratch: &ScratchDirectory) -> PathBuf {
+    scratch.path().join("rewritten.s")
 }
 
 /// The file that a source is read from.

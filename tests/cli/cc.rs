@@ -187,6 +187,19 @@ fn assembly_sources_are_rewritten_if_that_is_asked_for() {
         assert!(is_rewritten(&sandbox, "x.o"), "{source}");
     }
     assert!(sandbox.read("x.d").starts_with(b"x.o: put.S"));
+    // What the assembler itself tells, and intermediate files.
+    for words in [
+        "-Wa,--MD,get.d",
+        "-Xassembler --MD -Xassembler get.d",
+        "-Wa,--MD=get.d",
+    ] {
+        done(&cc(&format!(
+            "cc --assembly -- gcc -c {words} get.s -o x.o"
+        )));
+        assert_eq!(sandbox.read("get.d"), b"x.o: get.s\n", "{words}");
+    }
+    done(&cc("cc --assembly -- gcc -save-temps -c put.S -o x.o"));
+    assert!(String::from_utf8_lossy(&sandbox.read("x.s")).contains("# twin: "));
     for (language, source) in [("assembler-with-cpp", "put.S"), ("assembler", "get.s")] {
         let file = std::fs::File::open(sandbox.path(source)).expect("the source");
         let output = Command::new(env!("CARGO_BIN_EXE_twin"))
