@@ -212,10 +212,15 @@ pub fn fits(others: usize, refusal: &Refusal) -> bool {
     others < MOST_REFUSALS && (bytes <= LONG || others * bytes <= MOST_BYTES)
 }
 
+/// Whether the last of a list says that more are missing.
+pub fn is_full(list: &[Refusal]) -> bool {
+    let last = list.last();
+    last.is_some_and(|last| last.code == RefusalCode::TooMany)
+}
+
 /// Adds to the list of an object. The last one that fits says that more are missing.
 pub fn add(list: &mut Vec<Refusal>, refusal: Refusal) {
-    let full = |last: &Refusal| last.code == RefusalCode::TooMany;
-    if list.last().is_some_and(full) {
+    if is_full(list) {
         return;
     }
     match list.len() + 1 < MOST_REFUSALS && fits(list.len(), &refusal) {

@@ -174,6 +174,9 @@ impl<'t> Source<'t> {
     fn refusals(&self, obstacles: &[Obstacle]) -> Vec<Refusal> {
         let mut refusals = Vec::new();
         for obstacle in obstacles {
+            if refusal::is_full(&refusals) {
+                break;
+            }
             refusal::add(&mut refusals, self.refusal(obstacle));
         }
         refusals
