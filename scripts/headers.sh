@@ -12,8 +12,8 @@
 #   headers-VERSION  package and version that this is
 #
 # The packages are found by dependencies: X is the stock kernel's, the others are those
-# that linux-headers-X depends on. One thing is changed in their contents: the include
-# path of the tree's Makefile is absolute (/usr/src/...) and is made to point here. And the
+# that linux-headers-X depends on. One thing is changed in their contents: the paths in the
+# tree's Makefile are absolute (/usr/src/...) and are made to point here. And the
 # programs of kbuild want the C library of the kernel's release: on a system with an older one
 # that is fetched, too (headers-tree/libc), and they run with it. Once
 # headers-VERSION names the stock kernel's version, apt is not called again.
@@ -44,6 +44,7 @@ complete() {
     [ -e "$stock/headers/Makefile" ] && [ -s "$stock/headers-VERSION" ] &&
         [ "$(cat "$stock/headers-VERSION")" = "$headers $version" ] &&
         grep -qF "include $stock/headers-tree/" "$stock/headers/Makefile" &&
+        ! grep -q '^KBUILD_OUTPUT=/usr/src/' "$stock/headers/Makefile" &&
         run_here "$stock/headers-tree"
 }
 
@@ -153,7 +154,7 @@ unpack() {
     done
     makefile=tree/usr/src/$headers/Makefile
     [ -e "$makefile" ] || die "$headers has no Makefile"
-    sed -i "s|^include .*/usr/src/|include /usr/src/|; s|^include /usr/src/|include $stock/headers-tree/usr/src/|" "$makefile"
+    sed -i -E "s#^(include |KBUILD_OUTPUT=).*/usr/src/#\\1$stock/headers-tree/usr/src/#" "$makefile"
     run_here tree || with_its_libraries tree
     rm -rf "$stock/headers-tree" "$apt"
     mv tree "$stock/headers-tree"
