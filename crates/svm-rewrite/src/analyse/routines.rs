@@ -4,6 +4,7 @@
 //! are no C functions and what they do to registers.
 
 use elf_loader::Place;
+use elf_loader::consts::SHF_ALLOC;
 use iced_x86::{Code, FlowControl, Instruction, Mnemonic};
 use liveness::Reg;
 
@@ -216,6 +217,16 @@ pub fn is_hypercall(iced: &Instruction) -> bool {
 /// (`vmware_hypercall_hb_out`, arch/x86/include/asm/vmware.h).
 pub fn moves_port_bytes(iced: &Instruction) -> bool {
     matches!(iced.code(), Code::Outsb_DX_m8 | Code::Insb_m8_DX)
+}
+
+/// Whether an object has the number of VMware's calls, which is in `eax` there. Where that comes from is
+/// not followed: an object that has it in anything that is loaded may make such calls.
+pub fn knows_vmware(lifted: &Lifted<'_>) -> bool {
+    const MAGIC: [u8; 4] = 0x564d_5868_u32.to_le_bytes();
+    let mut sections = lifted.object.sections();
+    sections.any(|(_, section)| {
+        section.flags & SHF_ALLOC != 0 && section.data.windows(4).any(|word| word == MAGIC)
+    })
 }
 
 /// Whether an instruction calls a function.

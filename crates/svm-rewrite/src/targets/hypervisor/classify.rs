@@ -27,6 +27,7 @@ pub fn classify(question: &Question<'_>) -> Result<Class, Refused> {
     refuse_conditional(question)?;
     refuse_names(question.lifted, question.lifted.inst(question.inst))?;
     refuse_hypercall(question)?;
+    refuse_vmware(question)?;
     of_object(question, &DIFFERENCES)
 }
 
@@ -42,6 +43,23 @@ fn refuse_conditional(question: &Question<'_>) -> Result<(), Refused> {
         true => Err((
             RefusalCode::BranchTarget,
             "a thunk of the kernel under a condition",
+        )),
+        false => Ok(()),
+    }
+}
+
+//      mov $0x564d5868, %eax
+//      in (%dx), %eax
+//
+/// VMware's calls through a port have arguments and results in registers that an access to a port does
+/// not name (arch/x86/include/asm/vmware.h): the gate of ports knows none of them.
+fn refuse_vmware(question: &Question<'_>) -> Result<(), Refused> {
+    let iced = &question.lifted.inst(question.inst).iced;
+    let may_call = iced.code() == Code::In_EAX_DX || routines::moves_port_bytes(iced);
+    match may_call && routines::knows_vmware(question.lifted) {
+        true => Err((
+            RefusalCode::Unsupported,
+            "a call of VMware's through a port: the gate of ports does not know the registers that it takes and changes",
         )),
         false => Ok(()),
     }

@@ -179,17 +179,11 @@ fn sets_direction(lifted: &Lifted<'_>) -> bool {
 //      mov $0x564d5868, %eax
 //      rep outsb
 //
-/// Whether it may be VMware's faster call (`vmware_hypercall_hb_out`, arch/x86/include/asm/vmware.h).
-/// Arguments are in `rax rbx rdx rdi rbp`, which the bytes of any other port do not depend on. Where
-/// the number in `eax` comes from is not followed: an object that has it anywhere may make the call.
+/// Whether it may be VMware's faster call. Arguments are in `rax rbx rdx rdi rbp`, which the bytes of
+/// any other port do not depend on.
 fn calls_vmware(question: &Question<'_>) -> bool {
-    const MAGIC: [u8; 4] = 0x564d_5868_u32.to_le_bytes();
     let iced = &question.lifted.inst(question.inst).iced;
-    let has_magic = || {
-        let mut sections = question.lifted.object.sections();
-        sections.any(|(_, section)| section.data.windows(4).any(|word| word == MAGIC))
-    };
-    routines::moves_port_bytes(iced) && has_magic()
+    routines::moves_port_bytes(iced) && routines::knows_vmware(question.lifted)
 }
 
 /// Of operands relative to a segment, only per-CPU variables stay.
