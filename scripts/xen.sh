@@ -35,13 +35,14 @@
 #   handover   given to Xen and taken back while dom0's other processor writes to the card; the
 #              modules' memory, the longest name, deferred polls
 #   down       the card removed, dom0 put to sleep, and shut down, in a guest's transfers
+#   error      the card's bus has an error, and the card is reset behind its driver
 #   sample     attach in short: one guest, one wild pointer in mid-transfer
 #   count      instructions a packet, by dom0 and by the driver inside Xen; one processor
 #   rows       the same of TCP beside the papers' figures: large packets and frames, segments merged and not,
 #              a byte there and one back; one processor
 #   arrivals   the same of frames that come one by one
 # Without arguments all but sample: processors, stuck, pvh, frontend, two, reset, xenstore, livepatches, toolstack,
-# neighbours, handover and down with two processors, campaign, save, count, rows and arrivals with one, the others with one and
+# neighbours, handover, error and down with two processors, campaign, save, count, rows and arrivals with one, the others with one and
 # with two.
 #
 # Needs target/stock, target/xen (scripts/xen-packages.sh, xen-modules.sh, xen-payload.sh, and
@@ -220,6 +221,12 @@ own_card() {
     echo "-netdev user,id=own,net=10.0.4.0/24$1 -device e1000,netdev=own,addr=8"
 }
 
+# behind_bridge FOLDER: where the first card is when its bus can be reset.
+behind_bridge() {
+    echo '-device pci-bridge,id=bridge,chassis_nr=1,addr=4' >"$1/bridge"
+    echo bus=bridge,addr=2 >"$1/place"
+}
+
 # data_mib SCENARIO: what the host has to send. `count` and `rows` count segments of 1,460 bytes, and one
 # byte before the first.
 data_mib() {
@@ -243,6 +250,7 @@ prepare() {
     arrivals) add_arrivals "$2" ;;
     spoof) add_wire "$2" ;;
     two) cards >"$2/options" ;;
+    error) behind_bridge "$2" ;;
     reset)
         # Words of `options` have no spaces.
         printf '#!/bin/sh\nexec sh peer.sh link\n' >"$2/link"
@@ -279,6 +287,10 @@ prepare() {
         ${CC:-cc} -O2 -static -o "$2/dom0/bin/fexit" "$parts/dom0-fexit.c"
         add_payload "$2" platform
         ;;
+    error)
+        add_modules "$2/dom0" xen_error.ko
+        add_payload "$2" platform
+        ;;
     handover)
         add_modules "$2/dom0" xen_writer.ko
         add_payload "$2" platform
@@ -308,7 +320,7 @@ boot() (
         -chardev pipe,id=monitor,path=monitor -mon chardev=monitor,mode=readline \
         -serial file:console.log -serial file:results.log \
         -netdev "user,id=network,guestfwd=tcp:10.0.2.100:7001-cmd:sh peer.sh down,guestfwd=tcp:10.0.2.100:7002-cmd:sh peer.sh up,guestfwd=tcp:10.0.2.100:7003-cmd:sh peer.sh payload,guestfwd=tcp:10.0.2.100:7004-cmd:sh peer.sh frames,guestfwd=tcp:10.0.2.100:7006-cmd:sh peer.sh link,guestfwd=tcp:10.0.2.100:7007-cmd:sh peer.sh arrivals,guestfwd=tcp:10.0.2.100:7008-cmd:sh peer.sh answer" \
-        -device e1000,netdev=network,id=card,addr=2 \
+        $(cat bridge 2>/dev/null) -device "e1000,netdev=network,id=card,$(cat place 2>/dev/null || echo addr=2)" \
         $(cat options 2>/dev/null) \
         -kernel "$hypervisor" \
         -append "console=com1 com1=115200,8n1 dom0_mem=1024M,max:1024M $dom0_has loglvl=all guest_loglvl=all" \
@@ -432,7 +444,7 @@ other_hypervisor() {
 }
 
 scenarios_of() {
-    echo baseline modules attach again command faults retype busy spoof dma changes offload upcalls processors stuck pvh frontend two reset xenstore livepatches toolstack neighbours handover down campaign large save sample count rows arrivals
+    echo baseline modules attach again command faults retype busy spoof dma changes offload upcalls processors stuck pvh frontend two reset xenstore livepatches toolstack neighbours handover error down campaign large save sample count rows arrivals
 }
 
 main() {
@@ -455,7 +467,7 @@ main() {
         for name in baseline modules attach again command faults retype busy spoof dma changes offload upcalls; do
             set -- "$@" "$name:1" "$name:2"
         done
-        set -- "$@" processors:2 stuck:2 pvh:2 frontend:2 two:2 reset:2 xenstore:2 livepatches:2 toolstack:2 neighbours:2 handover:2 down:2 campaign:1 large:1 large:2 save:1 count:1 rows:1 arrivals:1
+        set -- "$@" processors:2 stuck:2 pvh:2 frontend:2 two:2 reset:2 xenstore:2 livepatches:2 toolstack:2 neighbours:2 handover:2 error:2 down:2 campaign:1 large:1 large:2 save:1 count:1 rows:1 arrivals:1
     fi
     for one; do
         scenario "$one"

@@ -310,6 +310,8 @@ static int prepare(void)
 		error = promiscuous(true);
 	if (!error)
 		error = twin_reset_divert(card.netdev);
+	if (!error)
+		error = twin_errors_guard(card.pci);
 	if (!error) {
 		watchdog_away(true);
 		twin_ops_guard(card.netdev);
@@ -322,6 +324,7 @@ static void unprepare(void)
 	twin_egress_unblock();
 	twin_ops_release(card.netdev);
 	watchdog_away(false);
+	twin_errors_release();
 	twin_reset_undivert();
 	promiscuous(false);
 	twin_pollers_back(card.netdev);
@@ -533,16 +536,24 @@ void hot_unregister(const struct twin_hot *routines)
 }
 EXPORT_SYMBOL_GPL(hot_unregister);
 
+bool twin_leave(const struct pci_dev *pci, const char *reason)
+{
+	bool left;
+
+	rtnl_lock();
+	if (attached && card.pci == pci)
+		let_go(reason);
+	left = !attached || card.pci != pci;
+	rtnl_unlock();
+	return left;
+}
+
 /* Before the driver removes the card, of which it stops half before the interface is closed
  * (drivers/base/dd.c, __device_release_driver). */
 static int unbinding(struct notifier_block *block, unsigned long event, void *data)
 {
-	if (event != BUS_NOTIFY_UNBIND_DRIVER)
-		return NOTIFY_DONE;
-	rtnl_lock();
-	if (attached && &card.pci->dev == data)
-		let_go("the card's driver is unbound");
-	rtnl_unlock();
+	if (event == BUS_NOTIFY_UNBIND_DRIVER)
+		twin_leave(to_pci_dev(data), "the card's driver is unbound");
 	return NOTIFY_DONE;
 }
 
@@ -615,6 +626,7 @@ void twin_attach_exit(void)
 	unregister_pm_notifier(&sleep_notifier);
 	bus_unregister_notifier(&pci_bus_type, &unbind_notifier);
 	unregister_netdevice_notifier(&notifier);
+	twin_errors_exit();
 	twin_reset_exit();
 	twin_egress_exit();
 	twin_percpu_destroy();

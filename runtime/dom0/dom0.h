@@ -199,6 +199,17 @@ void twin_reset_undivert(void);
 /* Waits for one that has begun. Sleeps; RTNL is not held, nothing is attached. */
 void twin_reset_exit(void);
 
+/* ---- errors.c ---- */
+
+/*
+ * From guard to release the device is detached before the card is reset by others than its driver. 0 or a negative errno after a line
+ * in the log. Under RTNL; release once more is nothing.
+ */
+int twin_errors_guard(struct pci_dev *pci);
+void twin_errors_release(void);
+/* Waits for those that are being told. Sleeps; RTNL is not held, nothing is attached. */
+void twin_errors_exit(void);
+
 /* ---- ops.c ---- */
 
 /* From guard to release dom0 cannot have its driver reset the card or change its rings. */
@@ -212,6 +223,9 @@ void twin_ops_release(struct net_device *dev);	/* without guard it does nothing 
 int twin_attach(const char *name);
 int twin_detach(bool must);
 int twin_restart(bool must);
+/* If that card is attached it is detached, and its interface is closed; the log has the reason. False: it is attached all the same.
+ * RTNL is not held. */
+bool twin_leave(const struct pci_dev *pci, const char *reason);
 /* The attached card, or NULL. */
 struct twin_card *twin_attached(void);
 const struct twin_hot *twin_hot(void);
