@@ -268,7 +268,7 @@ prepare() {
         add_modules "$2/dom0" xen_held.ko
         add_payload "$2" platform
         ;;
-    attach | again | busy | changes | offload | large | save | sample | count | rows | arrivals | upcalls | processors | stuck | pvh | down | two | frontend | reset | xenstore | toolstack)
+    attach | again | busy | changes | offload | large | save | sample | count | rows | arrivals | upcalls | processors | pvh | down | two | frontend | reset | xenstore | toolstack)
         add_modules "$2/dom0"
         add_payload "$2" platform
         ;;
@@ -285,6 +285,10 @@ prepare() {
     neighbours)
         add_modules "$2/dom0" xen_direct.ko
         ${CC:-cc} -O2 -static -o "$2/dom0/bin/fexit" "$parts/dom0-fexit.c"
+        add_payload "$2" platform
+        ;;
+    stuck)
+        add_modules "$2/dom0" xen_watchdog.ko
         add_payload "$2" platform
         ;;
     error)

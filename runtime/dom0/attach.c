@@ -418,6 +418,8 @@ static int take_back(u32 tries, bool must)
 	int error;
 
 	twin_card_receive(&card, false);
+	if (twin_card_is_lost(&card))
+		twin_card_stop(&card);
 	error = tell_xen_detach(tries, false);
 	if (error == -EAGAIN && must) {
 		TWIN_LOG(warn, "%s does not come to rest, and is stopped", card.netdev->name);
@@ -439,6 +441,7 @@ static int take_back(u32 tries, bool must)
 static void put_back(void)
 {
 	recover_all();
+	twin_card_reset(&card);
 	twin_card_unpin(&card);
 	unprepare();
 }

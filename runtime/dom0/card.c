@@ -212,16 +212,60 @@ void twin_card_receive(struct twin_card *card, bool on)
 	switch_unit(card, REGISTER_RCTL, on);
 }
 
+/* Its receive ring has a length while it is open. One that decodes no address has none, or all bits of one. */
+static bool answers(const struct twin_card *card)
+{
+	const u32 length = readl(card->registers + REGISTER_RDLEN);
+
+	return length && length != ~0u;
+}
+
+/*
+ * The units alone would not do: dom0's instance turns the transmitter on when the carrier comes (e1000_watchdog), and
+ * writes back what it read of TCTL before. Both are at rest when the card stops being the bus's master, so nothing of
+ * theirs waits for the bus, and by its reset the card forgets its rings (13.4.1; that leaves PCI's registers as they are).
+ */
 void twin_card_stop(struct twin_card *card)
 {
+	u16 command;
+
 	switch_unit(card, REGISTER_RCTL, false);
 	switch_unit(card, REGISTER_TCTL, false);
 	/* A packet that it had begun with ends (13.4.33). */
 	msleep(10);
+	pci_read_config_word(card->pci, PCI_COMMAND, &command);
+	if (!(command & PCI_COMMAND_MASTER))
+		return;
+	pci_clear_master(card->pci);
+	card->stopped = true;
+}
+
+bool twin_card_is_lost(struct twin_card *card)
+{
+	if (!answers(card))
+		card->lost = true;
+	return card->lost;
+}
+
+static void start_master(struct twin_card *card)
+{
+	if (card->stopped)
+		pci_set_master(card->pci);
+	card->stopped = card->lost = false;
+}
+
+/* One that did not hear of other rings has not heard of a reset either. */
+void twin_card_reset(struct twin_card *card)
+{
+	if (!card->lost)
+		start_master(card);
+	else
+		TWIN_LOG(err, "%s did not answer: it may not access memory until its driver is bound again", card->netdev->name);
 }
 
 void twin_card_start(struct twin_card *card)
 {
+	start_master(card);
 	switch_unit(card, REGISTER_TCTL, true);
 	switch_unit(card, REGISTER_RCTL, true);
 }

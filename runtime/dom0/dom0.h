@@ -91,6 +91,8 @@ struct twin_card {
 	int pirq;
 	unsigned int shared;		/* IRQF_SHARED, if that was taken from the interrupt */
 	bool deaf;			/* the line is disabled in dom0 */
+	bool stopped;			/* it was the bus's master before */
+	bool lost;
 	/* Pages of the receive buffers that dom0's driver allocated, held. */
 	struct page **pinned;
 	u32 pins;
@@ -124,10 +126,17 @@ void twin_card_receive(struct twin_card *card, bool on);
 void twin_card_deafen(struct twin_card *card);
 void twin_card_hear(struct twin_card *card);
 
-/* Receiver and transmitter off: it accesses no memory until the driver has reset it. */
+/*
+ * Receiver and transmitter off, and it may not access memory, whoever turns them on again: until it is started, or
+ * twin_card_reset() says that the driver has reset it.
+ */
 void twin_card_stop(struct twin_card *card);
-/* Both on again. */
 void twin_card_start(struct twin_card *card);
+/* Whether its registers cannot be reached, or could not: somebody has turned them off (PCI's command register), or has reset it. Xen cannot
+ * lead it away from its rings, so it is to be stopped first. */
+bool twin_card_is_lost(struct twin_card *card);
+/* If it was stopped; else nothing. */
+void twin_card_reset(struct twin_card *card);
 
 /*
  * Takes a reference to the page of each receive buffer in the card's ring. dom0's
