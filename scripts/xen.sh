@@ -35,6 +35,7 @@
 #   handover   given to Xen and taken back while dom0's other processor writes to the card; the
 #              modules' memory, the longest name, deferred polls
 #   down       the card removed, dom0 put to sleep, and shut down, in a guest's transfers
+#   migrate    a guest is moved to another pool, is saved and goes on, is moved to another domain
 #   error      the card's bus has an error, and the card is reset behind its driver
 #   sample     attach in short: one guest, one wild pointer in mid-transfer
 #   count      instructions a packet, by dom0 and by the driver inside Xen; one processor
@@ -42,7 +43,7 @@
 #              a byte there and one back; one processor
 #   arrivals   the same of frames that come one by one
 # Without arguments all but sample: processors, stuck, pvh, frontend, two, reset, xenstore, livepatches, toolstack,
-# neighbours, handover, error and down with two processors, campaign, save, count, rows and arrivals with one, the others with one and
+# neighbours, handover, migrate, error and down with two processors, campaign, save, count, rows and arrivals with one, the others with one and
 # with two.
 #
 # Needs target/stock, target/xen (scripts/xen-packages.sh, xen-modules.sh, xen-payload.sh, and
@@ -268,7 +269,7 @@ prepare() {
         add_modules "$2/dom0" xen_held.ko
         add_payload "$2" platform
         ;;
-    attach | again | busy | changes | offload | large | save | sample | count | rows | arrivals | upcalls | processors | pvh | down | two | frontend | reset | xenstore | toolstack)
+    attach | again | busy | changes | offload | large | save | sample | count | rows | arrivals | upcalls | processors | pvh | down | migrate | two | frontend | reset | xenstore | toolstack)
         add_modules "$2/dom0"
         add_payload "$2" platform
         ;;
@@ -403,7 +404,9 @@ scenario() {
     # run bsf, and loop when it next looks for a free page. No real processor has bmi1 alone.
     processor_model=qemu64,+abm,+bmi1,+bmi2
     # Guests with hardware paging need SVM, which the emulator has.
-    [ "$name" != pvh ] || processor_model=$processor_model,+svm,+npt
+    case $name in
+    pvh | migrate) processor_model=$processor_model,+svm,+npt ;;
+    esac
     dom0_has=$dom0_processors
     [ "$name" != handover ] || dom0_has='dom0_max_vcpus=2 dom0_vcpus_pin'
     run=$xen/run/$name-$processors
@@ -448,7 +451,7 @@ other_hypervisor() {
 }
 
 scenarios_of() {
-    echo baseline modules attach again command faults retype busy spoof dma changes offload upcalls processors stuck pvh frontend two reset xenstore livepatches toolstack neighbours handover error down campaign large save sample count rows arrivals
+    echo baseline modules attach again command faults retype busy spoof dma changes offload upcalls processors stuck pvh frontend two reset xenstore livepatches toolstack neighbours handover migrate error down campaign large save sample count rows arrivals
 }
 
 main() {
@@ -471,7 +474,7 @@ main() {
         for name in baseline modules attach again command faults retype busy spoof dma changes offload upcalls; do
             set -- "$@" "$name:1" "$name:2"
         done
-        set -- "$@" processors:2 stuck:2 pvh:2 frontend:2 two:2 reset:2 xenstore:2 livepatches:2 toolstack:2 neighbours:2 handover:2 error:2 down:2 campaign:1 large:1 large:2 save:1 count:1 rows:1 arrivals:1
+        set -- "$@" processors:2 stuck:2 pvh:2 frontend:2 two:2 reset:2 xenstore:2 livepatches:2 toolstack:2 neighbours:2 handover:2 migrate:2 error:2 down:2 campaign:1 large:1 large:2 save:1 count:1 rows:1 arrivals:1
     fi
     for one; do
         scenario "$one"

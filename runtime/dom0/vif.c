@@ -33,6 +33,7 @@ struct twin_vif {
 	evtchn_port_t local_port, remote_port;
 	int irq;
 	bool in_xen;
+	bool waits;		/* for another one to go */
 };
 
 static bool large = true;
@@ -95,23 +96,46 @@ static const char *refusal(int error)
 	switch (error) {
 	case -ENOSPC:
 		return "Xen refuses the interface: it serves " __stringify(TWIN_XEN_VIFS) " already";
+	case -EEXIST:
+		return "Xen refuses the interface: with the stage bridge its address (mac) must not be another guest's";
 	case -EINVAL:
-		return "Xen refuses the interface: with the stage bridge its address (mac) must be no group's, nor another guest's";
+		return "Xen refuses the interface: with the stage bridge its address (mac) must be no group's";
 	default:
 		return "Xen refuses the interface";
 	}
 }
 
-/* The guest and `xl` see the refusal in xenstore. */
+/* Another interface has what it needs, and may go: its guest is moved to another domain of this host, where the one that it
+ * is moved from is there for some time yet. */
+static bool may_wait(int error)
+{
+	return error == -ENOSPC || error == -EEXIST;
+}
+
+/* The guest and `xl` see the refusal in xenstore. One that waits is served when there is room (connect_waiting). */
 static int connect_in_xen(struct twin_vif *vif)
 {
 	struct twin_xen_vif told = description(vif);
 	int error = twin_xen_call_patiently(TWIN_XEN_CONNECT, &told, sizeof(told));
 
 	vif->in_xen = !error;
+	vif->waits = may_wait(error);
+	if (vif->waits) {
+		xenbus_dev_error(vif->xenbus, error, "%s", refusal(error));
+		return 0;
+	}
 	if (error)
 		xenbus_dev_fatal(vif->xenbus, error, "%s", refusal(error));
 	return error;
+}
+
+static void connect_waiting(void)
+{
+	struct twin_vif *vif;
+
+	list_for_each_entry(vif, &vifs, list)
+		if (vif->waits && twin_attached() && !connect_in_xen(vif) && vif->in_xen)
+			TWIN_LOG(info, "%s is served now", vif->xenbus->nodename);
 }
 
 void twin_vif_connect_all(void)
@@ -211,10 +235,11 @@ static void close_vif(struct twin_vif *vif)
 		return;
 	if (vif->in_xen && twin_attached())
 		twin_xen_call_patiently(TWIN_XEN_DISCONNECT, &told, sizeof(told));
-	vif->in_xen = false;
+	vif->in_xen = vif->waits = false;
 	vif->open = false;
 	unbind_from_irqhandler(vif->irq, vif);
 	unmap_rings(vif);
+	connect_waiting();
 }
 
 /* ---- xenbus ---- */

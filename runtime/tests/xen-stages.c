@@ -264,7 +264,7 @@ static void an_address_is_one_guests(void)
 
 	start_with(with_bridge);
 	before = references[2];
-	CHECK_EQUAL(xen_vif_connect(&twice), -XEN_EINVAL);
+	CHECK_EQUAL(xen_vif_connect(&twice), -XEN_EEXIST);
 	group.mac[0] = 1;
 	CHECK_EQUAL(xen_vif_connect(&group), -XEN_EINVAL);
 	CHECK_EQUAL(references[2], before);

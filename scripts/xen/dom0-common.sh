@@ -7,6 +7,13 @@ vif_script=vif-script
 # What guests are: pv, or pvh.
 guest_type=pv
 
+# How many processors a guest has; which it runs on, if not those that xen.sh says.
+guest_vcpus=1
+guest_cpus=
+
+# The number in a guest's address, if it is not its own.
+guest_mac=
+
 # More lines of a guest's configuration.
 guest_options=
 
@@ -19,9 +26,9 @@ kernel = "/boot/vmlinux"
 ramdisk = "/boot/guest.cpio"
 extra = "console=hvc0 panic=-1 quiet twin.address=10.0.2.$((14 + $1)) twin.sum=$(option sum) twin.rounds=$(option rounds) twin.patience=$(option patience) twin.role=${2-host}"
 memory = $(option guest_memory)
-vcpus = 1
-cpus = "$(option guest_cpus)"
-vif = ['mac=00:16:3e:00:00:0$1,script=$vif_script']
+vcpus = $guest_vcpus
+cpus = "${guest_cpus:-$(option guest_cpus)}"
+vif = ['mac=00:16:3e:00:00:0${guest_mac:-$1},script=$vif_script']
 on_poweroff = "destroy"
 on_crash = "destroy"
 $guest_options

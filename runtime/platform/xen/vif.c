@@ -191,7 +191,7 @@ long xen_vif_connect(const struct twin_xen_vif *given)
 	}
 	if (xen_stages.bridge && !xen_bridge_add(vif)) {
 		xen_put_domain(domain);
-		return -XEN_EINVAL;
+		return xen_is_group(vif->mac) ? -XEN_EINVAL : -XEN_EEXIST;
 	}
 	__atomic_store_n(&vif->domain, domain, __ATOMIC_RELEASE);
 	set_present(xen_vif_present | xen_vif_bit(vif));
