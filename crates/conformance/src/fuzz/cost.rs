@@ -67,6 +67,10 @@ pub enum Unit {
     SameEntry(SpecialKind),
     /// A runtime constant, with a table of its own that nobody reads.
     Constant,
+    /// A jump by a table of distances of its own.
+    Switch,
+    /// A jump by a table of distances whose address the first unit puts into a register for all.
+    SharedSwitch,
     /// Some code.
     Program(Vec<u8>),
 }
@@ -86,6 +90,13 @@ const TABLES: [SpecialKind; 11] = [
     SpecialKind::OrcUnwindIp,
 ];
 
+/// `lea T(%rip),%rbx`
+const TABLE_ADDRESS: [u8; 7] = [0x48, 0x8d, 0x1d, 0, 0, 0, 0];
+/// `cmp $1,%edi; ja (behind); mov %edi,%eax; movslq (%rbx,%rax,4),%rcx; add %rbx,%rcx; jmp *%rcx`
+const SWITCH: [u8; 16] = [
+    0x83, 0xff, 1, 0x77, 11, 0x89, 0xf8, 0x48, 0x63, 0x0c, 0x83, 0x48, 1, 0xd9, 0xff, 0xe1,
+];
+
 impl Unit {
     /// Every kind except programs.
     pub fn all() -> Vec<Unit> {
@@ -96,7 +107,7 @@ impl Unit {
         ];
         all.extend(TABLES.map(Entry));
         all.extend(TABLES.map(SameEntry));
-        all.extend([Above, Constant]);
+        all.extend([Above, Constant, Switch, SharedSwitch]);
         all
     }
 
@@ -132,6 +143,9 @@ impl Unit {
                 };
                 [&load[..], &next, &[0x5b, 0xc3]].concat()
             }
+            Unit::Switch => [&TABLE_ADDRESS[..], &SWITCH].concat(),
+            Unit::SharedSwitch if i == 0 => [&TABLE_ADDRESS[..], &SWITCH].concat(),
+            Unit::SharedSwitch => SWITCH.to_vec(),
             // push %rbp; mov %rsp,%rbp; and $-64,%rsp; mov (%rdi),%rax; leave; ret
             Unit::Aligned => vec![
                 0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xe4, 0xc0, 0x48, 0x8b, 0x07, 0xc9, 0xc3,
@@ -270,10 +284,12 @@ fn spent(object: &Object<'_>, target: Target) -> (Used, u64, u64) {
 const TEXT: SectionId = SectionId(1);
 const DATA: SectionId = SectionId(2);
 const REPLACEMENTS: SectionId = SectionId(3);
+const TABLES_OF_DISTANCES: SectionId = SectionId(4);
 /// Symbols of these sections, in order.
 const TEXT_START: SymbolId = SymbolId(1);
 const DATA_START: SymbolId = SymbolId(2);
 const REPLACEMENTS_START: SymbolId = SymbolId(3);
+const TABLES_START: SymbolId = SymbolId(4);
 
 /// An object of that many units.
 pub fn object(unit: &Unit, units: usize) -> Object<'static> {
@@ -284,7 +300,8 @@ pub fn object(unit: &Unit, units: usize) -> Object<'static> {
     object.sections.push(section(".text", code));
     object.sections.push(section(".data", data));
     object.sections.push(section(".altinstr_replacement", code));
-    for id in [TEXT, DATA, REPLACEMENTS] {
+    object.sections.push(section(".rodata", SHF_ALLOC));
+    for id in [TEXT, DATA, REPLACEMENTS, TABLES_OF_DISTANCES] {
         object
             .symbols
             .push(symbol("", STB_LOCAL, STT_SECTION, Place::In(id), 0));
@@ -321,6 +338,8 @@ pub fn object(unit: &Unit, units: usize) -> Object<'static> {
             }
             Unit::Relocation => refer(&mut object, DATA, 0, R_X86_64_64, TEXT_START, 0),
             Unit::Constant => constant(&mut object, i, at + 2),
+            Unit::Switch => distances(&mut object, at),
+            Unit::SharedSwitch if i == 0 => distances(&mut object, at),
             Unit::Entry(kind) => entry(&mut object, *kind, at, at),
             Unit::SameEntry(kind) => entry(&mut object, *kind, 0, at),
             _ => {}
@@ -410,6 +429,33 @@ fn constant(object: &mut Object<'static>, i: usize, immediate: u64) {
         .push(Section::with_data(name, SHF_ALLOC, 4, vec![0; 4]));
     let addend = immediate as i64;
     refer(object, table, 0, R_X86_64_PC32, TEXT_START, addend);
+}
+
+/// A table of two distances to the place behind a switch, and the relocation of its address in code.
+fn distances(object: &mut Object<'static>, switch: u64) {
+    let behind = switch + (TABLE_ADDRESS.len() + SWITCH.len()) as u64;
+    let table = append(object, TABLES_OF_DISTANCES, &[0; 8]);
+    let address = switch + TABLE_ADDRESS.len() as u64 - 4;
+    refer(
+        object,
+        TEXT,
+        address,
+        R_X86_64_PC32,
+        TABLES_START,
+        table as i64 - 4,
+    );
+    for word in [0, 4] {
+        let addend = (behind + word) as i64;
+        let at = table + word;
+        refer(
+            object,
+            TABLES_OF_DISTANCES,
+            at,
+            R_X86_64_PC32,
+            TEXT_START,
+            addend,
+        );
+    }
 }
 
 /// An entry of a table about the instruction at `site`, leading to the one at `target`.

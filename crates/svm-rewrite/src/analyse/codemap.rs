@@ -160,7 +160,9 @@ fn middle(
     let name = function.map_or("", |f| &*f.name);
     let section = lifted.section_name(code);
     let what = match function {
-        Some(f) if !f.has_symbol => "a jump table, or a function whose symbol was stripped (`strip -g` keeps it)",
+        Some(f) if !f.has_symbol => {
+            "a jump table, or a function whose symbol was stripped (`strip -g` keeps it)"
+        }
         _ => "a jump table",
     };
     let reason = format!(

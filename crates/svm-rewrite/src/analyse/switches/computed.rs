@@ -5,7 +5,7 @@ use iced_x86::FlowControl;
 use liveness::LocSet;
 
 use super::Switches;
-use super::escape::Walk;
+use super::escape::{Known, Walk};
 use super::find::Finder;
 use crate::analyse::flow::Hints;
 use crate::analyse::routines;
@@ -65,8 +65,9 @@ fn computed(lifted: &Lifted<'_>, switches: &Switches, refusals: &mut Vec<Refusal
         return;
     }
     let finder = Finder::new(lifted);
-    let (own, cases) = (HashSet::default(), switches.cases());
+    let (known, own, cases) = (Known::default(), HashSet::default(), switches.cases());
     let walk = Walk {
+        known: &known,
         own: &own,
         cases: &cases,
         straight: false,
@@ -75,7 +76,7 @@ fn computed(lifted: &Lifted<'_>, switches: &Switches, refusals: &mut Vec<Refusal
         returned: false,
     };
     let leaks = |(i, begins): &(InstIdx, bool)| match (finder.labelled(*i), begins) {
-        (_, true) => finder.is_counted_from(*i),
+        (_, true) => finder.is_counted_from(*i, &walk),
         (Some(register), false) => finder.escapes([InstIdx(i.0 + 1)], register, &walk),
         (None, false) => true,
     };

@@ -3,6 +3,8 @@
 //! A table is rewritten together with its jumps, so nothing else may read it. A label whose
 //! address gets into memory may be the destination of any jump that loads one.
 
+use std::cell::{Cell, RefCell};
+
 use foldhash::{HashMap, HashSet};
 use iced_x86::{Code, FlowControl, Instruction, InstructionInfoFactory, OpAccess, Register};
 use liveness::Reg;
@@ -16,6 +18,8 @@ use crate::registers::{gpr, reg64, register_operands};
 /// What may be done with a number without anybody learning of it.
 #[derive(Clone, Copy)]
 pub(super) struct Walk<'w> {
+    /// What walks with these loads and switches have found.
+    pub(super) known: &'w Known,
     /// Instructions that may read it: loads of words for their own jumps.
     pub(super) own: &'w HashSet<u32>,
     /// Where each switch goes.
@@ -29,6 +33,47 @@ pub(super) struct Walk<'w> {
     /// Whether the caller does, if it is in a register of results.
     pub(super) returned: bool,
 }
+
+/// Which instructions that read a number count.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Reader {
+    /// All.
+    Any,
+    /// Those that do more than push it.
+    NoPush,
+    /// Those that compute another number of it, as compilers do with addresses.
+    Computing,
+}
+
+impl Reader {
+    fn counts(self, iced: &Instruction) -> bool {
+        use iced_x86::Mnemonic as M;
+        match self {
+            Reader::Any => true,
+            Reader::NoPush => iced.code() != Code::Push_r64,
+            Reader::Computing => matches!(
+                iced.mnemonic(),
+                M::Add | M::Sub | M::Lea | M::Or | M::Xor | M::And
+            ),
+        }
+    }
+}
+
+/// What is asked of a place: the register, and what of a [`Walk`] decides.
+type Question = (Reader, Reg, [bool; 4]);
+
+/// Answers of walks, so that all of them together take linear time.
+#[derive(Default)]
+pub(super) struct Known {
+    /// Instructions before which a register holds nothing that is read.
+    unread: RefCell<HashMap<Question, HashSet<u32>>>,
+    /// Instructions that walks went over before they found a reader.
+    spent: Cell<usize>,
+}
+
+/// Where `spent` is more, the answer is that there is a reader. Each that was found before refuses
+/// the object.
+const PATIENCE: usize = 1 << 22;
 
 impl Finder<'_, '_> {
     /// Whether the address of a table, or of a label that it holds, is read by anything but
@@ -48,14 +93,14 @@ impl Finder<'_, '_> {
         let base = |&(i, r): &(InstIdx, Reg)| match candidate.from {
             Some(_) => {
                 let next = [InstIdx(i.0 + 1)];
-                self.escapes(next, r, &straight) || self.is_read_by(is_no_push, next, r, walk)
+                self.escapes(next, r, &straight) || self.is_read_by(Reader::NoPush, next, r, walk)
             }
             None => self.escapes([InstIdx(i.0 + 1)], r, &passed),
         };
         let word = |r: Reg| {
             let to = candidate.words.iter().map(|(_, _, case)| case.to);
             match candidate.from {
-                Some(_) => self.is_read_by(is_no_push, to, r, walk),
+                Some(_) => self.is_read_by(Reader::NoPush, to, r, walk),
                 None => self.escapes(to, r, walk),
             }
         };
@@ -69,21 +114,10 @@ impl Finder<'_, '_> {
 
     /// Whether an instruction computes with the address that it names, or one after it does with
     /// the register that has it.
-    pub(super) fn is_counted_from(&self, i: InstIdx) -> bool {
+    pub(super) fn is_counted_from(&self, i: InstIdx, walk: &Walk<'_>) -> bool {
         match self.labelled(i) {
-            Some(register) => {
-                let walk = Walk {
-                    own: &HashSet::default(),
-                    cases: &HashMap::default(),
-                    straight: false,
-                    indexed: false,
-                    passed: false,
-                    returned: false,
-                };
-                let next = [InstIdx(i.0 + 1)];
-                self.is_read_by(computes, next, register, &walk)
-            }
-            None => computes(&self.lifted.inst(i).iced),
+            Some(r) => self.is_read_by(Reader::Computing, [InstIdx(i.0 + 1)], r, walk),
+            None => Reader::Computing.counts(&self.lifted.inst(i).iced),
         }
     }
 
@@ -95,75 +129,96 @@ impl Finder<'_, '_> {
         register: Reg,
         walk: &Walk<'_>,
     ) -> bool {
-        self.is_read_by(|_| true, from, register, walk)
+        self.is_read_by(Reader::Any, from, register, walk)
     }
 
     /// The same, by instructions of a kind.
     fn is_read_by(
         &self,
-        counts: impl Fn(&Instruction) -> bool,
+        reader: Reader,
         from: impl IntoIterator<Item = InstIdx>,
         register: Reg,
         walk: &Walk<'_>,
     ) -> bool {
+        let spent = &walk.known.spent;
+        if spent.get() > PATIENCE {
+            return true;
+        }
+        let flags = [walk.straight, walk.indexed, walk.passed, walk.returned];
+        let mut unread = walk.known.unread.borrow_mut();
+        let seen = unread.entry((reader, register, flags)).or_default();
         let mut factory = InstructionInfoFactory::new();
-        let mut seen = HashSet::default();
+        let mut fresh = Vec::new();
         let mut work: Vec<u32> = from.into_iter().map(|i| i.0).collect();
         while let Some(i) = work.pop() {
-            let Some(inst) = self.lifted.insts.get(i as usize).filter(|_| seen.insert(i)) else {
+            if i as usize >= self.lifted.insts.len() || !seen.insert(i) {
                 continue;
-            };
-            let iced = &inst.iced;
-            let thunk = match inst.target {
-                Some(Destination::Import(s)) => {
-                    routines::indirect_thunk(self.lifted.symbol_name(s))
+            }
+            fresh.push(i);
+            let at = (InstIdx(i), register);
+            if self.reads_here(&mut factory, reader, at, walk) {
+                spent.set(spent.get() + fresh.len());
+                for i in fresh {
+                    seen.remove(&i);
                 }
-                _ => None,
-            };
-            let excused = walk.indexed && is_indexed(iced, register);
-            let reads = reads(&mut factory, iced, register) && !excused || thunk == Some(register);
-            // A switch reads its own word.
-            let jumps = walk.cases.get(&i);
-            if reads && counts(iced) && !walk.own.contains(&i) && jumps.is_none() {
                 return true;
             }
-            if returns(self, InstIdx(i)) && walk.returned && is_result(register) {
-                return true;
-            }
-            if self.leaves(InstIdx(i)) && walk.passed && is_argument(register) && jumps.is_none() {
-                return true;
-            }
-            let kept = match routines::is_call(iced) {
-                true => is_saved(register),
-                false => !writes(&mut factory, iced, register),
-            };
-            let splits = jumps.is_some() || iced.flow_control() == FlowControl::ConditionalBranch;
-            if kept && !(walk.straight && splits) {
-                work.extend(jumps.into_iter().flatten().map(|to| to.0));
-                let to = match inst.target {
-                    Some(Destination::Inst(to)) if !routines::is_call(iced) => Some(to.0),
-                    _ => None,
-                };
-                work.extend(to);
-                work.extend(Some(i + 1).filter(|_| self.falls_through(i)));
-            }
+            self.go_on(&mut factory, at, walk, &mut work);
         }
         false
     }
-}
 
-/// Whether an instruction does more than push a register.
-fn is_no_push(iced: &Instruction) -> bool {
-    iced.code() != Code::Push_r64
-}
+    /// Whether an instruction reads the number in a register, and counts; or somebody else may who
+    /// is not seen.
+    fn reads_here(
+        &self,
+        factory: &mut InstructionInfoFactory,
+        reader: Reader,
+        (i, register): (InstIdx, Reg),
+        walk: &Walk<'_>,
+    ) -> bool {
+        let inst = self.lifted.inst(i);
+        let iced = &inst.iced;
+        let thunk = match inst.target {
+            Some(Destination::Import(s)) => routines::indirect_thunk(self.lifted.symbol_name(s)),
+            _ => None,
+        };
+        let excused = walk.indexed && is_indexed(iced, register);
+        let reads = reads(factory, iced, register) && !excused || thunk == Some(register);
+        // A switch reads its own word.
+        let jumps = walk.cases.contains_key(&i.0);
+        reads && reader.counts(iced) && !walk.own.contains(&i.0) && !jumps
+            || returns(self, i) && walk.returned && is_result(register)
+            || self.leaves(i) && walk.passed && is_argument(register) && !jumps
+    }
 
-/// Whether an instruction computes a number of others, as compilers do with addresses.
-fn computes(iced: &Instruction) -> bool {
-    use iced_x86::Mnemonic as M;
-    matches!(
-        iced.mnemonic(),
-        M::Add | M::Sub | M::Lea | M::Or | M::Xor | M::And
-    )
+    /// Adds to `work` where control goes on to with the number still in its register.
+    fn go_on(
+        &self,
+        factory: &mut InstructionInfoFactory,
+        (i, register): (InstIdx, Reg),
+        walk: &Walk<'_>,
+        work: &mut Vec<u32>,
+    ) {
+        let inst = self.lifted.inst(i);
+        let jumps = walk.cases.get(&i.0);
+        let call = routines::is_call(&inst.iced);
+        let kept = match call {
+            true => is_saved(register),
+            false => !writes(factory, &inst.iced, register),
+        };
+        let splits = jumps.is_some() || inst.iced.flow_control() == FlowControl::ConditionalBranch;
+        if !kept || walk.straight && splits {
+            return;
+        }
+        work.extend(jumps.into_iter().flatten().map(|to| to.0));
+        let to = match inst.target {
+            Some(Destination::Inst(to)) if !call => Some(to.0),
+            _ => None,
+        };
+        work.extend(to);
+        work.extend(Some(i.0 + 1).filter(|_| self.falls_through(i.0)));
+    }
 }
 
 /// Registers of arguments (psABI 3.2.3).

@@ -1,5 +1,6 @@
 //! Finds the jumps and their tables: which loads lead to a jump, and what the words hold.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use elf_loader::consts::{R_X86_64_64, SHF_ALLOC};
@@ -12,6 +13,7 @@ use iced_x86::{
 use liveness::Reg;
 
 use super::escape::Walk;
+use super::reaching::Reaching;
 use super::relative::is_distance;
 use super::{Case, is_table};
 use crate::analyse::class::{Callee, Space};
@@ -97,15 +99,15 @@ pub(super) struct Finder<'l, 'a> {
     /// Instructions that control may come to in ways that no branch shows.
     pub(super) entered: HashSet<u32>,
     /// Direct branches by their targets.
-    pub(super) sources: HashMap<u32, Vec<u32>>,
+    sources: HashMap<u32, Vec<u32>>,
     /// Places in data that instructions refer to, each with the instruction.
     pub(super) by_code: BTreeSet<(SectionId, u64, u32)>,
     /// Places in data that data refers to.
     by_data: BTreeSet<(SectionId, u64)>,
     /// Where tables of distances lead ([`super::relative`]).
     pub(super) labels: HashSet<u32>,
-    /// The indirect jumps of each function.
-    pub(super) jumps: HashMap<&'l str, Vec<u32>>,
+    /// Who wrote each register last, if it was asked for.
+    pub(super) reaching: RefCell<HashMap<Reg, Reaching>>,
 }
 
 impl<'l, 'a> Finder<'l, 'a> {
@@ -126,15 +128,11 @@ impl<'l, 'a> Finder<'l, 'a> {
             by_code: BTreeSet::new(),
             by_data: BTreeSet::new(),
             labels: HashSet::default(),
-            jumps: HashMap::default(),
+            reaching: RefCell::default(),
         };
         for (i, inst) in (0..).zip(&lifted.insts) {
             if let Some(Destination::Inst(to)) = inst.target {
                 finder.sources.entry(to.0).or_default().push(i);
-            }
-            if finder.destination(InstIdx(i)).is_some() {
-                let whole = finder.whole(InstIdx(i));
-                finder.jumps.entry(whole).or_default().push(i);
             }
         }
         for (_, section) in object.sections().filter(|(_, s)| shows_entries(s)) {
@@ -170,7 +168,7 @@ impl<'l, 'a> Finder<'l, 'a> {
     }
 
     /// Where an indirect jump takes its destination from.
-    fn destination(&self, jump: InstIdx) -> Option<Callee> {
+    pub(super) fn destination(&self, jump: InstIdx) -> Option<Callee> {
         let inst = self.lifted.inst(jump);
         let iced = &inst.iced;
         match (iced.flow_control(), inst.target) {

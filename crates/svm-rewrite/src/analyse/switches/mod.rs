@@ -28,6 +28,7 @@
 mod computed;
 mod escape;
 mod find;
+mod reaching;
 mod relative;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,7 +41,7 @@ use crate::analyse::class::Callee;
 use crate::lift::{CodeIdx, InstIdx, Lifted, RelocatedValue};
 
 pub use computed::refusals;
-use escape::Walk;
+use escape::{Known, Walk};
 use find::{Candidate, Finder};
 
 /// A label of a switch.
@@ -134,7 +135,9 @@ impl Switches {
         let numbers = numbers(&finder, &found);
         let own: HashSet<u32> = found.iter().flat_map(|c| c.uses.clone()).collect();
         let cases = found.iter().map(|c| (c.jump.0, c.cases())).collect();
+        let known = Known::default();
         let walk = Walk {
+            known: &known,
             own: &own,
             cases: &cases,
             straight: false,

@@ -18,16 +18,15 @@
 use elf_loader::consts::R_X86_64_PC32;
 use elf_loader::{Place, Relocation, Section, SectionId};
 use foldhash::HashSet;
-use iced_x86::{
-    Code, FlowControl, Instruction, InstructionInfoFactory, OpAccess, OpKind, Register,
-};
+use iced_x86::{Code, Instruction, OpKind, Register};
 use liveness::Reg;
 
-use super::find::{Candidate, Finder, TableWord, is_saved};
+use super::find::{Candidate, Finder, TableWord};
+use super::reaching::Reaching;
 use super::{Case, is_table};
 use crate::analyse::class::Callee;
 use crate::lift::{CodeIdx, InstIdx, RelocatedValue};
-use crate::registers::{gpr, reg64};
+use crate::registers::gpr;
 
 /// Bytes of a word.
 const WORD: u64 = 4;
@@ -231,44 +230,13 @@ impl Finder<'_, '_> {
         (!words.is_empty()).then_some(words)
     }
 
-    /// The instructions that write a register last before `at`, in part or as a whole, on all ways
-    /// there. None if a way is not known.
+    /// The instructions that write a register last before `at` ([`Reaching::at`]).
     fn written(&self, at: InstIdx, register: Reg) -> Option<Vec<InstIdx>> {
-        let mut factory = InstructionInfoFactory::new();
-        let (mut found, mut seen, mut work) = (Vec::new(), HashSet::default(), vec![at.0]);
-        while let Some(i) = work.pop() {
-            if self.entered.contains(&i) {
-                return None;
-            }
-            let branches = self.sources.get(&i).into_iter().flatten().copied();
-            // Functions begin with an entry, so there is one before.
-            let before = Some(i - 1).filter(|before| self.falls_through(*before));
-            let by_table = self
-                .labels
-                .contains(&i)
-                .then(|| self.jumps.get(self.whole(InstIdx(i))));
-            let by_table = by_table.flatten().into_iter().flatten().copied();
-            for before in branches.chain(before).chain(by_table) {
-                if !seen.insert(before) {
-                    continue;
-                }
-                let iced = &self.lifted.insts[before as usize].iced;
-                let passes = match iced.flow_control() {
-                    FlowControl::Next
-                    | FlowControl::ConditionalBranch
-                    | FlowControl::UnconditionalBranch
-                    | FlowControl::IndirectBranch => true,
-                    FlowControl::Call | FlowControl::IndirectCall => is_saved(register),
-                    _ => false,
-                };
-                match writes(&mut factory, iced, register) {
-                    _ if !passes => return None,
-                    true => found.push(InstIdx(before)),
-                    false => work.push(before),
-                }
-            }
-        }
-        (!found.is_empty()).then_some(found)
+        let mut reaching = self.reaching.borrow_mut();
+        let solved = reaching
+            .entry(register)
+            .or_insert_with(|| Reaching::of(self, register));
+        Some(solved.at(at)?.collect())
     }
 }
 
@@ -289,18 +257,4 @@ fn summands(iced: &Instruction) -> Option<(Reg, Reg)> {
         && iced.op1_kind() == OpKind::Register;
     let registers = adds.then(|| Some((gpr(iced.op0_register())?, gpr(iced.op1_register())?)))?;
     registers.filter(|(a, b)| a != b)
-}
-
-/// Whether an instruction writes a register, or a part of it.
-fn writes(factory: &mut InstructionInfoFactory, iced: &Instruction, register: Reg) -> bool {
-    let info = factory.info(iced);
-    let used = info.used_registers().iter();
-    let writes = |access| {
-        !matches!(
-            access,
-            OpAccess::Read | OpAccess::CondRead | OpAccess::NoMemAccess
-        )
-    };
-    used.into_iter()
-        .any(|u| u.register().full_register() == reg64(register) && writes(u.access()))
 }
