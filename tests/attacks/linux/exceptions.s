@@ -885,3 +885,37 @@ lea 8(%rsp), %rsi
 .long 1b - ., 2b - .
 .long 3
 .popsection
+
+### such a place in a register that a handler adds to rcx
+# refuse: P2-target
+# from: Linux arch/x86/mm/extable.c, ex_handler_ucopy_len
+lea 3f(%rip), %r8
+xor %ecx, %ecx
+1: mov (%rdi), %al
+2: jmp *%rcx
+3: mov %rcx, (%rdx)
+ret
+.section __ex_table, "a"
+.long 1b - ., 2b - ., 19 | 8 << 8 | 8 << 16
+.text
+
+### a function in rcx, which a handler multiplies
+# refuse: P2-target
+# from: ibid.
+lea f(%rip), %rcx
+1: mov (%rdi), %al
+2: jmp *%rcx
+.section __ex_table, "a"
+.long 1b - ., 2b - ., 19 | 8 << 8 | 8 << 16
+.text
+
+### a count that a handler makes, beside a function's address
+# accept
+# from: control: Linux arch/x86/lib/copy_user_64.S
+lea f(%rip), %rdx
+1: mov (%rdi), %al
+2: mov %rcx, %rdi
+jmp *%rdx
+.section __ex_table, "a"
+.long 1b - ., 2b - ., 19 | 8 << 8 | 8 << 16
+.text

@@ -1238,3 +1238,168 @@ ret
 .data
 ops: .quad f
 .text
+
+### the low half of a function's address, by an address of 32 bits alone
+# refuse: P2-target
+# from: SDM vol. 1, 3.7.5: the prefix 67 cuts the displacement, which is extended by its sign without it
+.byte 0x67, 0x48, 0x8d, 0x04, 0x25
+.reloc ., R_X86_64_32S, f
+.long 0
+jmp *%rax
+
+### the distance to a function, which is a small number
+# refuse: P2-target
+# from: psABI 4.4, R_X86_64_PC64
+.byte 0x48, 0xb8
+.reloc ., R_X86_64_PC64, f
+.quad 0
+jmp *%rax
+
+### the distance to a routine of the kernel
+# refuse: P2-target
+# from: ibid.
+movabs $commit_creds - ., %rax
+jmp *%rax
+
+### the place of the module's own per-CPU data, a small number
+# refuse: P2-target
+# from: Linux 6.1 kernel/module/main.c, percpu_modalloc
+mov $v, %rax
+jmp *%rax
+.section .data..percpu, "aw"
+v: .quad 0
+.text
+
+### half the translation of a function's address: its distance from the page
+# refuse: P2-target
+# from: a stage of a check is a number of its own
+lea f(%rip), %rax
+mov %eax, %ecx
+shr $8, %ecx
+and $0xfff0, %ecx
+sub twin_stlb(%rcx), %rax
+jmp *%rax
+
+### the same in a copy
+# refuse: P2-target
+# from: ibid.
+lea f(%rip), %rax
+mov %eax, %ecx
+shr $8, %ecx
+and $0xfff0, %ecx
+sub twin_stlb(%rcx), %rax
+mov %rax, %rdx
+jmp *%rdx
+
+### the same, moved by a condition
+# refuse: P2-target
+# from: ibid.
+lea f(%rip), %rax
+mov %eax, %ecx
+shr $8, %ecx
+and $0xfff0, %ecx
+sub twin_stlb(%rcx), %rax
+test %edi, %edi
+cmove %rax, %rdx
+jmp *%rdx
+
+### the byte before such a place, by loop
+# refuse: P2-target
+# from: SDM vol. 2, LOOP: it counts in rcx
+lea 1f(%rip), %rcx
+loop 2f
+2: jmp *%rcx
+1: mov %rcx, (%rdx)
+ret
+
+### the byte before a function, by loopne
+# refuse: P2-target
+# from: ibid.
+lea f(%rip), %rcx
+loopne 2f
+2: jmp *%rcx
+
+### such a place as the count of a string that ends early
+# refuse: P2-target
+# from: SDM vol. 2, REP: what is left of the count stays in rcx
+lea 3f(%rip), %rcx
+1: repe cmpsb
+2: jmp *%rcx
+3: mov %rcx, (%rdx)
+ret
+.section __ex_table, "a"
+.long 1b - ., 2b - ., 1
+.text
+
+### a function as the count of a copy that faults
+# refuse: P2-target
+# from: SDM vol. 2, REP: the registers say how far it came
+lea f(%rip), %rcx
+1: rep movsb
+2: jmp *%rcx
+.section __ex_table, "a"
+.long 1b - ., 2b - ., 1
+.text
+
+### a thunk by a constant: it goes on at the place in another register
+# refuse: P2-relocation
+# from: Linux arch/x86/lib/retpoline.S
+mov $__x86_indirect_thunk_rcx, %rax
+lea 1f(%rip), %rcx
+jmp *%rax
+1: mov %rcx, (%rdx)
+ret
+
+### a thunk by its address
+# refuse: P2-relocation
+# from: ibid.
+lea __x86_indirect_thunk_rcx(%rip), %rax
+lea 1f(%rip), %rcx
+jmp *%rax
+1: mov %rcx, (%rdx)
+ret
+
+### a thunk by a pointer in data
+# refuse: P2-callee
+# from: ibid.
+lea 1f(%rip), %rcx
+jmp *p(%rip)
+1: mov %rcx, (%rdx)
+ret
+.data
+p: .quad __x86_indirect_thunk_rcx
+.text
+
+### a thunk by its name
+# accept
+# from: control
+mov ops(%rip), %rcx
+jmp __x86_indirect_thunk_rcx
+.data
+ops: .quad f
+.text
+
+### a count in rcx behind a function's address in others
+# accept
+# from: control
+sub $8, %rsp
+lea f(%rip), %rax
+mov $9, %ecx
+1: loop 1b
+call *%rax
+add $8, %rsp
+ret
+
+### a variable of each CPU as an argument
+# accept
+# from: control: Linux include/linux/percpu-defs.h, this_cpu_ptr
+sub $8, %rsp
+mov $v, %rdi
+add %gs:this_cpu_off, %rdi
+lea commit_creds(%rip), %rax
+call *%rax
+add $8, %rsp
+ret
+.section .data..percpu, "aw"
+v: .quad 0
+.text

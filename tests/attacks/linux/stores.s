@@ -696,3 +696,26 @@ mov %rsp, %rsi
 lodsq
 add $8, %rsp
 jmp *%rax
+
+### what is left of a place inside a function as a count, of a comparison that ends early
+# refuse: P2-target
+# from: SDM vol. 2, REP
+lea 1f(%rip), %rcx
+repe cmpsb
+jmp *%rcx
+1: mov %rcx, (%rdx)
+ret
+
+### the same of a function's start, by a search
+# refuse: P2-target
+# from: ibid.
+lea f(%rip), %rcx
+repne scasb
+jmp *%rcx
+
+### a function's address beside a search
+# accept
+# from: control
+lea f(%rip), %rdx
+repne scasb
+jmp *%rdx

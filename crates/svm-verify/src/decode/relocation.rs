@@ -13,7 +13,7 @@ use twin_abi::stlb;
 use crate::decode::classify::OperandField;
 use crate::decode::memo::Operands;
 use crate::insn::{CodeAt, Routine};
-use crate::object::module::CALLED_BY_NAME;
+use crate::object::module::called_by_name;
 use crate::object::{Image, Meaning};
 use crate::targets::{Contents, NamedMemory};
 
@@ -161,11 +161,15 @@ fn in_code_alone(
 /// The rest of the table of modules.
 fn in_module(r: &Relocation, meaning: Meaning, at: &Fields<'_>) -> Result<Relocated, &'static str> {
     let branch = at.operands.branch;
+    if let Meaning::Routine(routine) = meaning
+        && let Some(reason) = called_by_name(routine)
+    {
+        return Err(reason);
+    }
     match (r.kind, meaning) {
         (R_X86_64_32S, Meaning::Table) if at.displacement() => table_half(r),
         (_, Meaning::Table) => Err("the table is read in checks only"),
         (_, Meaning::Routine(Routine::Slow(_))) => Err("the runtime's code is only called"),
-        (_, Meaning::Routine(Routine::PutUser)) => Err(CALLED_BY_NAME),
         _ if branch => Err("a branch to something that is not code"),
         // psABI 4.4: PC32 is a distance from the field, the others are the address.
         (R_X86_64_PC32 | R_X86_64_32S | R_X86_64_32, _)

@@ -7,6 +7,9 @@ use crate::insn::{Gpr, GprSet};
 pub enum Address {
     /// The address of a symbol: that of a function may be called.
     Named,
+    /// One less the tag that a check compares, which is no place in code: the second half of the
+    /// translation makes it the address again.
+    Halved,
     /// A place in the object's own code that is not the start of a function, the own return address
     /// among them, or a number that was computed from an address: it may be passed on as a value,
     /// but not called.
@@ -18,6 +21,8 @@ pub enum Address {
 pub struct Addresses {
     /// [`Address::Named`].
     pub named: GprSet,
+    /// [`Address::Halved`].
+    pub halved: GprSet,
     /// [`Address::Counted`].
     pub counted: GprSet,
 }
@@ -28,6 +33,7 @@ impl Addresses {
         let registers = registers.without(Gpr::RSP.set());
         let set = match address {
             Address::Named => &mut self.named,
+            Address::Halved => &mut self.halved,
             Address::Counted => &mut self.counted,
         };
         *set = set.or(registers);
@@ -37,13 +43,20 @@ impl Addresses {
     pub fn of(self, registers: GprSet) -> Addresses {
         Addresses {
             named: GprSet(self.named.0 & registers.0),
+            halved: GprSet(self.halved.0 & registers.0),
             counted: GprSet(self.counted.0 & registers.0),
         }
+    }
+
+    /// Those by which no code may be reached.
+    pub fn refused(self) -> GprSet {
+        self.counted.or(self.halved)
     }
 
     /// Registers are written with something else.
     pub(super) fn forget(&mut self, written: GprSet) {
         self.named = self.named.without(written);
+        self.halved = self.halved.without(written);
         self.counted = self.counted.without(written);
     }
 
@@ -51,6 +64,7 @@ impl Addresses {
     pub fn join(&mut self, other: Addresses) -> bool {
         let before = *self;
         self.add(Address::Named, other.named);
+        self.add(Address::Halved, other.halved);
         self.add(Address::Counted, other.counted);
         *self != before
     }

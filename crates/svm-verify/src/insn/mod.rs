@@ -32,7 +32,7 @@ pub struct Insn {
     /// General-purpose registers that it writes, in part or wholly.
     pub writes: GprSet,
     /// General-purpose registers of which something may be in those that it writes, also what an
-    /// address is made of. Only of [`Op::Plain`], [`Op::Misread`] and [`Op::String`].
+    /// address is made of. Only of [`Op::Plain`], [`Op::Misread`], [`Op::String`] and [`Op::Branch`].
     pub reads: GprSet,
     /// Those that it may write and may leave, each as it is: what a hypervisor does is not known.
     pub stays: GprSet,

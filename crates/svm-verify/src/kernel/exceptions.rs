@@ -28,6 +28,8 @@ pub struct Fixup {
     pub to: u32,
     /// Callee-saved registers that the handler writes.
     pub writes: GprSet,
+    /// Registers of which the handler makes the number in `rcx`.
+    pub counts: GprSet,
 }
 
 impl Fixup {
@@ -49,7 +51,8 @@ impl Fixup {
             .target()
             .and_then(|to| reader.insn(to))
             .ok_or("its fixup is no instruction")?;
-        Ok(Fixup { to, writes })
+        let counts = routine.map_or_else(|| counts(data), |_| GprSet::NONE);
+        Ok(Fixup { to, writes, counts })
     }
 }
 
@@ -83,7 +86,7 @@ fn routines(reader: &Reader<'_, '_>, symbol: SymbolId) -> Result<GprSet, &'stati
 /// never return (`NONE`, `WRMSR_IN_MCE`, `RDMSR_IN_MCE`), and any that Linux 5.17 to 7.3 do
 /// not have. Linux 5.16 has numbers of its own.
 fn handler(data: u32, series: Option<Series>) -> Result<GprSet, &'static str> {
-    let register = Gpr((data >> 8 & 0xf) as u8);
+    let register = register(data);
     match data & 0xff {
         // DEFAULT, FAULT, UACCESS, COPY; WRMSR, RDMSR; for machine checks. 9 is BPF.
         1..=4 | 7 | 8 | 12 | 13 if series == Some(FIRST_WITH_TYPES) => Ok(GprSet::NONE),
@@ -99,6 +102,21 @@ fn handler(data: u32, series: Option<Series>) -> Result<GprSet, &'static str> {
         10 | 11 | 17 => Ok(register.set()),
         _ => Err(OTHER),
     }
+}
+
+/// The registers of which a handler makes a number: `UCOPY_LEN` multiplies `rcx` and adds another
+/// one (`ex_handler_ucopy_len`, arch/x86/mm/extable.c).
+fn counts(data: u32) -> GprSet {
+    const UCOPY_LEN: u32 = 19;
+    match data & 0xff {
+        UCOPY_LEN => register(data).set().or(Gpr::RCX.set()),
+        _ => GprSet::NONE,
+    }
+}
+
+/// The register in an entry's data.
+fn register(data: u32) -> Gpr {
+    Gpr((data >> 8 & 0xf) as u8)
 }
 
 #[cfg(test)]

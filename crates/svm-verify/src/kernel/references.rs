@@ -10,7 +10,8 @@
 use std::collections::HashSet;
 
 use elf_loader::consts::{
-    R_X86_64_32, R_X86_64_32S, R_X86_64_64, R_X86_64_PC32, R_X86_64_PLT32, SHF_ALLOC, SHF_WRITE,
+    R_X86_64_32, R_X86_64_32S, R_X86_64_64, R_X86_64_PC32, R_X86_64_PC64, R_X86_64_PLT32,
+    SHF_ALLOC, SHF_WRITE,
 };
 use elf_loader::special::{self, SpecialKind};
 use elf_loader::{Place, Relocation, Role, Section, SectionId};
@@ -18,7 +19,7 @@ use elf_loader::{Place, Relocation, Role, Section, SectionId};
 use crate::domain::bounds;
 use crate::findings::{Findings, ViolationCode};
 use crate::insn::{Access, CodeAt, Disassembly, GprSet, Insn, Op, Origin, Routine};
-use crate::object::module::{CALLED_BY_NAME, RUNTIME};
+use crate::object::module::{RUNTIME, called_by_name};
 use crate::object::{Image, Meaning};
 
 /// Farthest place after the start of a kernel's symbol that may be named, in bytes: the
@@ -26,6 +27,9 @@ use crate::object::{Image, Meaning};
 pub const KERNEL_SYMBOL: i64 = 1 << 20;
 
 const GONE: &str = "a section that is gone when the module runs";
+
+/// The module's own per-CPU data.
+const PER_CPU: &str = ".data..percpu";
 
 /// Sections that are data for the kernel alone, which reads them from the file
 /// (`rewrite_section_headers`, kernel/module/main.c) or makes a copy of them for each
@@ -35,7 +39,7 @@ const KERNELS: [(&str, &str); 5] = [
     ("__versions", GONE),
     ("__version_ext_crcs", GONE),
     ("__version_ext_names", GONE),
-    (".data..percpu", "per-CPU data, which only %gs reaches"),
+    (PER_CPU, "per-CPU data, which only %gs reaches"),
 ];
 
 /// Why an operand may not have the address of a place in code.
@@ -187,13 +191,14 @@ impl<'o> References<'_, 'o> {
                 Meaning::Table | Meaning::Routine(Routine::Slow(_)) => {
                     (ViolationCode::Runtime, "data refers to the runtime")
                 }
-                Meaning::Routine(Routine::PutUser) if loaded => {
-                    (ViolationCode::Callee, CALLED_BY_NAME)
-                }
-                Meaning::Routine(_) if is_exported(section) && r.addend != 0 => {
-                    let reason = "it exports a place behind the start of a routine, where others would enter it";
-                    (ViolationCode::Target, reason)
-                }
+                Meaning::Routine(routine) => match called_by_name(routine) {
+                    Some(reason) if loaded => (ViolationCode::Callee, reason),
+                    _ if is_exported(section) && r.addend != 0 => {
+                        let reason = "it exports a place behind the start of a routine, where others would enter it";
+                        (ViolationCode::Target, reason)
+                    }
+                    _ => continue,
+                },
                 Meaning::Unusable(_) if self.is_checksum(section, r) => continue,
                 Meaning::Unusable(reason) if loaded => (ViolationCode::Relocation, reason),
                 Meaning::Data(to, _) if loaded && self.is_table(to) => (
@@ -246,6 +251,10 @@ impl<'o> References<'_, 'o> {
             if matches!(insn.op, Op::Call(_) | Op::Jump(_) | Op::Branch(..)) {
                 continue;
             }
+            if r.kind == R_X86_64_PC64 {
+                // A distance from the field, which is small.
+                self.found.labels.insert(n);
+            }
             let reached = first && names_memory(insn);
             if let Some((code, reason)) = self.operand(r, n, insn, reached) {
                 let id = image.code[usize::from(number)];
@@ -293,6 +302,11 @@ impl<'o> References<'_, 'o> {
                 self.found.labels.insert(n);
                 None
             }
+            // Up to Linux 6.14 a small number, to which the start of a CPU's data is added.
+            Meaning::Data(data, _) if !reached && self.is_per_cpu(data) => {
+                self.found.labels.insert(n);
+                None
+            }
             Meaning::Routine(_) if accessed => {
                 let inside = (0..KERNEL_SYMBOL).contains(&distance);
                 (!inside).then_some((ViolationCode::AddressForm, "a place far from the symbol"))
@@ -323,6 +337,10 @@ impl<'o> References<'_, 'o> {
     /// address to the kernel (`__WARN_bug_entry`, arch/x86/include/asm/bug.h of Linux 7.x).
     fn warns(&self, id: SectionId, at: i64) -> bool {
         self.warnings.contains(&(id, at))
+    }
+
+    fn is_per_cpu(&self, id: SectionId) -> bool {
+        self.image.object.section(id).name == PER_CPU
     }
 
     fn is_table(&self, id: SectionId) -> bool {

@@ -241,9 +241,18 @@ fn undefined(symbol: &Symbol<'_>) -> Meaning {
     }
 }
 
-/// Why the address of a routine that changes `rbx` is nowhere.
-pub const CALLED_BY_NAME: &str =
-    "it changes rbx, which a call by a pointer is believed to keep; call it by its name";
+/// Why the address of a routine may be nowhere, so that it is called by its name alone.
+pub fn called_by_name(routine: Routine) -> Option<&'static str> {
+    match routine {
+        Routine::PutUser => Some(
+            "it changes rbx, which a call by a pointer is believed to keep; call it by its name",
+        ),
+        Routine::Thunk(_) => Some(
+            "it goes on at the address in another register than the pointer's; call it by its name",
+        ),
+        _ => None,
+    }
+}
 
 /// Routines that are written in assembly and leave a limit of user addresses in `rbx`
 /// (arch/x86/lib/putuser.S, Linux 5.10 to 7.3). `__put_user_ns` is none: it is compiled.

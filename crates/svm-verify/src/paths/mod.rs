@@ -17,7 +17,7 @@ use self::arguments::{ArgumentWrites, Arguments};
 use self::callees::Callees;
 use self::checks::Miss;
 pub use self::interpretation::Interpretation;
-use crate::domain::{Address, Flags, Form, Kept, Name, State};
+use crate::domain::{Address, Addresses, Flags, Form, Kept, Name, State};
 use crate::findings::ViolationCode;
 use crate::insn::{BranchTarget, Disassembly, Gpr, GprSet, Insn, Op, Routine};
 use crate::kernel::{Marks, Patches};
@@ -315,6 +315,9 @@ impl<'a, 'o> Flow<'a, 'o> {
             after.addresses = state.addresses;
             if let Some(address) = left(insn, state.addresses) {
                 after.addresses.add(address, insn.writes);
+            }
+            if state.addresses.of(fixup.counts) != Addresses::default() {
+                after.addresses.add(Address::Counted, Gpr::RCX.set());
             }
             self.arrive(fixup.to, &after);
         }

@@ -35,7 +35,7 @@ impl Step<'_> {
     /// Continues at the address in a register, or in memory, which must not be a place that is
     /// interpreted with other facts.
     fn reaches_label(&self, r: Option<Gpr>) -> Result<(), Broken> {
-        let label = |r| self.state.addresses.counted.has(r);
+        let label = |r| self.state.addresses.refused().has(r);
         match r.map_or_else(|| self.reads_return_address(), label) {
             true => broken(
                 ViolationCode::Target,

@@ -23,7 +23,7 @@ use std::borrow::Cow;
 
 use crate::domain::{Address, Addresses, Direction, Flags, Form, Name, State, Value};
 use crate::findings::ViolationCode;
-use crate::insn::{Alu, Gpr, GprSet, Insn, Op, Sum, TableRead};
+use crate::insn::{Alu, Gpr, GprSet, Half, Insn, Op, Sum, TableRead};
 use crate::schemes::SchemeRules;
 use crate::targets::{Frames, Rules};
 
@@ -251,17 +251,36 @@ impl Step<'_> {
 
 /// What an instruction may leave in the registers that it writes, by these that it reads.
 pub fn left(insn: &Insn, addresses: Addresses) -> Option<Address> {
-    let moves = match insn.op {
-        Op::Copy { .. } | Op::Table { .. } => true,
-        Op::Lea { sum, .. } => matches!(sum, Sum::Offset(_, 0)),
-        _ => insn.moves,
+    let of_named = match insn.op {
+        // A translation is the address itself: each page is mapped where it is.
+        Op::Table { read, .. } => match read.half {
+            Half::Tag => Address::Halved,
+            Half::Xlate => Address::Named,
+        },
+        Op::Copy { .. }
+        | Op::Lea {
+            sum: Sum::Offset(_, 0),
+            ..
+        } => Address::Named,
+        _ if insn.moves => Address::Named,
+        _ => Address::Counted,
     };
-    match () {
-        () if computes(insn, addresses.counted) => Some(Address::Counted),
-        () if computes(insn, addresses.named) && moves => Some(Address::Named),
-        () if computes(insn, addresses.named) => Some(Address::Counted),
-        () => None,
-    }
+    let of_halved = match insn.op {
+        Op::Table {
+            read: TableRead {
+                half: Half::Xlate, ..
+            },
+            ..
+        } => Address::Named,
+        _ => Address::Counted,
+    };
+    let of = [
+        (addresses.counted, Address::Counted),
+        (addresses.halved, of_halved),
+        (addresses.named, of_named),
+    ];
+    let found = of.into_iter().find(|&(of, _)| computes(insn, of));
+    found.map(|(_, address)| address)
 }
 
 /// Whether an instruction may compute something from one of these registers, which may hold an
@@ -276,15 +295,19 @@ fn computes(insn: &Insn, addresses: GprSet) -> bool {
         Op::Copy { s, .. } | Op::Copy32 { s, .. } => is_one(s),
         Op::And { d, s } | Op::MoveIfAbove { d, s } => is_one(d) || is_one(s),
         Op::Alu { op, d: r, .. } => op != Alu::Cmp && is_one(r),
-        // A translation is the address itself: each page is mapped where it is.
         Op::Table { r, .. } => is_one(r),
         Op::Lea { inputs, .. } => inputs.iter().any(is_one),
-        // It leaves its pointers moved. `lodsb` writes a part of rax, `rep lods` perhaps nothing.
-        Op::String { .. } => {
+        // It leaves its pointers moved, and a count that is less. `lodsb` writes a part of rax, `rep lods`
+        // perhaps nothing.
+        Op::String { rep, .. } => {
             let leaves = insn.reads.has(Gpr::RAX) && insn.writes.has(Gpr::RAX);
-            is_one(Gpr::RDI) || is_one(Gpr::RSI) || leaves && is_one(Gpr::RAX)
+            is_one(Gpr::RDI)
+                || is_one(Gpr::RSI)
+                || rep && is_one(Gpr::RCX)
+                || leaves && is_one(Gpr::RAX)
         }
-        Op::Plain | Op::Misread => insn.reads.iter().any(is_one),
+        // `loop` counts in rcx.
+        Op::Plain | Op::Misread | Op::Branch(..) => insn.reads.iter().any(is_one),
         Op::Nop
         | Op::Prefetch
         | Op::Constant { .. }
@@ -307,7 +330,6 @@ fn computes(insn: &Insn, addresses: GprSet) -> bool {
         | Op::CallIndirect(_)
         | Op::JumpIndirect(_)
         | Op::Jump(_)
-        | Op::Branch(..)
         | Op::Stop
         | Op::Breakpoint
         | Op::Cld

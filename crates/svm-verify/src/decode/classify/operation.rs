@@ -99,11 +99,13 @@ fn two_registers(i: &Instruction) -> Option<(Gpr, Gpr)> {
 
 /// Whether it is `cmovcc` or `xchg` of two 64-bit registers, or puts an address of 64 bits in one.
 pub(super) fn moves(i: &Instruction) -> bool {
+    // What the decoder says of a displacement of 4 bytes where addresses have 64 bits.
+    const OF_64_BITS: u32 = 8;
     let conditional = i.condition_code() != ConditionCode::None;
     let whole = i.op0_kind() == OpKind::Register && gpr64(i.op0_register()).is_some();
     match i.mnemonic() {
         Mnemonic::Mov => whole && is_immediate(i.op1_kind()),
-        Mnemonic::Lea => whole && i.memory_base() != Register::EIP,
+        Mnemonic::Lea => whole && i.memory_displ_size() == OF_64_BITS,
         mnemonic => two_registers(i).is_some() && (conditional || mnemonic == Mnemonic::Xchg),
     }
 }
