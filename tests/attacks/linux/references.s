@@ -1403,3 +1403,70 @@ ret
 .section .data..percpu, "aw"
 v: .quad 0
 .text
+
+### a byte of a table, given to a port behind a pointer to a function
+# accept
+# from: control: Linux 5.10 drivers/hwmon/it87.c, set_pwm_enable
+sub $8, %rsp
+mov ops(%rip), %rsi
+{T:table(%rdi)}
+movzbl (%rax), %eax
+out %al, %dx
+call *%rsi
+add $8, %rsp
+ret
+.section .rodata, "a"
+table: .quad 0
+.data
+ops: .quad f
+.text
+
+### a number that was counted from an address, given to a port
+# accept
+# from: control
+sub $8, %rsp
+mov ops(%rip), %rcx
+lea ops+4(%rdi), %rax
+out %eax, %dx
+call *%rcx
+add $8, %rsp
+ret
+.data
+ops: .quad f
+.text
+
+### a byte of a port in the place of a function's lowest
+# refuse: P2-target
+# from: SDM vol. 2, IN: the rest of rax stays
+lea f(%rip), %rax
+in %dx, %al
+jmp *%rax
+
+### the same, loaded
+# refuse: P2-target
+# from: SDM vol. 1, 3.4.1.1
+lea f(%rip), %rax
+mov d(%rip), %al
+jmp *%rax
+.data
+d: .byte 0
+.text
+
+### the same from where the register leads
+# refuse: P2-target
+# from: ibid.
+lea f(%rip), %rax
+1: mov (%rax), %al
+2: jmp *%rax
+.section __ex_table, "a"
+.long 1b - ., 2b - ., 1
+.text
+
+### such a place over an access to a port, in a register that a hypervisor may leave
+# refuse: P2-target
+# from: QEMU hw/i386/vmport.c
+lea 1f(%rip), %rcx
+in %dx, %eax
+jmp *%rcx
+1: mov %rcx, (%rdx)
+ret

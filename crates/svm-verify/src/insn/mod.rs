@@ -31,8 +31,11 @@ pub struct Insn {
     pub section: u16,
     /// General-purpose registers that it writes, in part or wholly.
     pub writes: GprSet,
-    /// General-purpose registers of which something may be in those that it writes, also what an
-    /// address is made of. Only of [`Op::Plain`], [`Op::Misread`], [`Op::String`] and [`Op::Branch`].
+    /// Those that it writes by itself. The others, a hypervisor may write.
+    pub results: GprSet,
+    /// General-purpose registers of which something may be in the results, also what an
+    /// address is made of where more is computed than loaded. Only of [`Op::Plain`], [`Op::Misread`],
+    /// [`Op::String`] and [`Op::Branch`].
     pub reads: GprSet,
     /// Those that it may write and may leave, each as it is: what a hypervisor does is not known.
     pub stays: GprSet,

@@ -314,7 +314,7 @@ impl<'a, 'o> Flow<'a, 'o> {
             // The handler leaves all other registers as they are.
             after.addresses = state.addresses;
             if let Some(address) = left(insn, state.addresses) {
-                after.addresses.add(address, insn.writes);
+                after.addresses.add(address, insn.results);
             }
             if state.addresses.of(fixup.counts) != Addresses::default() {
                 after.addresses.add(Address::Counted, Gpr::RCX.set());

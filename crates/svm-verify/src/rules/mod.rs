@@ -150,7 +150,7 @@ impl Step<'_> {
         }
         self.low_halves();
         if let Some(address) = address {
-            self.state.addresses.add(address, self.insn.writes);
+            self.state.addresses.add(address, self.insn.results);
         }
         if self.insn.flags && !sets_flags(self.insn.op) {
             self.state.flags = Flags::Unknown;

@@ -8,7 +8,7 @@
 mod memory;
 mod operation;
 
-use iced_x86::{Code, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, Register};
+use iced_x86::{Code, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
 
 use twin_abi::Processor;
 
@@ -65,6 +65,7 @@ pub fn classify(
         moves: rules.instructions == Instructions::Kernel && moves(i),
         section: 0,
         writes: GprSet::NONE,
+        results: GprSet::NONE,
         reads: GprSet::NONE,
         stays: GprSet::NONE,
         low: match rules.named_memory {
@@ -81,7 +82,7 @@ pub fn classify(
         return Err((ViolationCode::Instruction, NO_PEXT, insn));
     }
     if let Some(writes) = known_writes(insn.op) {
-        insn.writes = writes;
+        (insn.writes, insn.results) = (writes, writes);
         return match addressed(i, field, rules) {
             Ok(()) => Ok(insn),
             Err((code, reason)) => Err((code, reason, insn)),
@@ -89,8 +90,11 @@ pub fn classify(
     }
     let kernel = rules.instructions == Instructions::Kernel;
     let info = factory.info(i);
+    let loads = loads(i);
     for used in info.used_registers() {
-        if stays(used.access(), used.register())
+        let addresses = loads && used.access() == OpAccess::Read;
+        if !addresses
+            && stays(used.access(), used.register())
             && let Some(r) = gpr(used.register())
         {
             insn.reads = insn.reads.or(r.set());
@@ -114,6 +118,7 @@ pub fn classify(
     if matches!(i.mnemonic(), Mnemonic::Tzcnt | Mnemonic::Lzcnt) {
         insn.reads = insn.reads.or(insn.writes);
     }
+    insn.results = insn.writes;
     if kernel && let Some(writes) = by_hypervisor(i) {
         insn.writes = insn.writes.or(writes);
         insn.stays = writes;
@@ -233,6 +238,12 @@ const BOUND: &str = "a bound of dom0's addresses is read by cmp of 64 bits alone
 
 /// Why a relocation of the type R_X86_64_32 is refused.
 const NOT_IN_WINDOW: &str = "half an address fits only an operand in the window";
+
+/// Whether it loads and computes nothing more: what it reads of registers is an address.
+fn loads(i: &Instruction) -> bool {
+    use Mnemonic::{Mov, Movsx, Movsxd, Movzx};
+    matches!(i.mnemonic(), Mov | Movsx | Movsxd | Movzx) && i.op1_kind() == OpKind::Memory
+}
 
 /// Whether something of what a register holds may be in the results: it is read, or not written as
 /// a whole.
