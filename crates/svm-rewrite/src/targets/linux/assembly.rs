@@ -7,6 +7,9 @@
 //! `__put_user_4` and its siblings leave a limit of user addresses in `rbx`
 //! (arch/x86/lib/putuser.S). They are called by their names; whoever calls a pointer believes that
 //! `rbx` is kept.
+//!
+//! A thunk goes on at the address in a register (arch/x86/lib/retpoline.S). It is reached by its name,
+//! which says the register.
 
 use elf_loader::{Place, Symbol};
 use iced_x86::FlowControl;
@@ -26,7 +29,7 @@ const ENTRIES: [&str; 6] = [
     "xen_asm_",
 ];
 
-/// Refusals of what names them, except calls of the second kind.
+/// Refusals of what names them, except calls of the second kind and branches to the third.
 pub fn find(lifted: &Lifted<'_>) -> Vec<Refusal> {
     let mut found = naming(
         lifted,
@@ -47,7 +50,26 @@ pub fn find(lifted: &Lifted<'_>) -> Vec<Refusal> {
             format!("`{name}` changes rbx, so it is called by its name, and no other way")
         }),
     ));
+    found.extend(naming(
+        lifted,
+        |symbol| is_imported(symbol) && is_thunk(&symbol.name),
+        |inst| !is_branch(inst.iced.flow_control()),
+        (RefusalCode::BranchTarget, |name: &str| {
+            format!("`{name}` goes on at the address in a register, so its own address is nowhere")
+        }),
+    ));
     found
+}
+
+fn is_branch(flow: FlowControl) -> bool {
+    use FlowControl::{Call, ConditionalBranch, UnconditionalBranch};
+    matches!(flow, Call | ConditionalBranch | UnconditionalBranch)
+}
+
+/// `__x86_indirect_thunk_rax`; `__x86_retpoline_rax` of assembly in Linux 5.12 and before.
+fn is_thunk(name: &str) -> bool {
+    let kinds = ["__x86_indirect_", "__x86_retpoline_"];
+    kinds.iter().any(|kind| name.starts_with(kind))
 }
 
 fn is_imported(symbol: &Symbol<'_>) -> bool {
