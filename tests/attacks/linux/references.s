@@ -1470,3 +1470,45 @@ in %dx, %eax
 jmp *%rcx
 1: mov %rcx, (%rdx)
 ret
+
+### a function's address that waits in another register while flags are saved
+# accept
+# from: control: Linux 6.1 sound/drivers/dummy.c, dummy_pcm_open, as it is rewritten
+sub $8, %rsp
+lea f(%rip), %rax
+mov %rax, %rbx
+lahf
+seto %al
+xchg %rax, %rbx
+mov %rbx, %rcx
+xchg %rax, %rbx
+add $0x7f, %al
+sahf
+mov %rbx, %rax
+call *%rax
+add $8, %rsp
+ret
+
+### a number that was exchanged with a function's address
+# refuse: P2-target
+# from: SDM vol. 2, XCHG
+lea f(%rip), %rax
+lea 7(%rax), %rcx
+xchg %rax, %rcx
+jmp *%rax
+
+### the same, the other way
+# refuse: P2-target
+# from: ibid.
+lea f(%rip), %rax
+lea 7(%rax), %rcx
+xchg %rcx, %rax
+jmp *%rax
+
+### the halves of two registers, exchanged
+# refuse: P2-target
+# from: SDM vol. 1, 3.4.1.1
+lea f(%rip), %rax
+xor %ecx, %ecx
+xchg %eax, %ecx
+jmp *%rcx

@@ -48,6 +48,25 @@ impl Addresses {
         }
     }
 
+    /// What they hold when two of them are exchanged.
+    pub fn exchanged(self, a: Gpr, b: Gpr) -> Addresses {
+        let exchange = |set: GprSet| {
+            let of = |from: Gpr, to: Gpr| {
+                if set.has(from) {
+                    to.set()
+                } else {
+                    GprSet::NONE
+                }
+            };
+            set.without(a.set().or(b.set())).or(of(a, b)).or(of(b, a))
+        };
+        Addresses {
+            named: exchange(self.named),
+            halved: exchange(self.halved),
+            counted: exchange(self.counted),
+        }
+    }
+
     /// Those by which no code may be reached.
     pub fn refused(self) -> GprSet {
         self.counted.or(self.halved)

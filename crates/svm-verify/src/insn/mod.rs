@@ -24,7 +24,7 @@ pub struct Insn {
     pub flags: bool,
     /// Whether a relocation applies to it.
     pub relocated: bool,
-    /// Whether it moves registers of 64 bits, as `cmovcc` and `xchg` do, and computes nothing, or what it
+    /// Whether it moves registers of 64 bits, as `cmovcc` does, and computes nothing, or what it
     /// puts in one is of 64 bits (target `linux`).
     pub moves: bool,
     /// Number of the code section.
@@ -239,6 +239,8 @@ pub enum Op {
     CompareBound { r: Gpr },
     /// `cmova %s, %d` of 64 bits.
     MoveIfAbove { d: Gpr, s: Gpr },
+    /// `xchg %b, %a` of 64 bits (target `linux`).
+    Exchange { a: Gpr, b: Gpr },
     /// A read of half a table entry; `cmp` writes no register.
     Table { read: TableRead, r: Gpr, index: Gpr },
     /// `prefetch (...)`.

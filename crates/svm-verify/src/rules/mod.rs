@@ -186,6 +186,7 @@ impl Step<'_> {
             // It says nothing that a proof needs.
             Op::CompareBound { .. } => Ok(fall(())),
             Op::MoveIfAbove { d, s } => self.move_if_above(d, s).map(fall),
+            Op::Exchange { a, b } => self.exchange(a, b).map(fall),
             Op::Table { read, r, index } => self
                 .table(read, r, index)
                 .map(|()| (Next::Fall, Proved::Table)),
@@ -308,6 +309,8 @@ fn computes(insn: &Insn, addresses: GprSet) -> bool {
         }
         // `loop` counts in rcx.
         Op::Plain | Op::Misread | Op::Branch(..) => insn.reads.iter().any(is_one),
+        // Its rule says it.
+        Op::Exchange { .. } => false,
         Op::Nop
         | Op::Prefetch
         | Op::Constant { .. }

@@ -167,6 +167,16 @@ impl Step<'_> {
         self.set(d, Value::of(form))
     }
 
+    //      xchg %b, %a
+    //
+    // Of the values nothing is known then, but which address is where.
+    pub(super) fn exchange(&mut self, a: Gpr, b: Gpr) -> Result<(), Broken> {
+        let exchanged = self.state.addresses.exchanged(a, b);
+        self.clobber()?;
+        self.state.addresses.join(exchanged);
+        Ok(())
+    }
+
     //      cmp %m, %n
     //      cmova %m, %n        # n = min(n, m)
     pub(super) fn move_if_above(&mut self, d: Gpr, s: Gpr) -> Result<(), Broken> {

@@ -181,6 +181,7 @@ fn known_writes(op: Op) -> Option<GprSet> {
         | Op::Lea { d, .. }
         | Op::MoveIfAbove { d, .. }
         | Op::Alu { d, .. } => Some(d.set()),
+        Op::Exchange { a, b } => Some(a.set().or(b.set())),
         Op::Table {
             read: TableRead { op: Alu::Cmp, .. },
             ..

@@ -16,6 +16,7 @@ pub(super) fn kernel_operation(i: &Instruction, field: OperandField) -> Op {
         Push => first_register(i).map_or(Op::Push, |s| Op::PushRegister { s }),
         Pushfq => Op::Push,
         Popfq => Op::PopFlags,
+        Xchg => two_registers(i).map_or(Op::Plain, |(a, b)| Op::Exchange { a, b }),
         Mov | Vshufps | Vshufpd if is_misread(i) => Op::Misread,
         _ if allow::is_cache_hint(i.mnemonic()) => Op::Plain,
         _ if allow::is_hypercall(i.mnemonic()) => Op::Plain,
@@ -97,7 +98,7 @@ fn two_registers(i: &Instruction) -> Option<(Gpr, Gpr)> {
     Some((gpr64(i.op0_register())?, gpr64(i.op1_register())?))
 }
 
-/// Whether it is `cmovcc` or `xchg` of two 64-bit registers, or puts an address of 64 bits in one.
+/// Whether it is `cmovcc` of two 64-bit registers, or puts an address of 64 bits in one.
 pub(super) fn moves(i: &Instruction) -> bool {
     // What the decoder says of a displacement of 4 bytes where addresses have 64 bits.
     const OF_64_BITS: u32 = 8;
@@ -106,7 +107,7 @@ pub(super) fn moves(i: &Instruction) -> bool {
     match i.mnemonic() {
         Mnemonic::Mov => whole && is_immediate(i.op1_kind()),
         Mnemonic::Lea => whole && i.memory_displ_size() == OF_64_BITS,
-        mnemonic => two_registers(i).is_some() && (conditional || mnemonic == Mnemonic::Xchg),
+        _ => conditional && two_registers(i).is_some(),
     }
 }
 

@@ -41,6 +41,7 @@ fn is_known(op: Op) -> bool {
             | Op::Compare { .. }
             | Op::CompareBound { .. }
             | Op::MoveIfAbove { .. }
+            | Op::Exchange { .. }
             | Op::Table { .. }
             | Op::Call(_)
             | Op::Jump(_)

@@ -42,6 +42,10 @@ pub(super) fn does(op: Op, i: &Instruction, second: &Second) -> bool {
         }
         Op::Compare { left, right } => opcode == Opcode::CMP && registers(second, left, right, 8),
         Op::CompareBound { r } => opcode == Opcode::CMP && register(second, 0, r, 8),
+        Op::Exchange { a, b } => {
+            let either = registers(second, a, b, 8) || registers(second, b, a, 8);
+            opcode == Opcode::XCHG && either
+        }
         Op::MoveIfAbove { d, s } => opcode == Opcode::CMOVA && registers(second, d, s, 8),
         Op::Table { read, r, .. } => {
             is_alu(read.op, opcode) && opcode != Opcode::INC && register(second, 0, r, 8)
