@@ -1,51 +1,50 @@
 //! A sample of the mutation run: the verifier rejects every mutant of a check
-//! of the rewritten stock module.
+//! of the rewritten stock module, for a hypervisor and as a module.
 
-use conformance::mutants;
+use conformance::mutants::{self, MutantKind, Setting};
 use process_lab::program::{self, Variant};
 use process_lab::random::Random;
 use process_lab::stock;
-use svm_rewrite::{Options, Scheme, rewrite};
-use svm_verify::{Contract, Target};
+use svm_verify::{Accesses, Scheme, Target};
 
 const CHECKS: usize = 6;
+/// Of those a module has as many kinds, but not return addresses that are kept.
+const CHECKS_OF_A_MODULE: usize = 2;
 
-fn every_mutant_is_rejected(scheme: Scheme) {
+fn every_mutant_is_rejected(setting: Setting, checks: usize) {
     let file = stock::find().unwrap_or_else(|error| panic!("{error}"));
     let object = elf_loader::read(&file).expect("the stock module reads");
-    let options = Options {
-        report: true,
-        ..Options::new(scheme)
-    };
-    let rewritten = rewrite(&object, options).expect("rewritten");
-    let all = mutants::checks(&rewritten.object, &rewritten.sites, scheme);
-    assert!(all.len() > 2000, "{} checks", all.len());
+    let rewritten = setting.rewritten(&object).expect("rewritten");
+    let all = mutants::checks(&rewritten.object, &rewritten.sites, setting);
+    assert!(all.len() > 700, "{} checks", all.len());
     let mut random = Random::new(7);
-    let chosen: Vec<_> = (0..CHECKS)
+    let chosen: Vec<_> = (0..checks)
         .map(|_| all[random.below(all.len() as u64) as usize].clone())
         .collect();
     let mut object = rewritten.object;
-    let contract = Contract::of(Target::Hypervisor).with(scheme);
+    let contract = setting.contract();
     assert!(
         svm_verify::verify(&object, contract).is_ok(),
         "the original is accepted"
     );
-    let mut tally = mutants::judge(&mut object, &chosen, &all, 7);
+    let mut tally = mutants::judge(&mut object, contract, &chosen, &all, 7);
     let guards = mutants::guards(&object, &rewritten.sites);
-    assert!(guards.len() > 300, "{} guards", guards.len());
-    let one_in = guards.len() / CHECKS;
-    tally.add(mutants::judge_guards(&mut object, &guards, 3, one_in));
-    println!("scheme {}\n{tally}", scheme.as_str());
+    if setting.target == Target::Hypervisor {
+        assert!(guards.len() > 300, "{} guards", guards.len());
+        let one_in = guards.len() / checks;
+        let of_guards = mutants::judge_guards(&mut object, contract, &guards, 3, one_in);
+        tally.add(of_guards);
+    }
+    println!("{setting}\n{tally}");
     assert!(tally.survivors.is_empty(), "{:#?}", tally.survivors);
-    let kinds = mutants::MutantKind::ALL.iter().zip(tally.counts);
-    // Checks have no operand in a window.
-    for (kind, count) in kinds.filter(|(kind, _)| **kind != mutants::MutantKind::Prefix) {
-        assert!(count.made >= CHECKS as u64, "{kind:?}: {}", count.made);
+    let kinds = MutantKind::ALL.iter().zip(tally.counts);
+    for (kind, count) in kinds.filter(|(kind, _)| is_made(setting, **kind)) {
+        assert!(count.made >= checks as u64, "{kind:?}: {}", count.made);
         assert!(count.rejected > 0, "{kind:?}");
     }
     // A repeated idempotent instruction is accepted: so an insertion by itself is no
     // reason for a rejection.
-    let twice = tally.counts[mutants::MutantKind::Duplicated as usize];
+    let twice = tally.counts[MutantKind::Duplicated as usize];
     assert!(twice.harmless > 0, "{twice:?}");
     assert!(
         svm_verify::verify(&object, contract).is_ok(),
@@ -53,33 +52,44 @@ fn every_mutant_is_rejected(scheme: Scheme) {
     );
 }
 
+/// Whether a kind is made of an object: a module keeps no return addresses.
+fn is_made(setting: Setting, kind: MutantKind) -> bool {
+    setting.target == Target::Hypervisor
+        || !matches!(kind, MutantKind::Displaced | MutantKind::Condition)
+}
+
 #[test]
 fn of_the_default_scheme() {
-    every_mutant_is_rejected(Scheme::Stlb);
+    every_mutant_is_rejected(Setting::of(Target::Hypervisor, Scheme::Stlb), CHECKS);
 }
 
 #[test]
 fn of_the_papers_scheme() {
-    every_mutant_is_rejected(Scheme::Paper);
+    every_mutant_is_rejected(Setting::of(Target::Hypervisor, Scheme::Paper), CHECKS);
+}
+
+/// Stores alone are in the small object, and in `make mutations`.
+#[test]
+fn of_a_module() {
+    let settings = Setting::MODULES.into_iter();
+    for setting in settings.filter(|setting| setting.accesses == Accesses::All) {
+        every_mutant_is_rejected(setting, CHECKS_OF_A_MODULE);
+    }
 }
 
 /// Every mutant of some checks of a small object, branches to every byte of the
 /// function included.
 #[test]
 fn of_a_small_object_systematically() {
-    for scheme in Scheme::TABLES {
-        let mut subject = mutants::Systematic::new(scheme);
-        assert!(
-            svm_verify::verify(
-                &subject.object,
-                Contract::of(Target::Hypervisor).with(scheme)
-            )
-            .is_ok()
-        );
-        assert!(subject.checks.len() > 100, "{}", subject.checks.len());
-        assert!(subject.guards.len() > 100, "{}", subject.guards.len());
-        let tally = mutants::systematic(&mut subject, 7, 60);
-        println!("scheme {}\n{tally}", scheme.as_str());
+    let hypervisor = Scheme::TABLES.map(|scheme| Setting::of(Target::Hypervisor, scheme));
+    for setting in hypervisor.into_iter().chain(Setting::MODULES) {
+        let mut subject = mutants::Systematic::new(setting);
+        assert!(svm_verify::verify(&subject.object, subject.contract).is_ok());
+        let keeps_returns = setting.target == Target::Hypervisor;
+        assert!(subject.checks.len() > 70, "{}", subject.checks.len());
+        assert_eq!(subject.guards.len() > 100, keeps_returns);
+        let tally = mutants::systematic(&mut subject, 7, if keeps_returns { 60 } else { 200 });
+        println!("{setting}\n{tally}");
         let survivors: Vec<_> = tally.survivors.iter().map(|s| &s.mutant.text).collect();
         assert!(survivors.is_empty(), "{survivors:#?}");
     }
@@ -103,11 +113,11 @@ fn of_a_window(variant: Variant) {
     assert!(svm_verify::verify(&object, contract).is_ok());
     let subjects = mutants::subjects(&object);
     assert!(subjects.len() > 5000, "{} instructions", subjects.len());
-    let tally = mutants::judge_window(&mut object, &subjects, INSTRUCTIONS, 7);
+    let tally = mutants::judge_window(&mut object, contract, &subjects, INSTRUCTIONS, 7);
     println!("{}\n{tally}", variant.name());
     let survivors: Vec<_> = tally.survivors.iter().map(|s| &s.mutant.text).collect();
     assert!(survivors.is_empty(), "{survivors:#?}");
-    for kind in [mutants::MutantKind::Prefix, mutants::MutantKind::Deleted] {
+    for kind in [MutantKind::Prefix, MutantKind::Deleted] {
         let count = tally.counts[kind as usize];
         assert!(count.rejected > 10, "{kind:?}: {count:?}");
     }

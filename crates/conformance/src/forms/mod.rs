@@ -49,6 +49,7 @@ use iced_x86::{
     Code, Decoder, DecoderOptions, Encoder, EncodingKind, FlowControl, Instruction,
     InstructionInfoFactory, Mnemonic, OpKind, Register,
 };
+use svm_rewrite::Target;
 
 /// How an instruction form reaches memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -78,8 +79,8 @@ pub struct Form {
 }
 
 /// An object with a function for each kind of sequence: every way to write an
-/// address, loads, stores, wide and locked accesses, bit strings, strings.
-pub fn sequences() -> elf_loader::Object<'static> {
+/// address, loads, stores, wide and locked accesses, bit strings, strings. In a module `%fs` is user space's: those forms are left out.
+pub fn sequences(target: Target) -> elf_loader::Object<'static> {
     use Code::*;
     const ONE_MODE: [Code; 14] = [
         Mov_rm8_imm8, Add_rm64_r64, Movups_xmm_xmmm128, Cmpxchg16b_m128, Cmovne_r64_rm64,
@@ -94,8 +95,13 @@ pub fn sequences() -> elf_loader::Object<'static> {
             ONE_MODE.contains(&code) && plain && words && !has_address32(&form.instruction)
         }
     };
+    let suits =
+        |form: &Form| target != Target::Linux || form.instruction.segment_prefix() != Register::FS;
     let forms = all().forms;
-    let chosen = forms.iter().enumerate().filter(|(_, form)| wanted(form));
+    let chosen = forms
+        .iter()
+        .enumerate()
+        .filter(|(_, form)| wanted(form) && suits(form));
     let cases: Vec<_> = chosen.flat_map(|(n, f)| cases::of_form(n, f, 8)).collect();
     object::object(cases.iter().enumerate())
 }

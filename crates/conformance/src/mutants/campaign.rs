@@ -1,5 +1,6 @@
 //! All mutants that are to be made: of checks of the stock e1000.ko, and
-//! systematically of a small object; under each scheme, on several threads.
+//! systematically of a small object; for each target and under each scheme, on several
+//! threads.
 //!
 //! A mutant that the verifier accepts without an argument is run, where it can be, and
 //! counts as surviving if it does anything other than the original.
@@ -11,11 +12,11 @@ use process_lab::error::Error;
 use process_lab::program::{self, LinkedCode, Variant};
 use process_lab::random::Random;
 use process_lab::stock::{self, Stock};
-use svm_rewrite::{Options as Rewriting, Scheme, rewrite};
+use svm_verify::Target;
 
 use super::{
-    Survivor, Systematic, Tally, checks, guards, judge, judge_guards, judge_window, subjects,
-    systematic,
+    Setting, Survivor, Systematic, Tally, checks, guards, judge, judge_guards, judge_window,
+    subjects, systematic,
 };
 use crate::differential::campaign;
 use crate::differential::functions::subject;
@@ -79,6 +80,15 @@ impl MutantsReport {
         self.accepted.iter().filter(survives).count() as u64
     }
 
+    /// Adds a tally whose mutants cannot be run.
+    fn add(&mut self, name: String, tally: Tally) {
+        let survivors = tally.survivors.iter();
+        let texts = survivors.map(|survivor| survivor.mutant.text.clone());
+        let accepted = texts.map(|text| (MutantEffect::Unknown, text));
+        self.accepted.extend(accepted);
+        self.tallies.push((name, tally));
+    }
+
     fn sum(&self, of: impl Fn(&super::Count) -> u64) -> u64 {
         let tallies = self.tallies.iter();
         tallies.flat_map(|(_, t)| t.counts.iter()).map(of).sum()
@@ -114,31 +124,27 @@ pub fn run(plan: &Extent) -> Result<MutantsReport, Error> {
     let file = stock::find()?;
     let stock = Stock::new(&file, native::import_entry())?;
     for variant in Variant::PLAIN {
-        let (mut object, tally) = scheme_tally(&stock.object, variant.scheme, plan)?;
+        let setting = Setting::of(Target::Hypervisor, variant.scheme);
+        let (mut object, tally) = setting_tally(&stock.object, setting, plan)?;
         for survivor in &tally.survivors {
             let meaning = means_the_same(&stock, variant, &mut object, survivor)?;
             report
                 .accepted
                 .push((meaning, survivor.mutant.text.clone()));
         }
-        let name = format!("e1000, scheme {}", variant.name());
-        report.tallies.push((name, tally));
-        let tally = small_tally(variant.scheme, plan);
-        for survivor in &tally.survivors {
-            let text = survivor.mutant.text.clone();
-            report.accepted.push((MutantEffect::Unknown, text));
-        }
-        let name = format!("small object, scheme {}", variant.name());
-        report.tallies.push((name, tally));
+        report.tallies.push((format!("e1000, {setting}"), tally));
+        let name = format!("small object, {setting}");
+        report.add(name, small_tally(setting, plan));
+    }
+    for setting in Setting::MODULES {
+        let (_, tally) = setting_tally(&stock.object, setting, plan)?;
+        report.add(format!("e1000, {setting}"), tally);
+        let name = format!("small object, {setting}");
+        report.add(name, small_tally(setting, plan));
     }
     for variant in Variant::WINDOWS.into_iter().chain(Variant::STRICT) {
         let tally = window_tally(&stock.object, variant, plan)?;
-        for survivor in &tally.survivors {
-            let text = survivor.mutant.text.clone();
-            report.accepted.push((MutantEffect::Unknown, text));
-        }
-        let name = format!("e1000, scheme {}", variant.name());
-        report.tallies.push((name, tally));
+        report.add(format!("e1000, scheme {}", variant.name()), tally);
     }
     Ok(report)
 }
@@ -149,6 +155,7 @@ fn window_tally(object: &Object<'_>, variant: Variant, plan: &Extent) -> Result<
     const FEWER: usize = 5;
     let rewritten = program::rewrite(object, variant)?;
     let subjects = &subjects(&rewritten);
+    let contract = variant.contract();
     let threads = plan.threads();
     let count = (FEWER * plan.checks).div_ceil(threads);
     let mut tally = Tally::default();
@@ -156,7 +163,7 @@ fn window_tally(object: &Object<'_>, variant: Variant, plan: &Extent) -> Result<
         let start = |n: usize| {
             let mut object = rewritten.clone();
             let seed = plan.seed + n as u64;
-            scope.spawn(move || judge_window(&mut object, subjects, count, seed))
+            scope.spawn(move || judge_window(&mut object, contract, subjects, count, seed))
         };
         let running: Vec<_> = (0..threads).map(start).collect();
         for thread in running {
@@ -167,8 +174,8 @@ fn window_tally(object: &Object<'_>, variant: Variant, plan: &Extent) -> Result<
 }
 
 /// The mutants of the small object.
-fn small_tally(scheme: Scheme, plan: &Extent) -> Tally {
-    let subject = Systematic::new(scheme);
+fn small_tally(setting: Setting, plan: &Extent) -> Tally {
+    let subject = Systematic::new(setting);
     let threads = plan.threads();
     let mut tally = Tally::default();
     std::thread::scope(|scope| {
@@ -236,17 +243,14 @@ fn means_the_same(
 }
 
 /// The mutants of some checks of the stock module.
-fn scheme_tally(
+fn setting_tally(
     object: &Object<'_>,
-    scheme: Scheme,
+    setting: Setting,
     plan: &Extent,
 ) -> Result<(Object<'static>, Tally), Error> {
-    let rewriting = Rewriting {
-        report: true,
-        ..Rewriting::new(scheme)
-    };
-    let rewritten = rewrite(object, rewriting)?;
-    let all = checks(&rewritten.object, &rewritten.sites, scheme);
+    let rewritten = setting.rewritten(object)?;
+    let contract = setting.contract();
+    let all = checks(&rewritten.object, &rewritten.sites, setting);
     // As many of them as a third of the checks.
     let guards = guards(&rewritten.object, &rewritten.sites);
     let one_in = plan.threads() * (3 * guards.len()).div_ceil(plan.checks.max(1)).max(1);
@@ -262,8 +266,8 @@ fn scheme_tally(
             .map(|(i, part)| {
                 let (mut object, all, guards) = (rewritten.object.clone(), &all, &guards);
                 scope.spawn(move || {
-                    let mut tally = judge(&mut object, part, all, plan.seed + i as u64);
-                    tally.add(judge_guards(&mut object, guards, i, one_in));
+                    let mut tally = judge(&mut object, contract, part, all, plan.seed + i as u64);
+                    tally.add(judge_guards(&mut object, contract, guards, i, one_in));
                     tally
                 })
             })

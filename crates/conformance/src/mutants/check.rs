@@ -3,10 +3,11 @@
 use std::ops::Range;
 
 use elf_loader::{Object, Relocation, Section, SectionId};
-use iced_x86::{Decoder, DecoderOptions, Instruction};
-use svm_rewrite::{Scheme, Site};
+use iced_x86::{Decoder, DecoderOptions, Instruction, Register};
+use svm_rewrite::{Scheme, Site, Target};
 use twin_abi::{names, stlb};
 
+use super::Setting;
 use super::held::Paths;
 use crate::mutants::reach;
 
@@ -35,6 +36,10 @@ pub struct Check {
     /// Whether the register it translates into has the address of an earlier check
     /// on every way to it.
     pub(super) held: bool,
+    /// The same, at the access behind it, of the register that another REX.B makes of that.
+    pub(super) other_held: bool,
+    /// What the object is for.
+    pub(super) target: Target,
 }
 
 impl Piece {
@@ -80,7 +85,8 @@ pub(super) fn decode(object: &Object<'_>, section: SectionId, range: Range<u64>)
 }
 
 /// The checks of the sites that some path reaches, in the order of the sites.
-pub fn checks(object: &Object<'_>, sites: &[Site], scheme: Scheme) -> Vec<Check> {
+pub fn checks(object: &Object<'_>, sites: &[Site], setting: Setting) -> Vec<Check> {
+    let scheme = setting.scheme;
     let Some((table, _)) = object.symbols().find(|(_, s)| s.name == names::STLB) else {
         return Vec::new();
     };
@@ -120,15 +126,27 @@ pub fn checks(object: &Object<'_>, sites: &[Site], scheme: Scheme) -> Vec<Check>
                 .find(|part| part.first().is_some_and(|p| p.at == target));
             let place = format!("{}+{:#x} ({})", site.section, site.offset, site.function);
             let slow = slow.cloned().unwrap_or_default();
+            let translated = piece.decoded.op0_register();
             found.push(Check {
                 section,
                 pieces: check.to_vec(),
                 slow,
                 place,
                 function: site.function.clone(),
-                held: paths.hold(piece.decoded.op0_register(), (section, check[0].at)),
+                held: paths.hold(translated, (section, check[0].at)),
+                other_held: paths.hold(
+                    by_other_rex(translated),
+                    (section, check[length(scheme)].at),
+                ),
+                target: setting.target,
             });
         }
     }
     found
+}
+
+/// The register of 64 bits that another bit of REX makes of this one.
+pub(super) fn by_other_rex(register: Register) -> Register {
+    let number = register as u32 - Register::RAX as u32;
+    Register::RAX + (number ^ 8)
 }

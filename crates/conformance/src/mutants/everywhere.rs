@@ -8,11 +8,11 @@
 use elf_loader::Object;
 use iced_x86::FlowControl;
 use process_lab::random::Random;
-use svm_rewrite::{Options, Scheme, rewrite};
+use svm_verify::Contract;
 
 use super::inserted::function_of;
 use super::tally::ask;
-use super::{Check, Guard, Tally, checks, guards, judge_guards};
+use super::{Check, Guard, Setting, Tally, checks, guards, judge_guards};
 use crate::forms;
 
 /// A small object and its checks.
@@ -20,6 +20,8 @@ use crate::forms;
 pub struct Systematic {
     /// The rewritten object.
     pub object: Object<'static>,
+    /// What it has to keep.
+    pub contract: Contract,
     /// Its checks, in the order of the code.
     pub checks: Vec<Check>,
     /// Its sequences for return addresses.
@@ -28,17 +30,14 @@ pub struct Systematic {
 
 impl Systematic {
     /// One form of each sequence, with many and with few registers live.
-    pub fn new(scheme: Scheme) -> Systematic {
-        let object = forms::sequences();
-        let options = Options {
-            report: true,
-            ..Options::new(scheme)
-        };
-        let rewritten = rewrite(&object, options).expect("plain forms are rewritten");
-        let checks = checks(&rewritten.object, &rewritten.sites, scheme);
+    pub fn new(setting: Setting) -> Systematic {
+        let rewritten = setting.rewritten(&forms::sequences(setting.target));
+        let rewritten = rewritten.expect("plain forms are rewritten");
+        let checks = checks(&rewritten.object, &rewritten.sites, setting);
         let guards = guards(&rewritten.object, &rewritten.sites);
         Systematic {
             object: rewritten.object,
+            contract: setting.contract(),
             checks,
             guards,
         }
@@ -48,6 +47,7 @@ impl Systematic {
 /// All mutants of every `one_in`th check, beginning with number `first`.
 pub fn systematic(subject: &mut Systematic, first: usize, one_in: usize) -> Tally {
     let (object, all) = (&mut subject.object, &subject.checks);
+    let contract = subject.contract;
     let mut random = Random::new(first as u64);
     let mut tally = Tally::default();
     for check in all.iter().skip(first).step_by(one_in) {
@@ -55,7 +55,7 @@ pub fn systematic(subject: &mut Systematic, first: usize, one_in: usize) -> Tall
         // Enough other checks to branch to.
         let others = &all[..all.len().min(4)];
         for mutant in check.mutants(object, others, true, &mut random) {
-            ask(object, check, mutant, &mut tally);
+            ask(object, contract, check, mutant, &mut tally);
         }
         let function = function_of(object, check);
         let back = check.slow.iter();
@@ -64,12 +64,18 @@ pub fn systematic(subject: &mut Systematic, first: usize, one_in: usize) -> Tall
         for branch in back.chain([branch]) {
             for target in function.clone() {
                 if let Some(mutant) = check.branching(branch, target) {
-                    ask(object, check, mutant, &mut tally);
+                    ask(object, contract, check, mutant, &mut tally);
                 }
             }
         }
     }
     let guards = subject.guards.clone();
-    tally.add(judge_guards(&mut subject.object, &guards, first, one_in));
+    tally.add(judge_guards(
+        &mut subject.object,
+        contract,
+        &guards,
+        first,
+        one_in,
+    ));
     tally
 }

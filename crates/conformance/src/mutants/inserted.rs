@@ -3,7 +3,7 @@
 //! covers.
 
 use elf_loader::Object;
-use iced_x86::{Encoder, Mnemonic, OpKind, Register};
+use iced_x86::{Encoder, Mnemonic};
 use process_lab::random::Random;
 use twin_abi::stlb;
 
@@ -110,14 +110,9 @@ impl Check {
     /// The access with displacements just outside what the check covers.
     fn grown(&self) -> Vec<Mutant> {
         let access = &self.pieces[self.pieces.len() - 1];
-        let translated = self.pieces[self.pieces.len() - 2].decoded.op0_register();
         let i = &access.decoded;
-        let is_access = i.memory_base() == translated
-            && i.memory_index() == Register::None
-            && i.mnemonic() != Mnemonic::Lea
-            && (0..i.op_count()).any(|n| i.op_kind(n) == OpKind::Memory);
         let size = i.memory_size().size() as i64;
-        if !is_access || size == 0 || !access.relocations.is_empty() {
+        if !self.is_accessed() || size == 0 || !access.relocations.is_empty() {
             return Vec::new();
         }
         let covered = stlb::COVERED as i64;

@@ -1,4 +1,4 @@
-//! Mutants of the rewriter's checks, of its sequences for return addresses
+//! Mutants of the rewriter's checks for a hypervisor and for a module, of its sequences for return addresses
 //! (`returned.rs`), and of code for a window, which has neither (`window.rs`): the verifier
 //! should notice each.
 //!
@@ -43,18 +43,25 @@
 //! still holds the translated address of the previous check: the access then goes to
 //! that one's window, and is covered.
 //!
+//! Prefixes are put before and into each instruction (`prefixed.rs`), those that it ignores
+//! (`ignored.rs`) among them.
+//!
 //! Checks that no path reaches are left out: code after a static branch that is off
-//! is not executed, so nothing needs to hold there.
+//! is not executed, so nothing needs to hold there. For a module the kernel may turn the
+//! branch on; its checks are left out all the same.
 
 pub mod campaign;
 mod check;
 mod everywhere;
 mod held;
+mod ignored;
 mod inserted;
 mod mutant;
+mod prefixed;
 mod reach;
 mod replaced;
 mod returned;
+mod setting;
 mod splice;
 mod tally;
 mod window;
@@ -63,6 +70,7 @@ pub use check::{Check, checks};
 pub use everywhere::{Systematic, systematic};
 pub use mutant::{Mutant, Undo};
 pub use returned::{Guard, guards, judge_guards};
+pub use setting::Setting;
 pub use tally::{Count, Survivor, Tally, judge};
 pub use window::{Subject, judge_window, subjects};
 
@@ -92,7 +100,7 @@ twin_abi::listed! {
         Displaced,
         /// A branch is on another condition.
         Condition,
-        /// An operand in a window lacks a prefix, or has another.
+        /// An instruction has another prefix, or an operand in a window lacks one.
         Prefix,
     }
 }

@@ -35,6 +35,7 @@ impl Check {
         }
         all.extend(self.retargeted(others, random));
         all.extend(self.inserted(everywhere, random));
+        all.extend(self.prefixed(everywhere, random));
         all
     }
 
@@ -92,7 +93,7 @@ impl Check {
 
     /// The register that held the address before the check, whole, if there
     /// is one.
-    fn source(&self) -> Option<Register> {
+    pub(super) fn source(&self) -> Option<Register> {
         let first = &self.pieces[0].decoded;
         match first.mnemonic() {
             Mnemonic::Mov if first.op1_kind() == OpKind::Register => Some(first.op1_register()),

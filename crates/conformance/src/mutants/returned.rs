@@ -17,7 +17,8 @@
 
 use elf_loader::{Object, SectionId};
 use iced_x86::{Encoder, Mnemonic, OpKind, Register};
-use svm_rewrite::Site;
+use svm_rewrite::{Site, Target};
+use svm_verify::Contract;
 use twin_abi::stack;
 
 use super::check::decode;
@@ -101,6 +102,8 @@ fn guard(site: &Site, section: SectionId, pieces: &[Piece], n: usize) -> Option<
         place: format!("{}+{:#x} ({})", site.section, site.offset, site.function),
         function: site.function.clone(),
         held: false,
+        other_held: false,
+        target: Target::Hypervisor,
     };
     Some(Guard { check, keeps })
 }
@@ -238,6 +241,7 @@ impl Guard {
 /// All mutants of every `one_in`th guard, beginning with number `first`.
 pub fn judge_guards(
     object: &mut Object<'static>,
+    contract: Contract,
     guards: &[Guard],
     first: usize,
     one_in: usize,
@@ -246,7 +250,7 @@ pub fn judge_guards(
     for guard in guards.iter().skip(first).step_by(one_in) {
         tally.checks += 1;
         for mutant in guard.mutants() {
-            ask(object, &guard.check, mutant, &mut tally);
+            ask(object, contract, &guard.check, mutant, &mut tally);
         }
     }
     tally

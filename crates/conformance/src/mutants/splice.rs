@@ -145,13 +145,15 @@ fn refer(object: &mut Object<'static>, id: SectionId, shift: &Shift) {
         symbol.size = end - symbol.value;
     }
     for section in &mut object.sections {
+        let is_code = section.is_code();
         for r in &mut section.relocations {
             let Some(value) = before[r.symbol.0 as usize] else {
                 continue;
             };
-            // The field of a branch ends where its distance counts from.
+            // The field of a branch ends where its distance counts from; in a table of
+            // distances each counts from its own start.
             let bias = match r.kind {
-                R_X86_64_PC32 | R_X86_64_PLT32 => 4,
+                R_X86_64_PC32 | R_X86_64_PLT32 if is_code => 4,
                 _ => 0,
             };
             let place = value.wrapping_add_signed(r.addend + bias);

@@ -2,7 +2,7 @@
 
 use elf_loader::Object;
 use process_lab::random::Random;
-use svm_verify::{Contract, Target};
+use svm_verify::Contract;
 
 use super::{Check, Mutant, MutantKind};
 
@@ -73,8 +73,14 @@ impl std::fmt::Display for Tally {
     }
 }
 
-/// Mutates `checks` in `object` and asks the verifier.
-pub fn judge(object: &mut Object<'static>, checks: &[Check], all: &[Check], seed: u64) -> Tally {
+/// Mutates `checks` in `object` and asks the verifier about the contract.
+pub fn judge(
+    object: &mut Object<'static>,
+    contract: Contract,
+    checks: &[Check],
+    all: &[Check],
+    seed: u64,
+) -> Tally {
     let mut tally = Tally::default();
     let mut random = Random::new(seed);
     for check in checks {
@@ -83,20 +89,27 @@ pub fn judge(object: &mut Object<'static>, checks: &[Check], all: &[Check], seed
             .map(|_| all[random.below(all.len() as u64) as usize].clone())
             .collect();
         for mutant in check.mutants(object, &others, false, &mut random) {
-            ask(object, check, mutant, &mut tally);
+            ask(object, contract, check, mutant, &mut tally);
         }
     }
     tally
 }
 
 /// Asks the verifier about one mutant.
-pub(super) fn ask(object: &mut Object<'static>, check: &Check, mutant: Mutant, tally: &mut Tally) {
-    ask_in(object, &check.function, mutant, tally);
+pub(super) fn ask(
+    object: &mut Object<'static>,
+    contract: Contract,
+    check: &Check,
+    mutant: Mutant,
+    tally: &mut Tally,
+) {
+    ask_in(object, contract, &check.function, mutant, tally);
 }
 
 /// The same about a mutant in a function.
 pub(super) fn ask_in(
     object: &mut Object<'static>,
+    contract: Contract,
     function: &str,
     mutant: Mutant,
     tally: &mut Tally,
@@ -107,8 +120,7 @@ pub(super) fn ask_in(
     let count = &mut tally.counts[mutant.kind as usize];
     count.made += 1;
     let options = svm_verify::Options { limit: 1 };
-    let accepted =
-        svm_verify::verify_with(object, Contract::of(Target::Hypervisor), options).is_ok();
+    let accepted = svm_verify::verify_with(object, contract, options).is_ok();
     undo.undo(object);
     match (accepted, mutant.harmless) {
         (false, _) => count.rejected += 1,

@@ -29,6 +29,7 @@ use std::ops::Range;
 use elf_loader::{Object, Relocation, SectionId};
 use iced_x86::{Code, Mnemonic, OpKind, Register};
 use process_lab::random::Random;
+use svm_verify::Contract;
 use twin_abi::names;
 
 use super::check::decode;
@@ -100,6 +101,7 @@ pub fn subjects(object: &Object<'_>) -> Vec<Subject> {
 /// Shows the verifier the mutants of `count` instructions.
 pub fn judge_window(
     object: &mut Object<'static>,
+    contract: Contract,
     subjects: &[Subject],
     count: usize,
     seed: u64,
@@ -110,7 +112,13 @@ pub fn judge_window(
         let subject = &subjects[random.below(subjects.len() as u64) as usize];
         tally.checks += 1;
         for mutant in &subject.mutants {
-            ask_in(object, &subject.function, mutant.clone(), &mut tally);
+            ask_in(
+                object,
+                contract,
+                &subject.function,
+                mutant.clone(),
+                &mut tally,
+            );
         }
     }
     tally
