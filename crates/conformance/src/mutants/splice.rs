@@ -120,11 +120,12 @@ pub fn spliced(
     }));
     relocations.sort_by_key(|r| r.offset);
     let mut out = object.clone();
-    refer(&mut out, id, &shift);
     let section = &mut out.sections[id.0 as usize];
     section.size = data.len() as u64;
     section.data = data.into();
     section.relocations = relocations;
+    // References from inside the section, too.
+    refer(&mut out, id, &shift);
     Some(out)
 }
 
