@@ -83,8 +83,8 @@ impl Direct {
             return None;
         }
         match (r.kind, opcode, register) {
-            (R_X86_64_GOTPCRELX, 0xff, 2) => Some(Direct::branch(field, 0xe8, *r)),
-            (R_X86_64_GOTPCRELX, 0xff, 4) => Some(Direct::branch(field, 0xe9, *r)),
+            (R_X86_64_GOTPCRELX, 0xff, 2) => Some(Direct::branch(field, before(3), 0xe8, *r)),
+            (R_X86_64_GOTPCRELX, 0xff, 4) => Some(Direct::branch(field, before(3), 0xe9, *r)),
             (R_X86_64_REX_GOTPCRELX, 0x8b, _) => Some(Direct {
                 at: field - 2,
                 bytes: vec![0x8d],
@@ -101,15 +101,20 @@ impl Direct {
         }
     }
 
-    /// `call` or `jmp`, one byte shorter; it ends where the indirect one does.
-    fn branch(field: usize, opcode: u8, r: Relocation) -> Direct {
+    /// `call` or `jmp`, one byte shorter; it ends where the indirect one does. A nop is before it,
+    /// but not behind what may be REX.B: the two are an exchange with `r8` (SDM volume 2, NOP).
+    fn branch(field: usize, previous: Option<u8>, opcode: u8, r: Relocation) -> Direct {
+        const REX_B: u8 = 0x41;
+        let exchanges = previous.is_some_and(|b| b & 0xf1 == REX_B);
+        let (bytes, offset) = match exchanges {
+            true => (vec![opcode, 0, 0, 0, 0, NOP], r.offset - 1),
+            false => (vec![NOP, opcode], r.offset),
+        };
+        let kind = R_X86_64_PLT32;
         Direct {
             at: field - 2,
-            bytes: vec![NOP, opcode],
-            relocation: Relocation {
-                kind: R_X86_64_PLT32,
-                ..r
-            },
+            bytes,
+            relocation: Relocation { offset, kind, ..r },
         }
     }
 

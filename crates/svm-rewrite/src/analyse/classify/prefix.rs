@@ -155,7 +155,7 @@ fn is_wide_scalar(iced: &Instruction, opcode: &[u8]) -> bool {
     !has_ymm && iced.memory_size().size() != 32 && iced.code() != Code::VEX_Vzeroall
 }
 
-/// Why a return, or a call or jump through a register or memory, does not stay as it is. `rep ret`
+/// Why a return, a call or a jump does not stay as it is. `rep ret`
 /// is how compilers padded returns for old processors.
 pub fn meaningless_on_transfer(iced: &Instruction, bytes: &[u8]) -> Option<&'static str> {
     use FlowControl as F;
@@ -164,6 +164,9 @@ pub fn meaningless_on_transfer(iced: &Instruction, bytes: &[u8]) -> Option<&'sta
     let returns = iced.flow_control() == F::Return;
     let idle = match iced.flow_control() {
         F::Return => has(&[0x64, 0x65, 0x67, 0xf2]) || found.iter().any(|b| is_rex(*b)),
+        F::Call | F::UnconditionalBranch => {
+            has(&[0x64, 0x65, 0x67]) || found.iter().any(|b| is_rex(*b))
+        }
         F::IndirectCall | F::IndirectBranch => {
             has(&[0xf2, 0xf3]) || iced.op0_kind() == OpKind::Register && has(&[0x64, 0x65, 0x67])
         }
