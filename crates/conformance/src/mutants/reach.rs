@@ -8,7 +8,8 @@
 use std::collections::{HashMap, HashSet};
 
 use elf_loader::consts::{STB_LOCAL, STT_FUNC};
-use elf_loader::{Object, Place as Defined, SectionId};
+use elf_loader::special::{self, SpecialKind};
+use elf_loader::{Object, Place as Defined, Section, SectionId};
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, OpKind};
 
 /// Section and offset of an instruction.
@@ -97,7 +98,7 @@ fn decoded(object: &Object<'_>, (section, at): Place) -> Option<Instruction> {
 /// may count from the field or from its end: both places are taken.
 fn referred(object: &Object<'_>, branches: &HashSet<Place>) -> Vec<Place> {
     let mut found = Vec::new();
-    for (id, section) in object.sections() {
+    for (id, section) in object.sections().filter(|(_, s)| !unwinds(s)) {
         let others = section.relocations.iter();
         for r in others.filter(|r| !branches.contains(&(id, r.offset))) {
             let symbol = object.symbol(r.symbol);
@@ -108,6 +109,15 @@ fn referred(object: &Object<'_>, branches: &HashSet<Place>) -> Vec<Place> {
         }
     }
     found
+}
+
+/// Whether a section only says how to unwind from places: nobody goes there by it.
+fn unwinds(section: &Section<'_>) -> bool {
+    let kind = special::kind_of(&section.name);
+    matches!(
+        kind,
+        Some(SpecialKind::OrcUnwind | SpecialKind::OrcUnwindIp)
+    )
 }
 
 /// The targets of relocated branches, by the place of their field; `None` for a target
