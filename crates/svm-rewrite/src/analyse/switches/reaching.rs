@@ -142,7 +142,7 @@ impl<'s, 'l, 'a> Solver<'s, 'l, 'a> {
             FlowControl::Call | FlowControl::IndirectCall => is_saved(self.register),
             _ => false,
         };
-        match writes(&mut self.factory, iced, self.register) {
+        match changes(&mut self.factory, iced, self.register) {
             _ if !passes => UNKNOWN,
             true => self.found.sets.number(vec![i]),
             false => self.found.before[i as usize],
@@ -184,7 +184,7 @@ impl<'s, 'l, 'a> Solver<'s, 'l, 'a> {
 }
 
 /// Whether an instruction writes a register, or a part of it.
-fn writes(factory: &mut InstructionInfoFactory, iced: &Instruction, register: Reg) -> bool {
+fn changes(factory: &mut InstructionInfoFactory, iced: &Instruction, register: Reg) -> bool {
     let info = factory.info(iced);
     let used = info.used_registers().iter();
     let writes = |access| {
