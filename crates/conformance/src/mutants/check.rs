@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use elf_loader::{Object, Relocation, Section, SectionId};
 use iced_x86::{Decoder, DecoderOptions, Instruction, Register};
-use svm_rewrite::{Scheme, Site, Target};
+use svm_rewrite::{Scheme, Site};
+use svm_verify::{Accesses, Target};
 use twin_abi::{names, stlb};
 
 use super::Setting;
@@ -38,8 +39,13 @@ pub struct Check {
     pub(super) held: bool,
     /// The same, at the access behind it, of the register that another REX.B makes of that.
     pub(super) other_held: bool,
+    /// Whether what it translates is only loaded by, where stores alone are confined: then
+    /// nothing depends on it.
+    pub(super) needless: bool,
     /// What the object is for.
     pub(super) target: Target,
+    /// Which accesses are confined.
+    pub(super) accesses: Accesses,
 }
 
 impl Piece {
@@ -138,7 +144,10 @@ pub fn checks(object: &Object<'_>, sites: &[Site], setting: Setting) -> Vec<Chec
                     by_other_rex(translated),
                     (section, check[length(scheme)].at),
                 ),
+                needless: setting.accesses == Accesses::Stores
+                    && paths.only_loads(translated, (section, check[length(scheme)].at)),
                 target: setting.target,
+                accesses: setting.accesses,
             });
         }
     }

@@ -7,6 +7,7 @@ use iced_x86::{Encoder, Mnemonic};
 use process_lab::random::Random;
 use twin_abi::stlb;
 
+use super::held::only_reads;
 use super::mutant::Change;
 use super::splice::New;
 use super::{Check, Mutant, MutantKind, Piece};
@@ -72,8 +73,8 @@ impl Check {
                     ..New::plain(&JB)
                 };
                 let mutant = self.splice(MutantKind::Entered, start, 0, vec![branch], &how);
-                let harmless =
-                    instructions.contains(&at) && self.skips_nothing(at) || at == end && self.held;
+                let skips_all = at == end && (self.held || self.needless);
+                let harmless = instructions.contains(&at) && self.skips_nothing(at) || skips_all;
                 Mutant { harmless, ..mutant }
             })
             .collect()
@@ -132,7 +133,9 @@ impl Check {
             encoder.encode(&changed, access.at).ok()?;
             let how = format!("`{i}` at {displacement:#x}");
             let new = vec![New::plain(&encoder.take_buffer())];
-            Some(self.splice(MutantKind::Grown, access.at, access.bytes.len(), new, &how))
+            let mutant = self.splice(MutantKind::Grown, access.at, access.bytes.len(), new, &how);
+            let harmless = self.may_read_anything() && only_reads(i);
+            Some(Mutant { harmless, ..mutant })
         })
         .collect()
     }

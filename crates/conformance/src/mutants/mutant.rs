@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use elf_loader::{Object, Relocation, SectionId};
+use iced_x86::{Decoder, DecoderOptions, Instruction};
 
 use super::{MutantKind, splice};
 
@@ -30,6 +31,25 @@ pub(super) enum Change {
 }
 
 impl Mutant {
+    /// The mutant, harmless if an argument says so.
+    pub(super) fn harmless_if(self, harmless: bool) -> Mutant {
+        Mutant { harmless, ..self }
+    }
+
+    /// The instructions that its bytes are; none if the last one needs more.
+    pub(super) fn instructions(&self) -> Vec<Instruction> {
+        let bytes: Vec<u8> = match &self.change {
+            Change::Replace(bytes, _) => bytes.clone(),
+            Change::Splice(new) => new.iter().flat_map(|n| n.bytes.clone()).collect(),
+        };
+        let decoder = Decoder::with_ip(64, &bytes, self.range.start, DecoderOptions::NONE);
+        let found: Vec<_> = decoder.into_iter().collect();
+        match found.iter().any(Instruction::is_invalid) {
+            true => Vec::new(),
+            false => found,
+        }
+    }
+
     /// The object with the change; `undo` takes it back. `None` if a branch does
     /// not reach its target any more.
     pub fn apply(&self, object: &mut Object<'static>) -> Option<Undo> {

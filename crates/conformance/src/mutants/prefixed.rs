@@ -13,20 +13,27 @@
 //! these:
 //!
 //! * 66, REX.W, f2 and f3 of vector instructions, `lock`, and REX.R where it names what is
-//!   stored: no more than 64 bytes are reached, and what is loaded is a number, of any width;
+//!   stored, or REX that makes `%spl` of a stored `%ah`: no more than 64 bytes are reached, and
+//!   what is loaded is a number, of any width;
+//! * 66 that makes a constant shorter, where the rest of it is an instruction that keeps to the
+//!   same operand, too;
 //! * REX.B, where the other register holds the translated address of an earlier check;
-//! * in a module 65: by `%gs:` it may reach anything (docs/proof/linux.md, P1).
+//! * in a module 65: by `%gs:` it may reach anything (docs/proof/linux.md, P1);
+//! * where stores alone are confined, any with which it only loads, and not into `rsp`.
 //!
 //! REX.R of an access that loads is left out, but where it makes `rsp` of the register: what
 //! another register may be overwritten with is no matter of this check.
 
 use elf_loader::Relocation;
-use iced_x86::{FlowControl, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
+use iced_x86::{
+    FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
+};
 use process_lab::random::Random;
-use svm_verify::Target;
+use svm_verify::{Accesses, Target};
 use twin_abi::stlb;
 
 use super::check::by_other_rex;
+use super::held::{only_reads, writes};
 use super::ignored::{self, LEGACY, REX, Rex};
 use super::splice::New;
 use super::{Check, Mutant, MutantKind, Piece};
@@ -92,22 +99,33 @@ impl Check {
 
     fn prefixes_of(&self, role: Role, piece: &Piece) -> Vec<Mutant> {
         let rex = ignored::rex_of(&piece.bytes);
-        let more = LEGACY.into_iter().map(|byte| Mutant {
-            harmless: ignored::is_ignored(piece, byte) || self.is_spare(role, piece, byte),
-            ..self.with_byte(piece, 0, byte)
+        let more = LEGACY.into_iter().map(|byte| {
+            let mutant = self.with_byte(piece, 0, byte);
+            let is_harmless = ignored::is_ignored(piece, byte)
+                || self.is_spare(role, piece, byte)
+                || role == Role::Access && self.is_spare_access(piece, &mutant);
+            mutant.harmless_if(is_harmless)
         });
-        let behind = rex
-            .into_iter()
-            .flat_map(|at| LEGACY.map(|byte| self.with_byte(piece, at + 1, byte)));
+        let behind = rex.into_iter().flat_map(|at| {
+            LEGACY.map(|byte| {
+                let mutant = self.with_byte(piece, at + 1, byte);
+                let is_harmless = role == Role::Access && self.only_loads_still(&mutant);
+                mutant.harmless_if(is_harmless)
+            })
+        });
         let changed = Rex::ALL
             .into_iter()
             .filter(|bit| {
                 role != Role::Access || *bit != Rex::R || !loads(piece) || names_r12(piece)
             })
-            .map(|bit| Mutant {
-                harmless: !ignored::names_high_byte(piece)
-                    && (ignored::bits(piece).contains(&bit) || self.is_spare_bit(role, piece, bit)),
-                ..self.with_bit(piece, bit)
+            .map(|bit| {
+                let mutant = self.with_bit(piece, bit);
+                let is_spare =
+                    ignored::bits(piece).contains(&bit) || self.is_spare_bit(role, piece, bit);
+                let is_stored = role == Role::Access && keeps_its_place(piece) && !loads(piece);
+                let is_harmless = is_spare && (is_stored || !ignored::names_high_byte(piece))
+                    || role == Role::Access && self.only_loads_still(&mutant);
+                mutant.harmless_if(is_harmless)
             });
         more.chain(behind).chain(changed).collect()
     }
@@ -124,6 +142,52 @@ impl Check {
             (Role::Access, 0x66) => keeps_its_place(piece) && !ignored::has_wide_immediate(piece),
             _ => false,
         }
+    }
+
+    /// Whether what the access became does no harm.
+    fn is_spare_access(&self, access: &Piece, mutant: &Mutant) -> bool {
+        self.only_loads_still(mutant) || self.keeps_to_the_operand(access, mutant)
+    }
+
+    /// Whether loads may read anything, and the access became one, into another register than
+    /// `rsp`.
+    fn only_loads_still(&self, mutant: &Mutant) -> bool {
+        self.may_read_anything()
+            && matches!(&mutant.instructions()[..], [one] if {
+                one.flow_control() == FlowControl::Next
+                    && !one.is_stack_instruction()
+                    && only_reads(one)
+                    && !writes(one, Register::RSP)
+            })
+    }
+
+    /// Whether the access became several, each of the same operand or of none, which keep the
+    /// translated address and `rsp`.
+    fn keeps_to_the_operand(&self, access: &Piece, mutant: &Mutant) -> bool {
+        let same_operand = |i: &Instruction| {
+            i.memory_base() == self.translated()
+                && i.memory_index() == Register::None
+                && i.memory_displacement64() == access.decoded.memory_displacement64()
+                && i.memory_size().size() <= access.decoded.memory_size().size()
+        };
+        let parts = mutant.instructions();
+        keeps_its_place(access)
+            && !parts.is_empty()
+            && parts.iter().all(|i| {
+                let in_memory = (0..i.op_count()).any(|n| i.op_kind(n) == OpKind::Memory);
+                i.flow_control() == FlowControl::Next
+                    && !i.is_stack_instruction()
+                    && !i.is_string_instruction()
+                    && (!in_memory || same_operand(i))
+                    && ![self.translated(), Register::RSP]
+                        .iter()
+                        .any(|r| writes(i, *r))
+            })
+    }
+
+    /// Whether only stores are confined.
+    pub(super) fn may_read_anything(&self) -> bool {
+        self.accesses == Accesses::Stores
     }
 
     /// Whether a bit of REX that matters does no harm here.

@@ -21,6 +21,8 @@ pub struct Reached {
     places: HashSet<Place>,
     /// The instructions that fall through or jump to each.
     before: HashMap<Place, Vec<Place>>,
+    /// The instructions that each falls through or jumps to.
+    after: HashMap<Place, Vec<Place>>,
     /// Places that are called, or whose address something other than a branch holds.
     entries: HashSet<Place>,
 }
@@ -36,9 +38,19 @@ impl Reached {
         self.before.get(&place).into_iter().flatten().copied()
     }
 
+    /// The instructions that it falls through or jumps to, in this object.
+    pub fn after(&self, place: Place) -> impl Iterator<Item = Place> {
+        self.after.get(&place).into_iter().flatten().copied()
+    }
+
     /// Whether control comes to it from elsewhere too, or nothing reached leads to it.
     pub fn is_entry(&self, place: Place) -> bool {
         self.entries.contains(&place) || self.before(place).next().is_none()
+    }
+
+    fn follow(&mut self, from: Place, to: Place) {
+        self.before.entry(to).or_default().push(from);
+        self.after.entry(from).or_default().push(to);
     }
 }
 
@@ -63,15 +75,14 @@ pub fn reached(object: &Object<'_>) -> Reached {
                 branches.insert((section, field(&decoded)));
                 match decoded.flow_control() {
                     FlowControl::Call => drop(found.entries.insert(to)),
-                    _ => found.before.entry(to).or_default().push((section, at)),
+                    _ => found.follow((section, at), to),
                 }
                 open.push(to);
             }
             if !goes_on(&decoded) {
                 break;
             }
-            let next = (section, decoded.next_ip());
-            found.before.entry(next).or_default().push((section, at));
+            found.follow((section, at), (section, decoded.next_ip()));
             at = decoded.next_ip();
         }
     }

@@ -18,7 +18,7 @@
 use elf_loader::{Object, SectionId};
 use iced_x86::{Encoder, Mnemonic, OpKind, Register};
 use svm_rewrite::{Site, Target};
-use svm_verify::Contract;
+use svm_verify::{Accesses, Contract};
 use twin_abi::stack;
 
 use super::check::decode;
@@ -103,7 +103,9 @@ fn guard(site: &Site, section: SectionId, pieces: &[Piece], n: usize) -> Option<
         function: site.function.clone(),
         held: false,
         other_held: false,
+        needless: false,
         target: Target::Hypervisor,
+        accesses: Accesses::All,
     };
     Some(Guard { check, keeps })
 }
