@@ -2,8 +2,8 @@
 //!
 //! Position-independent code loads the address of what may be in another object from a table that
 //! the linker makes (`-fpic`, and clang's `-fpie`). Kernels' loaders make none. Where the assembler
-//! says that the instruction may become another one, it becomes that (psABI B.2), in the same
-//! bytes:
+//! says that the instruction may become another one, it becomes that (psABI B.2), at the end of
+//! the same bytes:
 //!
 //! ```text
 //! mov  f@GOTPCREL(%rip),%r        lea  f(%rip),%r
@@ -22,7 +22,13 @@ use elf_loader::consts::{
     R_X86_64_32S, R_X86_64_GOTPCRELX, R_X86_64_PC32, R_X86_64_PLT32, R_X86_64_REX_GOTPCRELX,
     STB_WEAK, STT_GNU_IFUNC,
 };
-use elf_loader::{Object, Place, Relocation, Symbol};
+use elf_loader::{Object, Place, Relocation, Section, Symbol};
+use iced_x86::{Code, Decoder, DecoderOptions, Encoder, Instruction, MemoryOperand, Register};
+
+/// Bytes of the displacement, which ends the instruction, and of what takes its place.
+const FIELD: usize = 4;
+/// What such a field has that counts from its end.
+const FROM_END: i64 = -(FIELD as i64);
 
 /// The object with direct addresses in place of those out of a table.
 pub fn relaxed<'o>(object: &'o Object<'o>) -> Cow<'o, Object<'o>> {
@@ -33,124 +39,119 @@ pub fn relaxed<'o>(object: &'o Object<'o>) -> Cow<'o, Object<'o>> {
         .enumerate()
         .filter(|(_, s)| s.is_code())
     {
-        for (k, r) in section.relocations.iter().enumerate() {
-            let known = is_known(object.symbol(r.symbol));
-            let direct = known.then(|| Direct::of(&section.data, r)).flatten();
-            let Some(direct) = direct else {
-                continue;
-            };
+        for direct in direct(object, section) {
             let section = &mut relaxed.to_mut().sections[n];
             let bytes = &mut section.data.to_mut()[direct.at..];
             bytes[..direct.bytes.len()].copy_from_slice(&direct.bytes);
-            section.relocations[k] = direct.relocation;
+            section.relocations[direct.number] = direct.relocation;
         }
     }
     relaxed
-}
-
-/// Whether the symbol's address is one that a loader knows.
-fn is_known(symbol: &Symbol<'_>) -> bool {
-    let is_zero = symbol.place == Place::Undefined && symbol.binding == STB_WEAK;
-    let placed = matches!(symbol.place, Place::In(_) | Place::Undefined);
-    placed && !is_zero && symbol.kind != STT_GNU_IFUNC
 }
 
 /// What takes the place of an instruction.
 struct Direct {
     /// Where its bytes begin.
     at: usize,
+    /// As many as it has.
     bytes: Vec<u8>,
+    /// Which relocation of the section this is.
+    number: usize,
     relocation: Relocation,
 }
 
-/// The operand `disp32(%rip)` in `modrm` (SDM volume 2, table 2-2).
-const MODRM_RIP: u8 = 0b00_000_101;
-const NOP: u8 = 0x90;
+/// The instructions of a section that may become others, as lifting decodes them.
+fn direct(object: &Object<'_>, section: &Section<'_>) -> Vec<Direct> {
+    let relocations = section.relocations.iter().enumerate();
+    let mut relocations = relocations
+        .filter(|(_, r)| is_relaxable(object, r))
+        .peekable();
+    let mut decoder = Decoder::with_ip(64, &section.data, 0, DecoderOptions::NONE);
+    let mut found = Vec::new();
+    while relocations.peek().is_some() && decoder.can_decode() {
+        let iced = decoder.decode();
+        if iced.is_invalid() {
+            break;
+        }
+        while let Some((number, r)) = relocations.next_if(|(_, r)| r.offset < iced.next_ip()) {
+            found.extend(Direct::of(&iced, (number, r)));
+        }
+    }
+    found
+}
+
+/// Whether the assembler allows it, of a symbol whose address a loader knows.
+fn is_relaxable(object: &Object<'_>, r: &Relocation) -> bool {
+    matches!(r.kind, R_X86_64_GOTPCRELX | R_X86_64_REX_GOTPCRELX)
+        && is_known(object.symbol(r.symbol))
+}
+
+fn is_known(symbol: &Symbol<'_>) -> bool {
+    let is_zero = symbol.place == Place::Undefined && symbol.binding == STB_WEAK;
+    let placed = matches!(symbol.place, Place::In(_) | Place::Undefined);
+    placed && !is_zero && symbol.kind != STT_GNU_IFUNC
+}
 
 impl Direct {
-    /// Of the instruction whose displacement a relocation fills, if it may become another one.
-    fn of(code: &[u8], r: &Relocation) -> Option<Direct> {
-        const FIELD: i64 = -4;
-        if r.addend != FIELD {
-            return None;
-        }
-        let field = usize::try_from(r.offset).ok()?;
-        let before = |n| code.get(field.checked_sub(n)?).copied();
-        code.get(field..field.checked_add(4)?)?;
-        let (opcode, modrm) = (before(2)?, before(1)?);
-        let register = modrm >> 3 & 7;
-        if modrm & 0b11_000_111 != MODRM_RIP {
-            return None;
-        }
-        match (r.kind, opcode, register) {
-            (R_X86_64_GOTPCRELX, 0xff, 2) => Some(Direct::branch(field, before(3), 0xe8, *r)),
-            (R_X86_64_GOTPCRELX, 0xff, 4) => Some(Direct::branch(field, before(3), 0xe9, *r)),
-            (R_X86_64_REX_GOTPCRELX, 0x8b, _) => Some(Direct {
-                at: field - 2,
-                bytes: vec![0x8d],
-                relocation: Relocation {
-                    kind: R_X86_64_PC32,
-                    ..*r
-                },
-            }),
-            (R_X86_64_REX_GOTPCRELX, _, _) => {
-                let rex = before(3)?;
-                Direct::immediate(field, (rex, opcode, register), *r)
-            }
-            _ => None,
-        }
-    }
-
-    /// `call` or `jmp`, one byte shorter; it ends where the indirect one does. A nop is before it,
-    /// but not behind what may be REX.B: the two are an exchange with `r8` (SDM volume 2, NOP).
-    fn branch(field: usize, previous: Option<u8>, opcode: u8, r: Relocation) -> Direct {
-        const REX_B: u8 = 0x41;
-        let exchanges = previous.is_some_and(|b| b & 0xf1 == REX_B);
-        let (bytes, offset) = match exchanges {
-            true => (vec![opcode, 0, 0, 0, 0, NOP], r.offset - 1),
-            false => (vec![NOP, opcode], r.offset),
-        };
-        let kind = R_X86_64_PLT32;
-        Direct {
-            at: field - 2,
-            bytes,
-            relocation: Relocation { offset, kind, ..r },
-        }
-    }
-
-    /// An operation with the address as its immediate; the register is in the other field.
-    fn immediate(
-        field: usize,
-        (rex, opcode, register): (u8, u8, u8),
-        r: Relocation,
-    ) -> Option<Direct> {
-        const W: u8 = 0x48;
-        const R: u8 = 0x04;
-        const REGISTER: u8 = 0b11_000_000;
-        if rex & !R != W {
-            return None;
-        }
-        let (opcode, operation) = match opcode {
-            0x85 => (0xf7, 0),
-            _ if opcode & 0b11_000_111 == 0b00_000_011 => (0x81, opcode >> 3),
-            _ => return None,
-        };
+    /// Of an instruction that a relocation is in, if it may become another one.
+    fn of(iced: &Instruction, (number, r): (usize, &Relocation)) -> Option<Direct> {
+        const NOP: u8 = 0x90;
+        let loads = iced.memory_base() == Register::RIP
+            && !matches!(iced.segment_prefix(), Register::FS | Register::GS)
+            && r.offset.checked_add(FIELD as u64) == Some(iced.next_ip())
+            && r.addend == FROM_END;
+        let (other, kind, addend) = other(iced).filter(|_| loads)?;
+        let end = encoded(&other)?;
+        // Prefixes mean nothing here, and are left out.
+        let mut bytes = vec![NOP; iced.len().checked_sub(end.len())?];
+        bytes.extend(end);
         Some(Direct {
-            at: field - 3,
-            bytes: vec![
-                W | (rex & R) >> 2,
-                opcode,
-                REGISTER | operation << 3 | register,
-                0,
-                0,
-                0,
-                0,
-            ],
-            relocation: Relocation {
-                kind: R_X86_64_32S,
-                addend: 0,
-                ..r
-            },
+            at: iced.ip() as usize,
+            bytes,
+            number,
+            relocation: Relocation { kind, addend, ..*r },
         })
     }
+}
+
+/// The other instruction, and what fills its last four bytes: type and addend of a relocation.
+fn other(iced: &Instruction) -> Option<(Instruction, u32, i64)> {
+    let (a, b) = (iced.op0_register(), iced.op1_register());
+    let branch = |code| {
+        let branch = Instruction::with_branch(code, 0).ok()?;
+        Some((branch, R_X86_64_PLT32, FROM_END))
+    };
+    let immediate = |code, register| {
+        let operation = Instruction::with2(code, register, 0).ok()?;
+        Some((operation, R_X86_64_32S, 0))
+    };
+    match iced.code() {
+        Code::Call_rm64 => branch(Code::Call_rel32_64),
+        Code::Jmp_rm64 => branch(Code::Jmp_rel32_64),
+        Code::Mov_r64_rm64 => {
+            let address = MemoryOperand::with_base_displ(Register::RIP, 0);
+            let lea = Instruction::with2(Code::Lea_r64_m, a, address).ok()?;
+            Some((lea, R_X86_64_PC32, FROM_END))
+        }
+        Code::Test_rm64_r64 => immediate(Code::Test_rm64_imm32, b),
+        Code::Add_r64_rm64 => immediate(Code::Add_rm64_imm32, a),
+        Code::Or_r64_rm64 => immediate(Code::Or_rm64_imm32, a),
+        Code::Adc_r64_rm64 => immediate(Code::Adc_rm64_imm32, a),
+        Code::Sbb_r64_rm64 => immediate(Code::Sbb_rm64_imm32, a),
+        Code::And_r64_rm64 => immediate(Code::And_rm64_imm32, a),
+        Code::Sub_r64_rm64 => immediate(Code::Sub_rm64_imm32, a),
+        Code::Xor_r64_rm64 => immediate(Code::Xor_rm64_imm32, a),
+        Code::Cmp_r64_rm64 => immediate(Code::Cmp_rm64_imm32, a),
+        _ => None,
+    }
+}
+
+/// Its bytes; the relocated field holds 0.
+fn encoded(iced: &Instruction) -> Option<Vec<u8>> {
+    let mut encoder = Encoder::new(64);
+    encoder.encode(iced, 0).ok()?;
+    let mut bytes = encoder.take_buffer();
+    let field = bytes.len().checked_sub(FIELD)?;
+    bytes[field..].fill(0);
+    Some(bytes)
 }
