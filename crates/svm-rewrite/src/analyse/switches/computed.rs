@@ -5,7 +5,7 @@ use iced_x86::FlowControl;
 use liveness::LocSet;
 
 use super::Switches;
-use super::escape::{Known, Walk};
+use super::escape::{Known, Until, Walk};
 use super::find::Finder;
 use crate::analyse::flow::Hints;
 use crate::analyse::routines;
@@ -70,7 +70,7 @@ fn computed(lifted: &Lifted<'_>, switches: &Switches, refusals: &mut Vec<Refusal
         known: &known,
         own: &own,
         cases: &cases,
-        straight: false,
+        until: Until::End,
         indexed: false,
         passed: false,
         returned: false,

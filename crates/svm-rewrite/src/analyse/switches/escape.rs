@@ -24,14 +24,25 @@ pub(super) struct Walk<'w> {
     pub(super) own: &'w HashSet<u32>,
     /// Where each switch goes.
     pub(super) cases: &'w HashMap<u32, Vec<InstIdx>>,
-    /// Whether it ends where control may go to more than one place.
-    pub(super) straight: bool,
+    /// Where it ends.
+    pub(super) until: Until,
     /// Whether operands may be reached by it that have an index as well.
     pub(super) indexed: bool,
     /// Whether callees learn of it, if it is in a register of arguments then.
     pub(super) passed: bool,
     /// Whether the caller does, if it is in a register of results.
     pub(super) returned: bool,
+}
+
+/// Where a walk ends, if nothing wrote the number's register before.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Until {
+    /// Where control leaves the function.
+    End,
+    /// At switches.
+    Switch,
+    /// Where control may go to more than one place.
+    Split,
 }
 
 /// Which instructions that read a number count.
@@ -60,7 +71,7 @@ impl Reader {
 }
 
 /// What is asked of a place: the register, and what of a [`Walk`] decides.
-type Question = (Reader, Reg, [bool; 4]);
+type Question = (Reader, Reg, Until, [bool; 3]);
 
 /// Answers of walks, so that all of them together take linear time.
 #[derive(Default)]
@@ -86,10 +97,8 @@ impl Finder<'_, '_> {
             passed: true,
             ..*walk
         };
-        let straight = Walk {
-            straight: true,
-            ..passed
-        };
+        let until = |until| Walk { until, ..passed };
+        let (straight, before) = (until(Until::Split), until(Until::Switch));
         let base = |&(i, r): &(InstIdx, Reg)| match candidate.from {
             Some(_) => {
                 let next = [InstIdx(i.0 + 1)];
@@ -97,12 +106,14 @@ impl Finder<'_, '_> {
             }
             None => self.escapes([InstIdx(i.0 + 1)], r, &passed),
         };
+        let reader = match candidate.from {
+            Some(_) => Reader::NoPush,
+            None => Reader::Any,
+        };
         let word = |r: Reg| {
             let to = candidate.words.iter().map(|(_, _, case)| case.to);
-            match candidate.from {
-                Some(_) => self.is_read_by(Reader::NoPush, to, r, walk),
-                None => self.escapes(to, r, walk),
-            }
+            let next = candidate.sources.iter().map(|i| InstIdx(i.0 + 1));
+            self.is_read_by(reader, to, r, walk) || self.is_read_by(reader, next, r, &before)
         };
         let bases = candidate.bases.iter();
         let register = match candidate.callee {
@@ -144,9 +155,11 @@ impl Finder<'_, '_> {
         if spent.get() > PATIENCE {
             return true;
         }
-        let flags = [walk.straight, walk.indexed, walk.passed, walk.returned];
+        let flags = [walk.indexed, walk.passed, walk.returned];
         let mut unread = walk.known.unread.borrow_mut();
-        let seen = unread.entry((reader, register, flags)).or_default();
+        let seen = unread
+            .entry((reader, register, walk.until, flags))
+            .or_default();
         let mut factory = InstructionInfoFactory::new();
         let mut fresh = Vec::new();
         let mut work: Vec<u32> = from.into_iter().map(|i| i.0).collect();
@@ -208,7 +221,12 @@ impl Finder<'_, '_> {
             false => !writes(factory, &inst.iced, register),
         };
         let splits = jumps.is_some() || inst.iced.flow_control() == FlowControl::ConditionalBranch;
-        if !kept || walk.straight && splits {
+        let ends = match walk.until {
+            Until::End => false,
+            Until::Switch => jumps.is_some(),
+            Until::Split => splits,
+        };
+        if !kept || ends {
             return;
         }
         work.extend(jumps.into_iter().flatten().map(|to| to.0));
@@ -240,7 +258,9 @@ impl Finder<'_, '_> {
         let inst = self.lifted.inst(i);
         let jumps = matches!(
             inst.iced.flow_control(),
-            FlowControl::UnconditionalBranch | FlowControl::IndirectBranch
+            FlowControl::UnconditionalBranch
+                | FlowControl::ConditionalBranch
+                | FlowControl::IndirectBranch
         );
         let inside = matches!(inst.target, Some(Destination::Inst(_)));
         routines::is_call(&inst.iced) || jumps && !inside && !returns(self, i)

@@ -7,9 +7,7 @@ use elf_loader::consts::{R_X86_64_64, SHF_ALLOC};
 use elf_loader::special::SpecialKind;
 use elf_loader::{Place, Relocation, Section, SectionId, special};
 use foldhash::{HashMap, HashSet};
-use iced_x86::{
-    Code, FlowControl, Instruction, InstructionInfoFactory, OpAccess, OpKind, Register,
-};
+use iced_x86::{Code, FlowControl, OpKind, Register};
 use liveness::Reg;
 
 use super::escape::Walk;
@@ -19,7 +17,7 @@ use super::{Case, is_table};
 use crate::analyse::class::{Callee, Space};
 use crate::analyse::routines;
 use crate::lift::{CodeIdx, Destination, InstIdx, Lifted, RelocatedValue, ValueIdx};
-use crate::registers::{gpr, reg64};
+use crate::registers::gpr;
 
 /// A word of a table: where it is, and what it holds.
 pub(super) type TableWord = (SectionId, u64, Case);
@@ -35,6 +33,8 @@ pub(super) struct Candidate {
     pub(super) uses: Vec<u32>,
     /// Those of them that put the table's address into a register, or a distance.
     pub(super) bases: Vec<(InstIdx, Reg)>,
+    /// Instructions that put the destination into the jump's register.
+    pub(super) sources: Vec<InstIdx>,
 }
 
 impl Candidate {
@@ -46,6 +46,7 @@ impl Candidate {
             words: Vec::new(),
             uses: Vec::new(),
             bases: Vec::new(),
+            sources: Vec::new(),
         }
     }
 
@@ -98,8 +99,6 @@ pub(super) struct Finder<'l, 'a> {
     warns: HashSet<u32>,
     /// Instructions that control may come to in ways that no branch shows.
     pub(super) entered: HashSet<u32>,
-    /// Direct branches by their targets.
-    sources: HashMap<u32, Vec<u32>>,
     /// Places in data that instructions refer to, each with the instruction.
     pub(super) by_code: BTreeSet<(SectionId, u64, u32)>,
     /// Places in data that data refers to.
@@ -124,17 +123,11 @@ impl<'l, 'a> Finder<'l, 'a> {
             lifted,
             warns: warns(lifted),
             entered: lifted.functions.iter().map(|f| f.insts.start).collect(),
-            sources: HashMap::default(),
             by_code: BTreeSet::new(),
             by_data: BTreeSet::new(),
             labels: HashSet::default(),
             reaching: RefCell::default(),
         };
-        for (i, inst) in (0..).zip(&lifted.insts) {
-            if let Some(Destination::Inst(to)) = inst.target {
-                finder.sources.entry(to.0).or_default().push(i);
-            }
-        }
         for (_, section) in object.sections().filter(|(_, s)| shows_entries(s)) {
             for r in &section.relocations {
                 if let Some((code, at)) = lifted.code_place(r.symbol, r.addend) {
@@ -201,11 +194,12 @@ impl<'l, 'a> Finder<'l, 'a> {
     /// The switch that this jump may be, by a table of addresses.
     fn of_addresses(&self, jump: InstIdx, register: Reg) -> Option<Candidate> {
         let mut found = Candidate::of(jump, Callee::Register(register));
-        for load in self.definitions(jump, register)? {
+        for load in self.written(jump, register)? {
             let iced = &self.lifted.inst(load).iced;
             if iced.code() != Code::Mov_r64_rm64 || iced.op1_kind() != OpKind::Memory {
                 return None;
             }
+            found.sources.push(load);
             let at = self.loaded(load, &mut found)?;
             found.words.extend(self.table(jump, at)?);
         }
@@ -229,7 +223,7 @@ impl<'l, 'a> Finder<'l, 'a> {
             (Register::None, Some(value)) => self.value(i, value)?,
             (base, None) if iced.memory_displacement64() == 0 => {
                 let base = gpr(base)?;
-                let [named] = self.definitions(i, base)?[..] else {
+                let [named] = self.written(i, base)?[..] else {
                     return None;
                 };
                 found.uses.push(named.0);
@@ -266,38 +260,13 @@ impl<'l, 'a> Finder<'l, 'a> {
         value.and_then(|v| self.value(i, v))
     }
 
-    /// The instructions that write a register last before `at`, on all ways there. None
-    /// if a way is not known, or the register is read on it.
-    fn definitions(&self, at: InstIdx, register: Reg) -> Option<Vec<InstIdx>> {
-        let mut factory = InstructionInfoFactory::new();
-        let (mut found, mut seen, mut work) = (Vec::new(), HashSet::default(), vec![at.0]);
-        while let Some(i) = work.pop() {
-            if self.entered.contains(&i) {
-                return None;
-            }
-            let branches = self.sources.get(&i).into_iter().flatten().copied();
-            // Functions begin with an entry, so there is one before.
-            let before = Some(i - 1).filter(|before| self.falls_through(*before));
-            for before in branches.chain(before) {
-                if !seen.insert(before) {
-                    continue;
-                }
-                let iced = &self.lifted.insts[before as usize].iced;
-                let passes = matches!(
-                    iced.flow_control(),
-                    FlowControl::Next
-                        | FlowControl::ConditionalBranch
-                        | FlowControl::UnconditionalBranch
-                );
-                match touches(&mut factory, iced, register) {
-                    _ if !passes => return None,
-                    Touch::None => work.push(before),
-                    Touch::Written => found.push(InstIdx(before)),
-                    Touch::Read => return None,
-                }
-            }
-        }
-        (!found.is_empty()).then_some(found)
+    /// The instructions that write a register last before `at` ([`Reaching::at`]).
+    pub(super) fn written(&self, at: InstIdx, register: Reg) -> Option<Vec<InstIdx>> {
+        let mut reaching = self.reaching.borrow_mut();
+        let solved = reaching
+            .entry(register)
+            .or_insert_with(|| Reaching::of(self, register));
+        Some(solved.at(at)?.collect())
     }
 
     /// The register that an instruction puts an address into.
@@ -436,36 +405,4 @@ fn warns(lifted: &Lifted<'_>) -> HashSet<u32> {
         lifted.inst_at(lifted.code_section(section)?, offset)
     };
     entries.filter_map(site).map(|i| i.0).collect()
-}
-
-enum Touch {
-    None,
-    Read,
-    Written,
-}
-
-/// What an instruction does to a register: all that it writes counts as written, if the
-/// old value does not matter.
-fn touches(factory: &mut InstructionInfoFactory, iced: &Instruction, register: Reg) -> Touch {
-    let info = factory.info(iced);
-    let mut touch = Touch::None;
-    let same = |r: Register| r.full_register() == reg64(register);
-    let in_memory = info.used_memory().iter();
-    if in_memory
-        .into_iter()
-        .any(|m| same(m.base()) || same(m.index()))
-    {
-        // `mov (%r,%i,8),%r` reads it to write it: a definition all the same.
-        touch = Touch::Read;
-    }
-    for used in info.used_registers().iter().filter(|u| same(u.register())) {
-        touch = match (used.access(), &touch) {
-            (OpAccess::Write, _) if used.register().is_gpr64() || used.register().is_gpr32() => {
-                Touch::Written
-            }
-            (_, Touch::Written) => Touch::Written,
-            _ => Touch::Read,
-        };
-    }
-    touch
 }

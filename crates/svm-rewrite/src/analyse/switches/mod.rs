@@ -41,7 +41,7 @@ use crate::analyse::class::Callee;
 use crate::lift::{CodeIdx, InstIdx, Lifted, RelocatedValue};
 
 pub use computed::refusals;
-use escape::{Known, Walk};
+use escape::{Known, Until, Walk};
 use find::{Candidate, Finder};
 
 /// A label of a switch.
@@ -140,7 +140,7 @@ impl Switches {
             known: &known,
             own: &own,
             cases: &cases,
-            straight: false,
+            until: Until::End,
             indexed: false,
             passed: false,
             returned: false,

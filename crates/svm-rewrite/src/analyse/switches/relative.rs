@@ -22,7 +22,6 @@ use iced_x86::{Code, Instruction, OpKind, Register};
 use liveness::Reg;
 
 use super::find::{Candidate, Finder, TableWord};
-use super::reaching::Reaching;
 use super::{Case, is_table};
 use crate::analyse::class::Callee;
 use crate::lift::{CodeIdx, InstIdx, RelocatedValue};
@@ -81,6 +80,7 @@ impl Finder<'_, '_> {
         for sum in sums {
             let (a, b) = summands(&self.lifted.inst(sum).iced)?;
             let known = found.from;
+            found.sources.push(sum);
             let from = self
                 .summed(sum, (a, b), &mut found)
                 .or_else(|| self.summed(sum, (b, a), &mut found))?;
@@ -228,15 +228,6 @@ impl Finder<'_, '_> {
         }
         number(&mut words);
         (!words.is_empty()).then_some(words)
-    }
-
-    /// The instructions that write a register last before `at` ([`Reaching::at`]).
-    fn written(&self, at: InstIdx, register: Reg) -> Option<Vec<InstIdx>> {
-        let mut reaching = self.reaching.borrow_mut();
-        let solved = reaching
-            .entry(register)
-            .or_insert_with(|| Reaching::of(self, register));
-        Some(solved.at(at)?.collect())
     }
 }
 
