@@ -128,7 +128,7 @@ pub(crate) fn analyse<'a>(
     }
     let live_before = live_before(&flow, lifted.insts.len());
     let mut refusals = judgements.refusals;
-    refusals.extend(switches::refusals(lifted, hints, &live_before));
+    refusals.extend(switches::refusals(lifted, &hints.switches, &live_before));
     Ok(Analysis {
         lifted,
         references,

@@ -17,8 +17,6 @@ pub struct Hints {
     pub by_jumps: Vec<InstIdx>,
     /// Jumps through tables that were found, each with its own places.
     pub switches: Switches,
-    /// Whether indirect jumps to labels that no table has are refused.
-    pub refuses_computed: bool,
     /// Where control continues when a call is unwound (landing pads).
     pub by_unwinding: Vec<InstIdx>,
     /// Where code elsewhere may enter, beside the functions: it brings nothing along.
@@ -49,7 +47,6 @@ impl Hints {
     pub fn of_object(lifted: &Lifted<'_>) -> Hints {
         Hints {
             switches: Switches::find(lifted),
-            refuses_computed: true,
             ..Hints::default()
         }
     }
@@ -58,7 +55,6 @@ impl Hints {
     pub fn of_text(lifted: &Lifted<'_>) -> Hints {
         Hints {
             switches: Switches::of_addresses(lifted),
-            refuses_computed: true,
             ..Hints::default()
         }
     }

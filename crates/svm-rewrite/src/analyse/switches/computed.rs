@@ -7,43 +7,42 @@ use liveness::LocSet;
 use super::Switches;
 use super::escape::{Known, Until, Walk};
 use super::find::Finder;
-use crate::analyse::flow::Hints;
 use crate::analyse::routines;
 use crate::lift::{Destination, InstIdx, Lifted};
 use crate::refusal::{self, Refusal, RefusalCode};
 
 /// Refuses switches where flags are live, and computed jumps that are no switch.
-pub fn refusals(lifted: &Lifted<'_>, hints: &Hints, live_before: &[LocSet]) -> Vec<Refusal> {
+pub fn refusals(lifted: &Lifted<'_>, switches: &Switches, live_before: &[LocSet]) -> Vec<Refusal> {
+    let read = "a jump through a table that something else reads as well";
+    let flags = "flags are read after a jump through a table, and comparing what the table holds \
+                 changes them";
+    let computed = "an indirect jump in a function whose labels' addresses are in more than \
+                    read-only tables for such jumps: a computed goto";
+    let live = |i: &InstIdx| live_before[i.0 as usize].intersects(LocSet::flags());
+    let by_flags = switches.iter().map(|(jump, _)| jump).filter(live);
+    let leaks = switches.leaks.iter().map(|&jump| (jump, read));
+    let all = leaks
+        .chain(by_flags.map(|jump| (jump, flags)))
+        .chain(switches.computed.iter().map(|&jump| (jump, computed)));
     let mut refusals = Vec::new();
-    let live = |i: InstIdx| live_before[i.0 as usize];
-    for &jump in &hints.switches.leaks {
-        let reason = "a jump through a table that something else reads as well";
-        refusal::add(
-            &mut refusals,
-            lifted.refusal(RefusalCode::CodeReference, jump, reason),
-        );
-    }
-    for (jump, _) in hints.switches.iter() {
-        if live(jump).intersects(LocSet::flags()) {
-            let reason = "flags are read after a jump through a table, and comparing what the \
-                          table holds changes them";
-            let refused = lifted.refusal(RefusalCode::CodeReference, jump, reason);
-            refusal::add(&mut refusals, refused);
-        }
-    }
-    if hints.refuses_computed {
-        computed(lifted, &hints.switches, &mut refusals);
+    for (jump, reason) in all {
+        let refused = lifted.refusal(RefusalCode::CodeReference, jump, reason);
+        refusal::add(&mut refusals, refused);
     }
     refusals
 }
 
-/// Refuses indirect jumps that are no switch, in functions whose labels get elsewhere: the
+/// Indirect jumps that are no switch, in functions whose labels get elsewhere: the
 /// jump may go to the label, and nothing says so. A label that is only an argument of calls
 /// (`_THIS_IP_`) gets nowhere that a jump of the function takes it from.
 ///
 /// A label may be where a function begins. Its address is then that of a function, which may get
 /// anywhere, but places are not counted from it.
-fn computed(lifted: &Lifted<'_>, switches: &Switches, refusals: &mut Vec<Refusal>) {
+pub(super) fn find<'f>(
+    lifted: &Lifted<'_>,
+    switches: &Switches,
+    finder: impl FnOnce() -> &'f Finder<'f, 'f>,
+) -> Vec<InstIdx> {
     let whole = |i: InstIdx| {
         let name = &lifted.function(lifted.function_of(i)).name;
         name.split(".cold").next().unwrap_or_default()
@@ -62,9 +61,9 @@ fn computed(lifted: &Lifted<'_>, switches: &Switches, refusals: &mut Vec<Refusal
         .map(|(i, to)| (i, begins(to)))
         .collect();
     if named.is_empty() {
-        return;
+        return Vec::new();
     }
-    let finder = Finder::new(lifted);
+    let finder = finder();
     let (known, own, cases) = (Known::default(), HashSet::default(), switches.cases());
     let walk = Walk {
         known: &known,
@@ -82,12 +81,8 @@ fn computed(lifted: &Lifted<'_>, switches: &Switches, refusals: &mut Vec<Refusal
     };
     let named = named.into_iter().filter(leaks).map(|(i, _)| whole(i));
     let named: HashSet<&str> = named.collect();
-    for i in jumps.into_iter().filter(|i| named.contains(whole(*i))) {
-        let reason = "an indirect jump in a function whose labels' addresses are in more \
-                      than read-only tables for such jumps: a computed goto";
-        let refused = lifted.refusal(RefusalCode::CodeReference, i, reason);
-        refusal::add(refusals, refused);
-    }
+    let leading = jumps.into_iter().filter(|i| named.contains(whole(*i)));
+    leading.collect()
 }
 
 /// Whether an instruction jumps where a register or memory says, itself or through a thunk.

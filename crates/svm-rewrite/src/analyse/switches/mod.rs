@@ -31,6 +31,7 @@ mod find;
 mod reaching;
 mod relative;
 
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use elf_loader::consts::{SHF_ALLOC, SHF_WRITE, SHT_PROGBITS};
@@ -81,6 +82,8 @@ pub struct Switches {
     words: BTreeMap<(SectionId, u64), Word>,
     /// Jumps whose table, or what it holds, something else reads.
     leaks: Vec<InstIdx>,
+    /// Other jumps to labels ([`computed`]).
+    computed: Vec<InstIdx>,
 }
 
 impl Switches {
@@ -125,14 +128,24 @@ impl Switches {
     }
 
     fn of_kind(lifted: &Lifted<'_>, wanted: impl Fn(&Candidate) -> bool) -> Switches {
-        if !has_labels(lifted) {
-            return Switches::default();
-        }
-        let finder = Finder::new(lifted);
+        let finder = LazyCell::new(|| Finder::new(lifted));
+        let mut switches = match has_labels(lifted) {
+            true => Switches::of_tables(lifted, &finder, wanted),
+            false => Switches::default(),
+        };
+        switches.computed = computed::find(lifted, &switches, || &finder);
+        switches
+    }
+
+    fn of_tables(
+        lifted: &Lifted<'_>,
+        finder: &Finder<'_, '_>,
+        wanted: impl Fn(&Candidate) -> bool,
+    ) -> Switches {
         let jumps = (0..lifted.insts.len() as u32).map(InstIdx);
         let found = jumps.filter_map(|i| finder.candidate(i).filter(&wanted));
         let found: Vec<Candidate> = found.collect();
-        let numbers = numbers(&finder, &found);
+        let numbers = numbers(finder, &found);
         let own: HashSet<u32> = found.iter().flat_map(|c| c.uses.clone()).collect();
         let cases = found.iter().map(|c| (c.jump.0, c.cases())).collect();
         let known = Known::default();
