@@ -9,7 +9,7 @@ use foldhash::{HashMap, HashSet};
 use iced_x86::{Code, FlowControl, Instruction, InstructionInfoFactory, OpAccess, Register};
 use liveness::Reg;
 
-use super::find::{Candidate, Finder, is_saved};
+use super::find::{Candidate, Finder};
 use crate::analyse::class::Callee;
 use crate::analyse::routines;
 use crate::lift::{Destination, InstIdx};
@@ -217,7 +217,7 @@ impl Finder<'_, '_> {
         let jumps = walk.cases.get(&i.0);
         let call = routines::is_call(&inst.iced);
         let kept = match call {
-            true => is_saved(register),
+            true => self.keeps(i, register),
             false => !writes(factory, &inst.iced, register),
         };
         let splits = jumps.is_some() || inst.iced.flow_control() == FlowControl::ConditionalBranch;
@@ -267,7 +267,7 @@ impl Finder<'_, '_> {
     }
 }
 
-fn returns(finder: &Finder<'_, '_>, i: InstIdx) -> bool {
+pub(super) fn returns(finder: &Finder<'_, '_>, i: InstIdx) -> bool {
     let inst = finder.lifted.inst(i);
     match inst.target {
         Some(Destination::Import(s)) => routines::is_return_thunk(finder.lifted.symbol_name(s)),

@@ -107,6 +107,8 @@ pub(super) struct Finder<'l, 'a> {
     pub(super) labels: HashSet<u32>,
     /// Who wrote each register last, if it was asked for.
     pub(super) reaching: RefCell<HashMap<Reg, Reaching>>,
+    /// Which functions change each register, if it was asked for.
+    pub(super) changing: RefCell<HashMap<Reg, Vec<bool>>>,
 }
 
 impl<'l, 'a> Finder<'l, 'a> {
@@ -119,14 +121,17 @@ impl<'l, 'a> Finder<'l, 'a> {
             };
             Some((id, symbol.value.wrapping_add_signed(addend)))
         };
+        // What compilers moved elsewhere is come to as other code of its function.
+        let entered = lifted.functions.iter().filter(|f| f.is_entered);
         let mut finder = Finder {
             lifted,
             warns: warns(lifted),
-            entered: lifted.functions.iter().map(|f| f.insts.start).collect(),
+            entered: entered.map(|f| f.insts.start).collect(),
             by_code: BTreeSet::new(),
             by_data: BTreeSet::new(),
             labels: HashSet::default(),
             reaching: RefCell::default(),
+            changing: RefCell::default(),
         };
         for (_, section) in object.sections().filter(|(_, s)| shows_entries(s)) {
             for r in &section.relocations {

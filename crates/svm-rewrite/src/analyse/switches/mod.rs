@@ -28,6 +28,7 @@
 mod computed;
 mod escape;
 mod find;
+mod kept;
 mod reaching;
 mod relative;
 

@@ -5,7 +5,7 @@ use foldhash::HashMap;
 use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, OpAccess};
 use liveness::Reg;
 
-use super::find::{Finder, is_saved};
+use super::find::Finder;
 use crate::lift::{Destination, InstIdx};
 use crate::registers::reg64;
 
@@ -139,7 +139,9 @@ impl<'s, 'l, 'a> Solver<'s, 'l, 'a> {
             | FlowControl::ConditionalBranch
             | FlowControl::UnconditionalBranch
             | FlowControl::IndirectBranch => true,
-            FlowControl::Call | FlowControl::IndirectCall => is_saved(self.register),
+            FlowControl::Call | FlowControl::IndirectCall => {
+                self.finder.keeps(InstIdx(i), self.register)
+            }
             _ => false,
         };
         match changes(&mut self.factory, iced, self.register) {
@@ -184,7 +186,11 @@ impl<'s, 'l, 'a> Solver<'s, 'l, 'a> {
 }
 
 /// Whether an instruction writes a register, or a part of it.
-fn changes(factory: &mut InstructionInfoFactory, iced: &Instruction, register: Reg) -> bool {
+pub(super) fn changes(
+    factory: &mut InstructionInfoFactory,
+    iced: &Instruction,
+    register: Reg,
+) -> bool {
     let info = factory.info(iced);
     let used = info.used_registers().iter();
     let writes = |access| {
