@@ -11,7 +11,8 @@
 //! words around `T` that are relocated to labels of the jump's own function: an index may be
 //! negative, and then `T` is not where the table begins. It counts if
 //!
-//! * the section is loaded, is not writable, and is not one of the kernel's tables;
+//! * the section is loaded, is not writable but by a loader, and is not one of the kernel's
+//!   tables;
 //! * the run ends where the relocations to code end, or where something else is referred
 //!   to. A word for other code in the middle of a run is no label of a switch;
 //! * on all ways to the jump the register was loaded so, and nothing reads it in between.
@@ -224,8 +225,17 @@ fn has_labels(lifted: &Lifted<'_>) -> bool {
 
 /// Whether a section may hold a jump table.
 fn is_table(section: &Section<'_>) -> bool {
-    section.flags & (SHF_ALLOC | SHF_WRITE) == SHF_ALLOC
+    let constant = section.flags & SHF_WRITE == 0 || is_relocated_once(&section.name);
+    constant
+        && section.flags & SHF_ALLOC != 0
         && section.kind == SHT_PROGBITS
         && !section.is_code()
         && special::kind_of(&section.name).is_none()
+}
+
+/// Whether compilers put into a section of this name what only a loader writes, because it holds
+/// addresses (`-fpic`).
+fn is_relocated_once(name: &str) -> bool {
+    let rest = name.strip_prefix(".data.rel.ro");
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
