@@ -31,7 +31,7 @@ const KERNEL: [&str; 15] = [
 
 const LEVELS: [&str; 8] = ["-O2", "-Os", "-O2", "-O1", "-O3", "-O2", "-Os", "-O0"];
 
-const GCC: [&str; 41] = [
+const GCC: [&str; 43] = [
     "",
     "-mpreferred-stack-boundary=3 -fno-jump-tables -mfunction-return=thunk-extern \
      -mindirect-branch=thunk-extern -mindirect-branch-register",
@@ -75,9 +75,11 @@ const GCC: [&str; 41] = [
     "-mcmodel=small -fpie -ffunction-sections -fno-reorder-blocks",
     "-mcmodel=small -fpie -fno-omit-frame-pointer -fno-ipa-ra",
     "-mcmodel=small -fpie -fno-tree-pre -fschedule-insns",
+    "-mcmodel=small -fpic",
+    "-mcmodel=small -fpic -fno-plt -fcf-protection=full",
 ];
 
-const CLANG: [&str; 21] = [
+const CLANG: [&str; 22] = [
     "",
     "-fno-jump-tables",
     "-fno-omit-frame-pointer -mno-omit-leaf-frame-pointer -fno-jump-tables",
@@ -96,10 +98,11 @@ const CLANG: [&str; 21] = [
     "-mllvm -enable-shrink-wrap=0 -fno-jump-tables",
     "-mllvm -x86-use-base-pointer=1 -fno-jump-tables",
     "-fcf-protection=branch -fno-jump-tables",
-    // Variables of other objects would be read through a table of addresses.
-    "-mcmodel=small -fpie -fdirect-access-external-data",
+    // Variables of other objects are read through a table of addresses.
+    "-mcmodel=small -fpie",
     "-mcmodel=small -fpie -fdirect-access-external-data -fcf-protection=full",
-    "-mcmodel=small -fpie -fdirect-access-external-data -ffunction-sections -mtune=atom",
+    "-mcmodel=small -fpie -ffunction-sections -mtune=atom",
+    "-mcmodel=small -fpic -fno-plt",
 ];
 
 /// Those of these compilers that are installed.

@@ -13,6 +13,7 @@ use process_lab::program::{CODE, NO_VIEW, Variant, link_as, map_rows, runtime_da
 use process_lab::runtime;
 use twin_abi::names;
 
+use super::got;
 use super::memory::DATA;
 use super::object::SYMBOL;
 
@@ -65,12 +66,14 @@ pub struct Module {
 }
 
 impl Module {
-    /// Links an original, its code at [`MODULE`], its data from `data` on. Thunks for
-    /// indirect branches, which kernels have, are put after its code.
+    /// Links an original, its code at [`MODULE`], its data from `data` on, with a table of the
+    /// addresses that it takes out of one. Thunks for indirect branches, which kernels have, are
+    /// put after its code.
     ///
     /// # Errors
     /// The linker's.
     pub fn new(object: &Object<'_>, data: u64) -> Result<Module, Error> {
+        let object = &*got::with_table(object);
         let code = layout(object, MODULE, |_, s| s.is_code())?;
         let is_data = |s: &Section<'_>| !s.is_code() && !s.name.starts_with(".note");
         let rest = layout(object, data, |_, s| is_data(s))?;

@@ -25,6 +25,7 @@ pub mod compiled;
 pub mod copies;
 mod enter;
 pub mod functions;
+mod got;
 mod image;
 pub mod known;
 mod memory;
