@@ -156,6 +156,7 @@ fn prove<'o>(
         patches.labels = found.labels;
         patches.names = found.names;
         taken = starts(&disassembly, &found.functions);
+        kernel::judge_taken(&image, &disassembly, &taken, findings);
         entries.extend(taken.iter().copied());
         entries.sort_unstable();
         entries.dedup();

@@ -229,6 +229,28 @@ ret
 .globl __crc_g
 __crc_g = 0xffffffff81000000
 
+### the hash of a type that assembly may refer to
+# accept
+# from: clang -fsanitize=kcfi
+ret
+.weak __kcfi_typeid_g
+.set __kcfi_typeid_g, 0xb43abefd
+
+### a hash of a type that is an address
+# refuse: P2-metadata
+# from: Linux 6.1 kernel/module/kallsyms.c, find_kallsyms_symbol_value
+ret
+.weak __kcfi_typeid_g
+.set __kcfi_typeid_g, 0xffffffff81000000
+
+### a hash of a type that .BTF names
+# refuse: P2-metadata
+# from: ibid.
+ret
+.section .BTF,"",@progbits
+.asciz "__kcfi_typeid_g"
+.text
+
 ### a checksum that .BTF names
 # refuse: P2-metadata
 # from: ibid.

@@ -244,6 +244,12 @@ impl Entry {
         matches!(self.data, EntryData::Bug { flags, .. } if flags & BUGFLAG_WARNING != 0)
     }
 
+    /// Whether the kernel may go on behind the `ud2` that the entry names: that of a WARN, or of
+    /// kCFI, if the kernel only reports (`CONFIG_CFI_PERMISSIVE`).
+    pub fn may_go_on(&self) -> bool {
+        self.is_warning() || self.kind == SpecialKind::KcfiTraps
+    }
+
     /// Whether this is the entry of a WARN whose code passes the entry's address on: its site
     /// is the instruction after the one that takes the address, not a `ud2`.
     pub fn has_arguments(&self) -> bool {
@@ -497,6 +503,7 @@ impl Decoder<'_> {
             | SpecialKind::CallSites
             | SpecialKind::IbtEndbrSeal
             | SpecialKind::CfiSites
+            | SpecialKind::KcfiTraps
             | SpecialKind::PatchableFunctionEntries => EntryData::None,
         }
     }

@@ -127,7 +127,8 @@ impl SpecialKind {
             SpecialKind::SmpLocks
             | SpecialKind::RetpolineSites
             | SpecialKind::ReturnSites
-            | SpecialKind::CallSites => const { &[row(4, &[SITE])] },
+            | SpecialKind::CallSites
+            | SpecialKind::KcfiTraps => const { &[row(4, &[SITE])] },
             // s32 function
             SpecialKind::IbtEndbrSeal | SpecialKind::CfiSites => const { &[row(4, &[FUNCTION])] },
             // word padding

@@ -66,14 +66,17 @@ pub enum SpecialKind {
     IbtEndbrSeal,
     /// `.cfi_sites`: kCFI preambles before functions (`apply_fineibt`, ibid.).
     CfiSites,
+    /// `__kcfi_traps`, before linking `.kcfi_traps`: the `ud2` of kCFI's checks of types, which
+    /// stand before indirect calls (`is_cfi_trap`, kernel/cfi.c).
+    KcfiTraps,
     /// `__patchable_function_entries`: the padding before functions that the compiler was told
     /// to leave (`-fpatchable-function-entry`, `PADDING_CFLAGS` in arch/x86/Makefile of Linux
     /// 6.2 and later). The kernel of x86 does not read it.
     PatchableFunctionEntries,
 }
 
-/// All kinds with the names of their sections.
-pub const KINDS: [(SpecialKind, &str); 17] = [
+/// All kinds with the names of their sections, of several the kernel's first.
+pub const KINDS: [(SpecialKind, &str); 19] = [
     (SpecialKind::McountLoc, "__mcount_loc"),
     (SpecialKind::SmpLocks, ".smp_locks"),
     (SpecialKind::RetpolineSites, ".retpoline_sites"),
@@ -90,6 +93,8 @@ pub const KINDS: [(SpecialKind, &str); 17] = [
     (SpecialKind::CallSites, ".call_sites"),
     (SpecialKind::IbtEndbrSeal, ".ibt_endbr_seal"),
     (SpecialKind::CfiSites, ".cfi_sites"),
+    (SpecialKind::KcfiTraps, "__kcfi_traps"),
+    (SpecialKind::KcfiTraps, ".kcfi_traps"),
     (
         SpecialKind::PatchableFunctionEntries,
         "__patchable_function_entries",
@@ -106,7 +111,7 @@ pub fn kind_of(name: &str) -> Option<SpecialKind> {
 }
 
 impl SpecialKind {
-    /// The name of the section.
+    /// The name of the section in a module.
     pub fn name(self) -> &'static str {
         KINDS
             .iter()

@@ -152,6 +152,9 @@ pub enum Class {
     Trap(Trap),
     /// A trap by another instruction, where the kernel never goes on: it becomes `ud2`.
     Stop,
+    /// The read of kCFI's hash of a type, where the call table decides instead: it adds this number,
+    /// that of the right type.
+    TypeHash(i32),
     /// `popf` in an object that never sets the direction flag.
     PopFlags,
     /// `in`, `out`.
@@ -262,6 +265,7 @@ impl Class {
             | Class::Return
             | Class::Trap(_)
             | Class::Stop
+            | Class::TypeHash(_)
             | Class::FramePointerToStack
             | Class::Realign(_) => Some(SiteClass::Other),
         }

@@ -37,13 +37,13 @@ pub fn entries(
     let starts: BTreeSet<(CodeIdx, u64)> = lifted
         .functions
         .iter()
-        .filter(|f| !f.padding)
+        .filter(|f| !f.padding && !f.is_type_hash)
         .map(|f| (f.section, f.start))
         .collect();
     let parts = lifted
         .functions
         .iter()
-        .filter(|f| !f.padding && !f.is_entered);
+        .filter(|f| !f.padding && !f.is_entered && !f.is_type_hash);
     let parts: BTreeSet<(CodeIdx, u64)> = parts.map(|f| (f.section, f.start)).collect();
     let by_code = lifted.named_places().map(|(_, place)| place);
     let by_code: BTreeSet<(CodeIdx, u64)> = by_code.filter(|p| starts.contains(p)).collect();
@@ -144,10 +144,6 @@ fn middle(
     let at = r.offset;
     if unread::is_named(data) {
         let reason = "a table of runtime constants that has another form, that something refers to, or that is in text: no kernel reads it in a module, leave it out";
-        return Refusal::at(RefusalCode::Metadata, data, at, reason);
-    }
-    if data == "__kcfi_traps" {
-        let reason = "a trap of kCFI, which compares hashes that dom0's kernel may change when it starts: compile with -fno-sanitize=kcfi (CONFIG_CFI_CLANG, CONFIG_CFI)";
         return Refusal::at(RefusalCode::Metadata, data, at, reason);
     }
     if r.kind == R_X86_64_PC32 {

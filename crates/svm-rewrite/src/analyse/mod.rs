@@ -18,6 +18,7 @@ pub mod routines;
 pub mod survey;
 pub mod switches;
 mod threads;
+pub mod type_checks;
 mod unbalanced;
 pub mod unread;
 

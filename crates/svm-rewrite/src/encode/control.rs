@@ -8,11 +8,12 @@ use super::switch::EQUAL;
 use super::{Emitter, Indirect};
 use crate::analyse::class::{Callee, Space};
 use crate::analyse::flow::Trap;
+use crate::asm::encode::ImmediateForm;
 use crate::asm::import::{Import, Service};
 use crate::asm::{Branch, Jump, Operand, Referent, ShortOnly, m, mi, mr, r, rm};
 use crate::lift::{Destination, InstIdx};
 use crate::plan::InstPlan;
-use crate::registers::reg64;
+use crate::registers::{gpr, reg64};
 
 /// The register in which `twin_stlb_call` takes the VM address. It is free at a call,
 /// where the psABI leaves it to linkers.
@@ -223,9 +224,25 @@ impl Emitter<'_> {
         self.pushed(1);
     }
 
+    /// kCFI's check of a type, where the call table decides which functions are called:
+    ///
+    /// ```text
+    ///     add   $hash, %r10d                as if it was read before the function
+    /// ```
+    pub fn type_hash(&mut self, i: InstIdx, hash: i32) {
+        let sum = gpr(self.lifted.inst(i).iced.op0_register());
+        let sum = sum.expect("a check adds to a register");
+        self.asm.immediate32(ImmediateForm::ADD32, sum, hash);
+    }
+
     /// Whether what returns at once is padded.
     pub fn pads_returns(&self) -> bool {
         self.rules.pads_returns
+    }
+
+    /// Whether what belongs to a function, before it, stays there.
+    pub fn keeps_prefixes(&self) -> bool {
+        self.rules.keeps_prefixes
     }
 
     /// Padding that no control reaches: with a return before it, the five bytes of a jump.

@@ -1,7 +1,7 @@
 //! Writes one function: each instruction as planned, and the code between them that
 //! checks the return address or chooses the variant.
 
-use iced_x86::{FlowControl, Mnemonic};
+use iced_x86::{Code, FlowControl, Mnemonic};
 
 use super::Emitter;
 use super::apply::{Decisions, LabelsByVariant};
@@ -30,7 +30,8 @@ impl FunctionWriter<'_, '_> {
         let function = lifted.function(f);
         let verbatim = self.emitter.is_verbatim();
         let emitted = !function.padding || verbatim;
-        if emitted {
+        let before = f.0.checked_sub(1).map(FuncIdx);
+        if emitted && !before.is_some_and(|before| self.keeps_prefix(before)) {
             self.emitter.asm.align(alignment(function.start));
         }
         for i in function.insts.clone() {
@@ -165,6 +166,7 @@ impl FunctionWriter<'_, '_> {
             Class::Trap(trap) => e.trap(trap),
             Class::Stop => e.stop(),
             Class::PopFlags => e.pop_flags(i),
+            Class::TypeHash(hash) => e.type_hash(i, hash),
             Class::Port(port) => e.port(port),
             Class::FramePointerToStack => {
                 let distance = known(facts().stack_move(&e.lifted.inst(i).iced));
@@ -190,6 +192,11 @@ impl FunctionWriter<'_, '_> {
         self.emitter.choose_by_rsp(&entries);
     }
 
+    /// Whether nothing may be between a function and the next one.
+    fn keeps_prefix(&self, f: FuncIdx) -> bool {
+        self.emitter.keeps_prefixes() && is_prefix(self.emitter.lifted, f)
+    }
+
     /// Control must not run from a function's last instruction into its
     /// out-of-line parts.
     fn leave(&mut self, f: FuncIdx) {
@@ -201,7 +208,7 @@ impl FunctionWriter<'_, '_> {
         ) {
             return self.emitter.stop();
         }
-        if !runs_on(self.decisions.analysis, last) {
+        if !runs_on(self.decisions.analysis, last) || self.keeps_prefix(f) {
             return;
         }
         match continuation(self.decisions.analysis, f) {
@@ -264,6 +271,18 @@ fn behind_padding(lifted: &Lifted<'_>, f: FuncIdx) -> Option<FuncIdx> {
 fn follows(lifted: &Lifted<'_>, f: FuncIdx, next: FuncIdx) -> bool {
     let next = lifted.functions.get(next.0 as usize);
     next.is_some_and(|n| n.section == lifted.function(f).section)
+}
+
+/// Whether a function is what belongs to the next one, right before that: `nop`s that kernels
+/// write over (`__pfx_f`), or the hash of its type, which callers look for there.
+fn is_prefix(lifted: &Lifted<'_>, f: FuncIdx) -> bool {
+    let function = lifted.function(f);
+    let is_nop = |i: u32| lifted.insts[i as usize].iced.code() == Code::Nopd;
+    let is_named = function.has_symbol && !function.padding;
+    let is_prefix = function.is_type_hash || is_named && function.insts.clone().all(is_nop);
+    let next = lifted.functions.get(f.0 as usize + 1);
+    let next = next.filter(|next| !next.padding && next.section == function.section);
+    is_prefix && next.is_some_and(|next| next.start == function.end)
 }
 
 /// Whether a function is a return and nothing else, and another one may follow within the five

@@ -67,6 +67,9 @@ pub struct Rules {
     /// Whether the kernel may take a function that returns at once for the trampoline of a static
     /// call, and write five bytes there.
     pub pads_returns: bool,
+    /// Whether padding and hashes of types before functions stay right before them: the kernel and
+    /// other modules look there.
+    pub keeps_prefixes: bool,
     /// Whether a kernel may execute a load in the processor's place, as in an encrypted guest, and
     /// take `%ah` for `%spl` then: a register's second byte is loaded by way of its first one.
     pub loads_low_bytes: bool,

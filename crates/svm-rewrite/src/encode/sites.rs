@@ -190,6 +190,7 @@ fn is_site(class: Class) -> bool {
         | Class::Switch(_)
         | Class::Stop
         | Class::PopFlags
+        | Class::TypeHash(_)
         | Class::CallIndirect(Callee::Memory(Space::Heap))
         | Class::JumpIndirect(Callee::Memory(Space::Heap)) => true,
         Class::Plain

@@ -3,10 +3,10 @@
 use elf_loader::consts::{STB_LOCAL, STT_FUNC};
 use elf_loader::{Place, Symbol};
 use foldhash::HashSet;
-use iced_x86::FlowControl;
+use iced_x86::{Code, FlowControl};
 
 use super::starts::Start;
-use super::{CodeIdx, Destination, Function, InstIdx, Lifter, is_filler};
+use super::{CodeIdx, Destination, Function, Inst, InstIdx, Lifter, is_filler};
 use crate::refusal::RefusalCode;
 
 /// A function symbol: where it begins, whether it is exported, where it ends, its name.
@@ -15,6 +15,10 @@ type Named = (u64, bool, u64, String);
 /// The section of code that the kernel may copy over other code
 /// (arch/x86/include/asm/alternative.h).
 const REPLACEMENTS: &str = ".altinstr_replacement";
+
+/// How names begin of the hash of a function's type (clang's `-fsanitize=kcfi`; `SYM_TYPED_START`,
+/// include/linux/cfi_types.h).
+pub const TYPE_HASH: &str = "__cfi_";
 
 /// What direct branches and symbols say of instructions.
 struct Reached {
@@ -119,12 +123,26 @@ impl Lifter<'_> {
             .collect();
         for i in 0..spans.len() {
             let next = spans.get(i + 1).map_or(size, |s| s.0);
+            // What clang leaves behind a hash for the kernel to write to belongs to it.
+            let is_type_hash =
+                spans[i].2.starts_with(TYPE_HASH) && self.is_type_hash(section, spans[i].0, next);
             // A symbol without a size, as assembly files have, reaches to the next.
-            if spans[i].1 == spans[i].0 || spans[i].1 > next {
+            if is_type_hash || spans[i].1 == spans[i].0 || spans[i].1 > next {
                 spans[i].1 = next;
             }
         }
         spans
+    }
+
+    /// Whether the bytes from `start` to `end` are the hash of a type.
+    fn is_type_hash(&self, section: CodeIdx, start: u64, end: u64) -> bool {
+        let code = &self.lifted.sections[section.0 as usize];
+        let number = |offset: u64| match code.starts.get(offset) {
+            Start::Of(i) => Some(i as usize),
+            Start::Middle | Start::End => None,
+        };
+        let range = number(start).zip(number(end));
+        range.is_some_and(|(first, end)| is_type_hash(&self.lifted.insts[first..end]))
     }
 
     fn cut_section(&mut self, section: CodeIdx, spans: &[(u64, u64, String)], reached: &Reached) {
@@ -183,7 +201,9 @@ impl Lifter<'_> {
         };
         let entered =
             reached.by_call.contains(&first) || reached.by_others.contains(&(section, start));
-        let is_entered = first < last && !padding && (!is_part || entered);
+        let is_type_hash = name.is_some_and(|name| name.starts_with(TYPE_HASH))
+            && is_type_hash(&self.lifted.insts[first as usize..last as usize]);
+        let is_entered = first < last && !padding && !is_type_hash && (!is_part || entered);
         let has_symbol = name.is_some();
         let name = match name {
             Some(name) => name.to_owned(),
@@ -198,6 +218,20 @@ impl Lifter<'_> {
             padding,
             has_symbol,
             is_entered,
+            is_type_hash,
         });
     }
+}
+
+//      nop ...
+//      mov   $hash, %eax       # 5 bytes; callers read the last four
+//      nop ...
+//
+/// Whether code is a hash of a type, with the `nop`s that clang aligns it by.
+fn is_type_hash(insts: &[Inst]) -> bool {
+    let is_nop = |inst: &Inst| inst.iced.code() == Code::Nopd && inst.iced.len() == 1;
+    let mut hashes = insts.iter().filter(|inst| !is_nop(inst));
+    let hash = hashes.next();
+    let is_hash = |inst: &Inst| inst.iced.code() == Code::Mov_r32_imm32 && inst.iced.len() == 5;
+    hash.is_some_and(is_hash) && hashes.next().is_none()
 }

@@ -14,7 +14,7 @@ pub mod starts;
 pub mod syntax;
 
 pub use decode::R_X86_64_TLSDESC_CALL;
-pub use functions::names_function;
+pub use functions::{TYPE_HASH, names_function};
 
 use std::num::NonZeroU32;
 
@@ -170,6 +170,9 @@ pub struct Function {
     /// Whether it is entered with an empty frame. Otherwise it is a part of another function
     /// that the compiler moved elsewhere, or padding, which may stand before such a part.
     pub is_entered: bool,
+    /// Whether it is the hash of the next function's type (kCFI), which callers read right before
+    /// that. Control does not come there.
+    pub is_type_hash: bool,
 }
 
 /// The code of an object.

@@ -46,6 +46,7 @@ impl Demand {
             | Class::Trap(_)
             | Class::Stop
             | Class::PopFlags
+            | Class::TypeHash(_)
             | Class::Port(_)
             | Class::FramePointerToStack
             | Class::Realign(_)
@@ -142,6 +143,7 @@ impl Demand {
             | Class::Trap(_)
             | Class::Stop
             | Class::PopFlags
+            | Class::TypeHash(_)
             | Class::Port(_)
             | Class::FramePointerToStack
             | Class::Realign(_)

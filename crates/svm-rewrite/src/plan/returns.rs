@@ -210,6 +210,7 @@ impl Input<'_> {
             | Class::Trap(_)
             | Class::Stop
             | Class::PopFlags
+            | Class::TypeHash(_)
             | Class::Port(_)
             | Class::FramePointerToStack
             | Class::Realign(_)

@@ -272,6 +272,7 @@ fn pointers(inst: &Inst, class: Class) -> [Option<Pointer>; 2] {
         | Class::Trap(_)
         | Class::Stop
         | Class::PopFlags
+        | Class::TypeHash(_)
         | Class::Port(_)
         | Class::FramePointerToStack
         | Class::Realign(_)

@@ -46,6 +46,7 @@ use iced_x86::{Code, Decoder, DecoderOptions, EncodingKind, FlowControl, Instruc
 
 use super::reader::{Reader, SectionPlace};
 use super::tables::Series;
+use super::types::Checks;
 use super::{Patches, prefixes};
 use crate::findings::{Findings, ViolationCode};
 use crate::insn::{BranchTarget, CodeAt, Insn, Op, Origin, Routine, forced};
@@ -85,6 +86,8 @@ enum Use {
     Replaced,
     /// It may put code there that calls of the function behind run through.
     Prefix,
+    /// It may write over the check of a type there, and it reads what is before a call.
+    Checked,
 }
 
 #[derive(Default)]
@@ -92,6 +95,8 @@ pub(super) struct Ranges {
     list: Vec<Alternative>,
     /// Padding before functions.
     prefixes: Vec<(CodeAt, Range<u32>)>,
+    /// Checks of types, with the calls that they are for.
+    checks: Vec<Range<u32>>,
     /// All ranges, sorted and each once.
     sorted: Vec<(u32, u32, Use)>,
 }
@@ -182,6 +187,11 @@ impl Ranges {
         Ok(())
     }
 
+    /// Takes the checks of types.
+    pub(super) fn checks(&mut self, checks: &Checks) {
+        self.checks.extend(checks.ranges());
+    }
+
     /// Takes the padding before functions, which the kernel may write over as well.
     pub(super) fn prefixes(&mut self, reader: &Reader<'_, '_>, findings: &mut Findings<'_>) {
         for (function, nops) in prefixes::before_functions(reader) {
@@ -205,6 +215,9 @@ impl Ranges {
         let entries = self.list.len();
         let padding = self.prefixes.iter().zip(entries..);
         all.extend(padding.map(|((_, r), n)| (r.start, r.end, Use::Prefix, n)));
+        let behind = entries + self.prefixes.len();
+        let checks = self.checks.iter().zip(behind..);
+        all.extend(checks.map(|(r, n)| (r.start, r.end, Use::Checked, n)));
         all.retain(|&(start, end, ..)| start < end);
         all.sort_unstable();
         let mut same = 1;
@@ -226,7 +239,16 @@ impl Ranges {
                 Some(entry) => {
                     findings.at(entry.table, entry.offset, ViolationCode::Metadata, reason);
                 }
-                None => report_prefix(reader, findings, self.prefixes[n - entries].0, reason),
+                None if n < behind => {
+                    report_prefix(reader, findings, self.prefixes[n - entries].0, reason);
+                }
+                None => {
+                    let first = self.checks[n - behind].start;
+                    let (id, at) = reader
+                        .image
+                        .place(&reader.disassembly.insns[first as usize]);
+                    findings.at(id, at, ViolationCode::Metadata, reason);
+                }
             }
         }
         self.sorted = all
@@ -276,6 +298,10 @@ impl Ranges {
             Some((.., Use::Prefix)) => {
                 Err("it names a place before a function that the kernel may write over")
             }
+            Some((.., Use::Checked)) => match kind {
+                K::RetpolineSites | K::ExTable | K::BugTable => Ok(()),
+                _ => Err("it names a place in a check that the kernel may write over"),
+            },
             Some((start, end, Use::Replaced)) => match kind {
                 K::RetpolineSites | K::ReturnSites | K::ExTable => Ok(()),
                 // Of several ranges of one start this is the longest.

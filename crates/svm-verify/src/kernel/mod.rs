@@ -13,6 +13,8 @@
 //! * [`paravirt`]: calls that the kernel makes jumps of;
 //! * [`this_module`]: the kernel's own record of the module;
 //! * [`traced`]: which function a trace entry is of;
+//! * [`types`]: checks of the types of functions, and what they read;
+//! * [`fineibt`]: what kernels make of these checks;
 //! * [`reader`]: from an entry to the instruction that it means;
 //! * [`sites`]: whether that is one that the kernel may write over.
 //!
@@ -24,6 +26,7 @@
 
 mod alternatives;
 mod exceptions;
+mod fineibt;
 mod paravirt;
 mod prefixes;
 mod reader;
@@ -32,6 +35,7 @@ mod sites;
 mod tables;
 mod this_module;
 mod traced;
+mod types;
 
 use std::collections::{HashMap, HashSet};
 
@@ -43,8 +47,10 @@ use crate::object::Image;
 use alternatives::Ranges;
 use reader::{Reader, SectionPlace};
 use sites::{is_call, is_thunked};
+use types::Checks;
 
 pub use exceptions::Fixup;
+pub use fineibt::judge_taken;
 
 /// The first kernel with static branches of 2 bytes (arch/x86/kernel/jump_label.c).
 const FIRST_WITH_SHORT: tables::Series = (5, 14);
@@ -76,6 +82,10 @@ pub struct Patches {
     pub names: HashSet<u32>,
     /// Ranges that are replaced as a whole, sorted: no branch leads inside.
     pub whole: Vec<std::ops::Range<u32>>,
+    /// Reads of the hash of a type, each before the place that is then called ([`types`]).
+    pub hashes: HashSet<u32>,
+    /// Calls whose check the kernel writes over ([`fineibt`]).
+    checked: HashSet<u32>,
 }
 
 /// In which parts of [`Patches`] an instruction occurs. Nearly all occur in none: this saves
@@ -104,6 +114,8 @@ impl Marks {
     pub const LABEL: Marks = Marks(1 << 7);
     /// [`Patches::names`].
     pub const NAME: Marks = Marks(1 << 8);
+    /// [`Patches::hashes`].
+    pub const HASH: Marks = Marks(1 << 9);
 
     /// Those that make control go another way than the operation of the instruction says.
     pub const DIVERTS: Marks = Marks::BEFORE
@@ -139,6 +151,9 @@ impl Patches {
         patches.trampolines(&reader, findings);
         paravirt::judge(&reader, findings);
         let (mut ranges, mut others, mut unwinding) = (Ranges::default(), Vec::new(), Vec::new());
+        let checks = Checks::find(&reader);
+        patches.hashes = checks.loads();
+        ranges.checks(&checks);
         for (id, section) in image.object.sections() {
             let Some(kind) = special::kind_of(&section.name) else {
                 continue;
@@ -157,6 +172,7 @@ impl Patches {
                         continue;
                     }
                     SpecialKind::AltInstructions => ranges.alternative(&reader, id, &entry),
+                    SpecialKind::KcfiTraps => patches.trap(&reader, &checks, &entry),
                     _ => patches.entry(&reader, kind, &entry).map(|site| {
                         others.extend(site.map(|n| (id, entry.offset, kind, n)));
                     }),
@@ -167,6 +183,9 @@ impl Patches {
             }
         }
         ranges.prefixes(&reader, findings);
+        if fineibt::is_there(image) {
+            patches.fineibt(&reader, &checks, findings);
+        }
         let traced = others
             .iter()
             .filter(|(_, _, kind, _)| *kind == SpecialKind::McountLoc);
@@ -183,6 +202,11 @@ impl Patches {
             }
         }
         ranges.open(&reader, &mut patches);
+        for n in fineibt::entered(&reader, &patches, functions) {
+            let (section, offset) = image.place(&disassembly.insns[n as usize]);
+            let reason = "something leads to a call whose check the kernel writes over";
+            findings.at(section, offset, ViolationCode::Metadata, reason);
+        }
         patches.whole.sort_unstable_by_key(|r| (r.start, r.end));
         patches.whole.dedup();
         for (id, offset, site) in unwinding {
@@ -191,6 +215,40 @@ impl Patches {
             }
         }
         patches
+    }
+
+    /// Takes what a kernel with FineIBT writes over.
+    fn fineibt<'o>(
+        &mut self,
+        reader: &Reader<'_, 'o>,
+        checks: &Checks,
+        findings: &mut Findings<'o>,
+    ) {
+        let entries = |kind: SpecialKind| {
+            let table = reader.image.object.section_named(kind.name());
+            let entries =
+                table.and_then(|id| Some((id, special::entries(reader.image.object, id).ok()?)));
+            entries
+                .into_iter()
+                .flat_map(|(id, list)| list.into_iter().map(move |e| (id, e)))
+        };
+        let sites: HashSet<SectionPlace> = entries(SpecialKind::CfiSites)
+            .filter_map(|(_, entry)| entry.site())
+            .collect();
+        let calls: Vec<_> = entries(SpecialKind::RetpolineSites).collect();
+        for (id, entry) in calls {
+            let site = entry.site().and_then(|site| reader.insn(site));
+            if let Some((n, _)) = site
+                && let Err(reason) = fineibt::caller(reader, checks, n, self)
+            {
+                findings.at(id, entry.offset, ViolationCode::Metadata, reason);
+            }
+        }
+        for (id, entry) in entries(SpecialKind::IbtEndbrSeal) {
+            if let Err(reason) = fineibt::is_sealed(&sites, &entry) {
+                findings.at(id, entry.offset, ViolationCode::Metadata, reason);
+            }
+        }
     }
 
     /// Takes the trampolines of static calls, which the kernel writes over when a call changes
@@ -261,6 +319,7 @@ impl Patches {
         self.leaves.iter().for_each(|n| mark(n, Marks::LEAVES));
         self.labels.iter().for_each(|n| mark(n, Marks::LABEL));
         self.names.iter().for_each(|n| mark(n, Marks::NAME));
+        self.hashes.iter().for_each(|n| mark(n, Marks::HASH));
         marks
     }
 
@@ -331,14 +390,31 @@ impl Patches {
             // ftrace of x86 goes by __mcount_loc (FTRACE_CALLSITE_SECTION,
             // include/asm-generic/vmlinux.lds.h), so nothing is written here
             K::PatchableFunctionEntries => return Ok(None),
-            K::CfiSites => return Err("kernels that have this table are not known"),
+            K::CfiSites => fineibt::preamble(reader, site, self)?,
             K::OrcUnwind
+            | K::KcfiTraps
             | K::OrcUnwindIp
             | K::SmpLocks
             | K::AltInstructions
             | K::AltInstrReplacement => {}
         }
         Ok(Some(n))
+    }
+
+    //      ud2
+    //
+    // handle_cfi_failure, arch/x86/kernel/cfi.c: it goes on, if the kernel only reports
+    fn trap(
+        &mut self,
+        reader: &Reader<'_, '_>,
+        checks: &Checks,
+        entry: &Entry,
+    ) -> Result<(), &'static str> {
+        let site = entry.site().ok_or("it refers to no code")?;
+        let trap = reader.insn(site).filter(|&(n, _)| checks.has_trap(n));
+        let (n, _) = trap.ok_or("not the trap of a check of a type")?;
+        self.warns.insert(n);
+        Ok(())
     }
 
     //      nopl 0(%rax,%rax)       or      jmp target      # both of 5 bytes,

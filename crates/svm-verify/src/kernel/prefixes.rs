@@ -52,7 +52,7 @@ pub(super) fn before_functions(
     let entered: BTreeSet<u32> = called.chain(functions).collect();
     let ends = Ends::new(reader);
     // The runtime's first slow path is called, and nothing of its section is before it.
-    let mut longest = 0;
+    let mut sizes = BTreeSet::from([0]);
     let mut prefixes = Vec::new();
     for to in entered {
         let Some(insn) = disassembly.get(to) else {
@@ -65,14 +65,14 @@ pub(super) fn before_functions(
         let run = run_before(reader, start);
         let is_first = run == start.offset;
         if is_first {
-            longest = longest.max(run);
+            sizes.insert(run);
         }
+        let run = without_hash(reader, start, run);
         let together = is_first && may_write(run, ends.longest);
         if run >= FEWEST || together && run > 0 {
             prefixes.push((start, whole(reader, start, run, to)));
         }
     }
-    let sizes: Vec<i64> = (0..=longest).collect();
     for (end, run) in ends.list {
         // What is only in part at the end of one is at the end of a longer one.
         let outside = run + ends.only_nops;
@@ -88,6 +88,24 @@ pub(super) fn before_functions(
         }
     }
     prefixes
+}
+
+/// Of the `run` bytes before a place, those that are padding: the first ones may be the end of a
+/// hash ([`super::types`]), whatever that looks like. What counts calls besides needs more than both.
+fn without_hash(reader: &Reader<'_, '_>, place: CodeAt, run: i64) -> i64 {
+    let first = CodeAt {
+        offset: place.offset - run,
+        ..place
+    };
+    let first = reader.disassembly.around(first);
+    let hash = first.and_then(|n| reader.disassembly.get(n));
+    let hash = hash.filter(|insn| {
+        let bytes = reader.image.bytes(insn);
+        matches!(bytes, Some([0xb8..=0xbf, _, _, _, _])) && !insn.relocated
+    });
+    let padding = hash.map(|insn| place.offset - i64::from(insn.at) - i64::from(insn.len));
+    let padding = padding.filter(|padding| *padding >= USUAL && run < 2 * FEWEST);
+    padding.unwrap_or(run)
 }
 
 /// Whether the kernel may write into the `outside` bytes before a section, whose first `inside`

@@ -67,7 +67,7 @@ impl<'a, 'o> Reader<'a, 'o> {
 
     /// Whether the byte at a place may be this one when the module runs. What a relocation
     /// writes is not in the file, and its symbol and addend may make it anything.
-    fn may_be(&self, place: CodeAt, byte: u8) -> bool {
+    pub(super) fn may_be(&self, place: CodeAt, byte: u8) -> bool {
         let data = &self.image.section(place.section).data;
         let at = usize::try_from(place.offset).ok();
         at.and_then(|at| data.get(at)) == Some(&byte) || self.relocation(place).is_some()
@@ -102,6 +102,11 @@ impl<'a, 'o> Reader<'a, 'o> {
     pub(super) fn insn(&self, site: SectionPlace) -> Option<(u32, &'a Insn)> {
         let n = self.number(site)?;
         Some((n, self.disassembly.get(n)?))
+    }
+
+    /// Whether a function begins with instruction `n`, by its name.
+    pub(super) fn is_function(&self, n: u32) -> bool {
+        self.functions.binary_search(&n).is_ok()
     }
 
     /// The name in the instruction's relocation; none if it has none.

@@ -31,9 +31,11 @@ const MODINFO: &str = ".modinfo";
 pub(super) const THIS_MODULE: &str = ".gnu.linkonce.this_module";
 const VERMAGIC: &[u8] = b"vermagic=";
 
-/// Tables about code that only kernels of other configurations use: traps of kCFI
-/// (kernel/cfi.c).
-const OTHERS: [&str; 1] = ["__kcfi_traps"];
+/// The kernels with FineIBT whose changes to code the rules here are about.
+const FINEIBT: [Series; 2] = [(6, 2), (6, 14)];
+/// Tables that the kernel of x86 reads as little as what names them (`site`), or that a linker
+/// script joins: compilers make one for each section of code.
+const MANY: [&str; 2] = ["__patchable_function_entries", ".kcfi_traps"];
 /// The kernels whose changes to code the rules here are about: the first two numbers of a
 /// release, first and last.
 const KERNELS: [Series; 2] = [(5, 10), (7, 3)];
@@ -66,17 +68,12 @@ pub(super) fn judge<'o>(image: &Image<'o>, findings: &mut Findings<'o>) -> Optio
     let mut unwinding = [0, 0];
     for (id, section) in image.object.sections() {
         let name = &*section.name;
-        if OTHERS.contains(&name) && section.size != 0 {
-            let reason = "kernels that have this table are not known";
-            findings.at(id, 0, ViolationCode::Metadata, reason);
-        }
         let Some(kind) = special::kind_of(name) else {
             continue;
         };
         if let Err(reason) = table(kind, section) {
             findings.at(id, 0, ViolationCode::Metadata, reason);
-        } else if kind != SpecialKind::PatchableFunctionEntries && !seen.insert(name) {
-            // That one the kernel reads as little as what names it (`site`).
+        } else if !MANY.contains(&name) && !seen.insert(name) {
             findings.at(id, 0, ViolationCode::Metadata, "a second one of this name");
         }
         if let (Some(series), Ok(layout)) = (series, special::layout_of(image.object, id))
@@ -157,8 +154,8 @@ pub(super) fn may_name_routines(image: &Image<'_>) -> bool {
     !has_types
 }
 
-/// Whether the kernels of a series have this layout of a table's entries. Others than these
-/// tables have had one layout in all [`KERNELS`].
+/// Whether the kernels of a series have this layout of a table's entries, and what they do by them
+/// is known. Others than these tables have had one layout in all [`KERNELS`].
 fn has(series: Series, kind: SpecialKind, layout: &EntryLayout) -> bool {
     let routine = layout.fields.iter().any(|f| f.role == FieldRole::Handler);
     match kind {
@@ -173,6 +170,7 @@ fn has(series: Series, kind: SpecialKind, layout: &EntryLayout) -> bool {
         // names: such a module is not linked there. Of the other way, see `Fixup`.
         SpecialKind::ExTable if series == (5, 15) => true,
         SpecialKind::ExTable => routine == (series < (5, 15)),
+        SpecialKind::CfiSites => (FINEIBT[0]..=FINEIBT[1]).contains(&series),
         _ => true,
     }
 }

@@ -20,8 +20,8 @@
 //!
 //! A name may also be one of a number (`SHN_ABS`), which the kernel would call as an address. Such
 //! numbers are so low that nothing is mapped there, as constants of assembly are; those of files are
-//! zero. The checksums of exports up to Linux 5.18 (`__CRC_SYMBOL`, include/linux/export.h) have up
-//! to 32 bits, so `.BTF` has no name of theirs either.
+//! zero. The checksums of exports up to Linux 5.18 (`__CRC_SYMBOL`, include/linux/export.h) and kCFI's
+//! hashes of types have up to 32 bits, so `.BTF` has no name of theirs either.
 //!
 //! Two names are where the kernel writes: around a module's tags of allocations.
 
@@ -40,8 +40,10 @@ const BTF: [&str; 2] = [".BTF", ".BTF.base"];
 /// What names of cold parts have in them (`-freorder-blocks-and-partition`).
 const COLD: &str = ".cold";
 
-/// How names of checksums begin.
+/// How names of checksums begin, and of the hashes of types that clang defines for assembly
+/// (`SYM_TYPED_START`, include/linux/cfi_types.h).
 const CHECKSUM: &str = "__crc_";
+const TYPE_HASH: &str = "__kcfi_typeid_";
 
 /// The lowest address that a process may map (`CONFIG_DEFAULT_MMAP_MIN_ADDR`).
 const LOWEST: u64 = 65_536;
@@ -123,9 +125,11 @@ fn may_have_tags(section: &Section<'_>) -> bool {
 
 /// Whether a symbol outside of all sections is no address of anything.
 fn is_harmless(symbol: &Symbol<'_>) -> bool {
-    let checksum = symbol.name.starts_with(CHECKSUM) && symbol.value <= u64::from(u32::MAX);
+    let hashes = [CHECKSUM, TYPE_HASH];
+    let is_hash = hashes.iter().any(|name| symbol.name.starts_with(name));
+    let is_hash = is_hash && symbol.value <= u64::from(u32::MAX);
     let number = symbol.place == Place::Absolute && !symbol.name.is_empty();
-    !number || symbol.kind != STT_FUNC && (symbol.value < LOWEST || checksum)
+    !number || symbol.kind != STT_FUNC && (symbol.value < LOWEST || is_hash)
 }
 
 /// Whether code is entered at a symbol.
@@ -149,6 +153,7 @@ fn judge_btf(section: &Section<'_>) -> Result<(), (u64, &'static str)> {
         (COLD, "the name of a cold part, which is no function"),
         (names::RUNTIME_PREFIX, "a name of the runtime"),
         (CHECKSUM, "the name of a checksum, which is no function"),
+        (TYPE_HASH, "the name of a hash, which is no function"),
     ] {
         if let Some(at) = find(&section.data, name.as_bytes()) {
             return Err((at as u64, reason));

@@ -518,6 +518,7 @@ fn site(marks: Marks) -> Site {
     Site {
         faulting: marks.has(Marks::FIXUP),
         leaving: marks.has(Marks::LEAVES),
+        reads_hash: marks.has(Marks::HASH),
         address: match (marks.has(Marks::LABEL), marks.has(Marks::NAME)) {
             (true, _) => Some(Address::Counted),
             (false, true) => Some(Address::Named),

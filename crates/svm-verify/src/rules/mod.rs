@@ -98,6 +98,8 @@ pub struct Site {
     /// Whether the kernel may turn the jump into a return, or the call writes or uses the return
     /// address.
     pub leaving: bool,
+    /// Whether it reads the hash of a type, before a place where control then goes.
+    pub reads_hash: bool,
     /// The address that it yields, if it names one.
     pub address: Option<Address>,
 }
@@ -107,6 +109,7 @@ impl Site {
     pub const PLAIN: Site = Site {
         faulting: false,
         leaving: false,
+        reads_hash: false,
         address: None,
     };
 }

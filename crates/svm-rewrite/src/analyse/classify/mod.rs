@@ -80,6 +80,11 @@ pub enum Kept {
     /// `__patchable_function_entries` names it: a `nop` before a function, where the kernel
     /// puts what calls of the function run through (arch/x86/kernel/callthunks.c).
     Prefix,
+    /// It is a part of kCFI's check of a type ([`super::type_checks`]), or of the hash before a
+    /// function: the kernel looks for these bytes where it writes others.
+    TypeCheck,
+    /// It reads the hash of a type, where none is: this one counts as read.
+    TypeHash(i32),
 }
 
 /// The instruction that is to be classified, and facts about it.

@@ -87,7 +87,7 @@ pub enum Exit {
 /// it does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trap {
-    /// `BUGFLAG_WARNING` is set for this address.
+    /// `BUGFLAG_WARNING` is set for this address, or it is one of kCFI's.
     Warn,
     /// It is not, or the address has no entry.
     Bug,

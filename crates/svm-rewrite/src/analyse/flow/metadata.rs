@@ -24,7 +24,7 @@ pub struct ExtraEdges {
     /// Last instructions of replacements: the next instruction in the section is not
     /// the one that runs next.
     pub ends: HashSet<u32>,
-    /// `ud2` of a WARN.
+    /// `ud2` of a WARN or of kCFI.
     pub warns: HashSet<u32>,
     /// What handlers of faults do, by the instruction, if it is more than to continue.
     pub handlers: HashMap<u32, Handler>,
@@ -113,8 +113,8 @@ impl ExtraEdges {
                         foreign::check(lifted, &section.name, &entry)?;
                         extra.alternative(lifted, &entry, &inst);
                     }
-                    SpecialKind::BugTable => {
-                        if let Some(site) = inst(entry.site()).filter(|_| entry.is_warning()) {
+                    SpecialKind::BugTable | SpecialKind::KcfiTraps => {
+                        if let Some(site) = inst(entry.site()).filter(|_| entry.may_go_on()) {
                             extra.warns.insert(site.0);
                         }
                     }
@@ -177,7 +177,7 @@ fn has_edges(kind: &SpecialKind) -> bool {
     use SpecialKind as K;
     matches!(
         kind,
-        K::JumpTable | K::ExTable | K::AltInstructions | K::BugTable
+        K::JumpTable | K::ExTable | K::AltInstructions | K::BugTable | K::KcfiTraps
     )
 }
 

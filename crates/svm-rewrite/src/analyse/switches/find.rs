@@ -86,6 +86,7 @@ fn shows_entries(section: &Section<'_>) -> bool {
                 | K::CallSites
                 | K::IbtEndbrSeal
                 | K::CfiSites
+                | K::KcfiTraps
                 | K::BugTable
         )
     );
@@ -399,14 +400,19 @@ pub(super) fn is_saved(register: Reg) -> bool {
     )
 }
 
-/// The traps of WARNs. If a table cannot be read, the object is refused elsewhere.
+/// The traps behind which the kernel may go on. If a table cannot be read, the object is refused
+/// elsewhere.
 fn warns(lifted: &Lifted<'_>) -> HashSet<u32> {
     let tables = lifted.object.sections();
-    let tables = tables.filter(|(_, s)| special::kind_of(&s.name) == Some(SpecialKind::BugTable));
+    let traps = |name| {
+        let kind = special::kind_of(name);
+        matches!(kind, Some(SpecialKind::BugTable | SpecialKind::KcfiTraps))
+    };
+    let tables = tables.filter(|(_, s)| traps(&s.name));
     let entries =
         tables.flat_map(|(id, _)| special::entries(lifted.object, id).unwrap_or_default());
     let site = |entry: special::Entry| {
-        let (section, offset) = entry.site().filter(|_| entry.is_warning())?;
+        let (section, offset) = entry.site().filter(|_| entry.may_go_on())?;
         lifted.inst_at(lifted.code_section(section)?, offset)
     };
     entries.filter_map(site).map(|i| i.0).collect()

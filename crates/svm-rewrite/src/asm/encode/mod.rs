@@ -55,6 +55,8 @@ impl ImmediateForm {
     pub const SHR32: ImmediateForm = ImmediateForm { wide: false, opcode: 0xc1, extension: 5 };
     /// `REX.W C1 /5 ib`, `SHR r/m64, imm8`
     pub const SHR: ImmediateForm = ImmediateForm { wide: true, opcode: 0xc1, extension: 5 };
+    /// `81 /0 id`, `ADD r/m32, imm32`
+    pub const ADD32: ImmediateForm = ImmediateForm { wide: false, opcode: 0x81, extension: 0 };
     /// `81 /4 id`, `AND r/m32, imm32`
     pub const AND32: ImmediateForm = ImmediateForm { wide: false, opcode: 0x81, extension: 4 };
     /// `REX.W 81 /4 id`, `AND r/m64, imm32`

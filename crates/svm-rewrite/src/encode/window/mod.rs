@@ -128,6 +128,7 @@ impl Emitter<'_> {
             | Class::Trap(_)
             | Class::Stop
             | Class::PopFlags
+            | Class::TypeHash(_)
             | Class::Port(_)
             | Class::Realign(_)
             | Class::Keep(_)

@@ -72,6 +72,7 @@ pub fn survives(class: Class) -> bool {
         | Class::Trap(_)
         | Class::Stop
         | Class::PopFlags
+        | Class::TypeHash(_)
         | Class::Port(_)
         | Class::FramePointerToStack
         | Class::Realign(_)

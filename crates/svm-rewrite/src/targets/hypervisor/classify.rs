@@ -8,7 +8,7 @@ use super::sensitive::refuse_sensitive;
 use crate::analyse::class::Class;
 use crate::analyse::classify::extension;
 use crate::analyse::classify::prefix;
-use crate::analyse::classify::{Differences, Question, Refused, of_object, refuse_hypercall};
+use crate::analyse::classify::{Differences, Kept, Question, Refused, of_object, refuse_hypercall};
 use crate::analyse::routines;
 use crate::lift::Destination;
 use crate::refusal::RefusalCode;
@@ -24,6 +24,9 @@ const DIFFERENCES: Differences = Differences {
 /// # Errors
 /// The instruction cannot be rewritten soundly.
 pub fn classify(question: &Question<'_>) -> Result<Class, Refused> {
+    if let Some(Kept::TypeHash(hash)) = question.kept {
+        return Ok(Class::TypeHash(hash));
+    }
     refuse_conditional(question)?;
     refuse_names(question.lifted, question.lifted.inst(question.inst))?;
     refuse_hypercall(question)?;

@@ -20,9 +20,12 @@ use foldhash::HashMap;
 use liveness::LocSet;
 
 use super::Descriptor;
-use crate::analyse::classify as classes;
+use crate::analyse::classify::{self as classes, Kept};
 use crate::analyse::flow::Conventions;
+use crate::analyse::type_checks;
 use crate::frame::refine;
+use crate::lift::Lifted;
+use crate::refusal::Refusal;
 use crate::schemes::Table;
 use crate::{encode, plan};
 
@@ -33,7 +36,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     is_replaceable: |symbol| symbol.binding == STB_WEAK,
     classes: classes::Rules {
         references: operands::references,
-        kept: |_| Ok(HashMap::default()),
+        kept,
         conventions: Conventions::Psabi,
         guards_returns: true,
         amend: |_, _, _| {},
@@ -58,6 +61,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
         indirect: encode::Indirect::Runtime,
         keeps_calls: false,
         pads_returns: false,
+        keeps_prefixes: false,
         loads_low_bytes: false,
         is_verbatim: |_| false,
     },
@@ -66,3 +70,14 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     unresolved: |_| Vec::new(),
     prepare: Ok(emit::prepare),
 };
+
+/// kCFI's checks of types read what dom0's kernel may have written over when it started. Here a
+/// table says which functions are called, so they find the hash that they expect.
+///
+/// # Errors
+/// A table that names no such checks.
+fn kept(lifted: &Lifted<'_>) -> Result<HashMap<u32, Kept>, Refusal> {
+    let checks = type_checks::find(lifted)?.into_iter();
+    let loads = checks.map(|check| (check.load().0, Kept::TypeHash(check.hash)));
+    Ok(loads.collect())
+}

@@ -40,6 +40,7 @@ pub fn classify(question: &Question<'_>) -> Result<Class, Refused> {
         Some(Kept::Trace) if is_filler(iced) => Ok(Class::StaticNop),
         Some(Kept::Trace) => by_itself(question),
         Some(Kept::Prefix) => Ok(Class::Plain),
+        Some(Kept::TypeCheck | Kept::TypeHash(_)) => Ok(Class::Keep(of_check(question))),
         Some(Kept::Unused) => Ok(Class::Keep(None)),
         Some(Kept::Alternative | Kept::Paravirt) => {
             in_kept_range(question).map(|class| Class::Keep(class.site_class()))
@@ -97,6 +98,8 @@ fn movable(question: &Question<'_>, class: Class) -> Result<Class, Refused> {
         {
             Ok(class)
         }
+        // So does a check of a type.
+        Some(Destination::Inst(_)) if question.kept == Some(Kept::TypeCheck) => Ok(class),
         Some(Destination::Inst(_)) => match Branch::of(&inst.iced) {
             Some(Branch::Jump(jump)) => Ok(Class::KeepBranch(jump)),
             _ => Err((
@@ -120,6 +123,13 @@ fn movable(question: &Question<'_>, class: Class) -> Result<Class, Refused> {
             Ok(class)
         }
     }
+}
+
+/// The kind that an instruction of a check of a type counts as.
+fn of_check(question: &Question<'_>) -> Option<SiteClass> {
+    let iced = &question.lifted.inst(question.inst).iced;
+    let is_load = iced.op_count() == 2 && iced.op1_kind() == OpKind::Memory;
+    is_load.then_some(SiteClass::Other)
 }
 
 fn by_itself(question: &Question<'_>) -> Result<Class, Refused> {
@@ -272,7 +282,8 @@ fn unless_kept(class: Class, iced: &Instruction) -> Class {
         | Class::KeepBranch(_)
         | Class::StaticNop
         | Class::Stop
-        | Class::PopFlags => class,
+        | Class::PopFlags
+        | Class::TypeHash(_) => class,
         // What is known of the frame decides (`frame/refine.rs`). At most, `rsp` is where it
         // was at entry.
         class if class.is_in_frame() && ends_beyond_arguments(0, iced) => class,

@@ -9,9 +9,10 @@ use iced_x86::{Mnemonic, Register};
 use super::unused::Unused;
 use crate::analyse::class::Class;
 use crate::analyse::classify::Kept;
+use crate::analyse::type_checks;
 use crate::frame::facts::FactsBefore;
 use crate::frame::variants::Variant;
-use crate::lift::{CodeIdx, InstIdx, Lifted};
+use crate::lift::{CodeIdx, FuncIdx, InstIdx, Lifted, TYPE_HASH};
 use crate::refusal::{Refusal, RefusalCode};
 
 /// Sections whose instructions all stay as they are: replacements of alternatives, which
@@ -34,6 +35,12 @@ pub fn kept(lifted: &Lifted<'_>) -> Result<HashMap<u32, Kept>, Refusal> {
             let all = section.insts.clone();
             finder.found.extend(all.map(|i| (i, Kept::Section)));
         }
+    }
+    finder.type_hashes()?;
+    for check in type_checks::find(lifted)? {
+        // The call is classified as any other one, and stays.
+        let own = check.insts().take(4);
+        finder.found.extend(own.map(|i| (i, Kept::TypeCheck)));
     }
     let unused = Unused::find(lifted);
     let rest = unused.insts.iter().map(|i| (*i, Kept::Unused));
@@ -59,7 +66,8 @@ pub fn kept(lifted: &Lifted<'_>) -> Result<HashMap<u32, Kept>, Refusal> {
             | SpecialKind::AltInstrReplacement
             | SpecialKind::CallSites
             | SpecialKind::IbtEndbrSeal
-            | SpecialKind::CfiSites => continue,
+            | SpecialKind::CfiSites
+            | SpecialKind::KcfiTraps => continue,
         };
         let entries = special::entries(lifted.object, id)
             .map_err(|e| Refusal::at(RefusalCode::Metadata, &section.name, 0, e.to_string()))?;
@@ -105,6 +113,33 @@ struct Finder<'l, 'a> {
 }
 
 impl Finder<'_, '_> {
+    /// The hashes of types before functions.
+    ///
+    /// # Errors
+    /// One that is none, or that is before no function: callers would find another number.
+    fn type_hashes(&mut self) -> Result<(), Refusal> {
+        let functions = (0..).map(FuncIdx).zip(&self.lifted.functions);
+        for (f, function) in functions.filter(|(_, f)| f.name.starts_with(TYPE_HASH)) {
+            let next = self.lifted.functions.get(f.0 as usize + 1);
+            let is_before = next.is_some_and(|next| {
+                (next.section, next.start) == (function.section, function.end) && next.has_symbol
+            });
+            if !function.is_type_hash || !is_before {
+                let section = self.lifted.section_name(function.section);
+                let reason = format!(
+                    "`{}` is not the hash of a type as clang puts it before a function \
+                     (-fsanitize=kcfi): mov $hash, %eax and nops",
+                    function.name
+                );
+                let code = RefusalCode::Metadata;
+                return Err(Refusal::at(code, section, function.start, reason));
+            }
+            let insts = function.insts.clone();
+            self.found.extend(insts.map(|i| (i, Kept::TypeCheck)));
+        }
+        Ok(())
+    }
+
     fn entry(&mut self, section: &str, entry: &Entry, why: Kept) -> Result<(), Refusal> {
         let (site, len) = match why {
             Kept::Prefix => (entry.site(), self.prefix(entry)),

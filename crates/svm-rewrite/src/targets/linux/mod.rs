@@ -94,6 +94,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
         indirect: encode::Indirect::Register,
         keeps_calls: true,
         pads_returns: true,
+        keeps_prefixes: true,
         loads_low_bytes: true,
         is_verbatim: kept::is_verbatim,
     },

@@ -2,15 +2,14 @@
 //!
 //! The module says it: `vermagic` names the release, the tables have the layouts and
 //! encodings of the kernel (`elf_loader::special`). A module of a release outside
-//! [`OLDEST`] to [`NEWEST`], or with a table about code that none of these have, is refused
-//! before a table is misread.
+//! [`OLDEST`] to [`NEWEST`] is refused before a table is misread.
 
 use std::collections::HashSet;
 
 use elf_loader::consts::{SHF_ALLOC, SHT_NOBITS, SHT_PROGBITS};
 use elf_loader::special::orc::{self, Encoding};
 use elf_loader::special::{EntryLayout, SpecialKind, layout_of};
-use elf_loader::{Object, Place, Section, modinfo, special};
+use elf_loader::{Object, Section, modinfo, special};
 
 use crate::refusal::{Refusal, RefusalCode};
 
@@ -25,11 +24,9 @@ const NEWEST: Series = (7, 3);
 /// A module without a bug table of its own cannot show it.
 const BUG_FORMAT: Series = (6, 19);
 
-/// Tables about code that only other kernels have, with these kernels.
-const OTHERS: [(&str, &str); 2] = [
-    (".cfi_sites", "kernels with kCFI"),
-    ("__kcfi_traps", "kernels with kCFI"),
-];
+/// The kernels with FineIBT whose changes are known: what they write before functions and calls
+/// (arch/x86/kernel/alternative.c).
+const FINEIBT: [Series; 2] = [(6, 2), (6, 14)];
 
 /// The forms that a module's kernel has of what the runtime adds to its tables.
 #[derive(Clone, Copy, Debug)]
@@ -80,58 +77,38 @@ pub fn check(object: &Object<'_>) -> Result<(), Refusal> {
     let mut seen = HashSet::new();
     for (_, section) in object.sections() {
         let name = &*section.name;
-        let other = OTHERS.iter().find(|(other, _)| *other == name);
         let kind = special::kind_of(name);
-        let reason = match other.filter(|_| section.size != 0) {
-            Some((_, kernels)) => Some(format!("a table of {kernels}")),
-            None if name == ".modinfo" && section.kind == SHT_NOBITS => {
-                Some("the module's description of itself, without its bytes".to_owned())
+        let reason = match kind {
+            Some(SpecialKind::CfiSites) if section.size != 0 && !is_known_fineibt(object) => {
+                Some("kernels with FineIBT (CONFIG_FINEIBT) are known from Linux 6.2 to 6.14")
             }
-            None if section.flags & SHF_ALLOC != 0 && section.align > PAGE => Some(
-                "an alignment beyond a page, which no kernel gives it: lower it (`__aligned`)"
-                    .to_owned(),
-            ),
-            None if kind.is_none() => None,
-            None if !kind.is_some_and(has_many) && !seen.insert(name) => {
-                Some("a second table of this name".to_owned())
+            _ if name == ".modinfo" && section.kind == SHT_NOBITS => {
+                Some("the module's description of itself, without its bytes")
             }
-            None => unloaded(section).map(str::to_owned),
+            _ if section.flags & SHF_ALLOC != 0 && section.align > PAGE => {
+                Some("an alignment beyond a page, which no kernel gives it: lower it (`__aligned`)")
+            }
+            None => None,
+            Some(_) if !has_many(name) && !seen.insert(name) => Some("a second table of this name"),
+            Some(_) => unloaded(section),
         };
         if let Some(reason) = reason {
             return Err(Refusal::at(RefusalCode::Metadata, name, 0, reason));
         }
     }
-    type_hashes(object)?;
     // Before anything is decided, so that it is the first thing that is said.
     Kernel::of(object).map(|_| ())
 }
 
-/// Refuses functions with a hash of their type before them, which kernels with kCFI compare where
-/// they are called (clang's `-fsanitize=kcfi`; gcc has the names as well). It would be lost.
-fn type_hashes(object: &Object<'_>) -> Result<(), Refusal> {
-    let hash = object.symbols().find_map(|(_, symbol)| match symbol.place {
-        Place::In(id) if symbol.name.starts_with("__cfi_") => {
-            let section = object.section(id);
-            section.is_code().then_some((symbol, section))
-        }
-        _ => None,
-    });
-    let Some((symbol, section)) = hash else {
-        return Ok(());
-    };
-    let reason = format!(
-        "`{}`: the hash of a function's type, as kernels with kCFI have it: compile with \
-         -fno-sanitize=kcfi (CONFIG_CFI_CLANG, CONFIG_CFI)",
-        symbol.name
-    );
-    let code = RefusalCode::Metadata;
-    Err(Refusal::at(code, &section.name, symbol.value, reason))
+/// Whether the kernel that the module says it is for has no FineIBT that is not known.
+fn is_known_fineibt(object: &Object<'_>) -> bool {
+    series(object).is_none_or(|series| (FINEIBT[0]..=FINEIBT[1]).contains(&series))
 }
 
 /// Whether an object may have several tables of this name. Compilers make one for each section
 /// of code (`SHF_LINK_ORDER`), which the module's linker script joins; the kernel reads none.
-fn has_many(kind: SpecialKind) -> bool {
-    kind == SpecialKind::PatchableFunctionEntries
+fn has_many(name: &str) -> bool {
+    matches!(name, "__patchable_function_entries" | ".kcfi_traps")
 }
 
 /// Refuses a module of another series by its `vermagic`.

@@ -64,6 +64,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
         indirect: encode::Indirect::RedZone,
         keeps_calls: false,
         pads_returns: false,
+        keeps_prefixes: false,
         loads_low_bytes: false,
         is_verbatim: |_| false,
     },

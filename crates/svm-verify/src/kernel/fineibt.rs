@@ -1,0 +1,165 @@
+//! FineIBT: what kernels with it write before functions and before calls through pointers
+//! (`__apply_fineibt` and `poison_cfi`, arch/x86/kernel/alternative.c of Linux 6.2 to 6.14).
+//!
+//! ```text
+//! __cfi_f:
+//!     mov   $hash, %eax           endbr64
+//!     nop                         sub   $hash, %r10d
+//!     ...                         je    f
+//!     nop                         ud2; nop
+//! f:
+//!
+//!     mov   $-hash, %r10d         mov   $hash, %r10d
+//!     add   -15(%r11), %r10d      sub   $16, %r11
+//!     je    1f                    nopl  (%rax)
+//!     ud2
+//! 1:  call  __x86_indirect_thunk_r11
+//! ```
+//!
+//! `.cfi_sites` names the first, of 16 bytes; of these it is asked that they begin with `b8`. The
+//! second is looked for 14 bytes before each place that `.retpoline_sites` names, by its first two
+//! bytes. (Between, they are a jump to the call.) With another option the kernel writes other hashes
+//! into both. Where `.ibt_endbr_seal` names a function, it writes over the hash before it.
+//!
+//! Whether the kernel writes or not, control comes to the same places: before a function to the
+//! function, with another `%eax`, `%r10` and flags, or to a trap; before a call to the call. There it
+//! goes 16 bytes before the function, so what is called by its address has such bytes there.
+
+use std::collections::HashSet;
+
+use elf_loader::special::{Entry, SpecialKind};
+
+use super::Patches;
+use super::prefixes::NOP;
+use super::reader::{Reader, SectionPlace};
+use super::types::{self, Checks};
+use crate::findings::{Findings, ViolationCode};
+use crate::insn::{BranchTarget, CodeAt, Disassembly, Gpr, Op};
+use crate::object::Image;
+
+/// Bytes before a function.
+const PREAMBLE: u64 = 16;
+/// Bytes before a call.
+const CALLER: i64 = 14;
+/// How the kernel recognises what is before a call: `mov`, or the jump that it wrote itself.
+const CALLERS: [[u8; 2]; 2] = [[0x41, 0xba], [0xeb, 0x0c]];
+
+/// Whether the kernel of the module has it: objtool made the table.
+pub(super) fn is_there(image: &Image<'_>) -> bool {
+    let table = image.object.section_named(SpecialKind::CfiSites.name());
+    table.is_some_and(|id| image.object.section(id).size != 0)
+}
+
+/// Takes what is before the function that an entry of `.cfi_sites` names.
+pub(super) fn preamble(
+    reader: &Reader<'_, '_>,
+    site: SectionPlace,
+    patches: &mut Patches,
+) -> Result<(), &'static str> {
+    const OTHER: &str = "not `mov $hash, %eax` and 11 nops, over which the kernel writes";
+    let range = reader.range(site, PREAMBLE).map_err(|_| OTHER)?;
+    if !is_preamble(reader.image, site) {
+        return Err(OTHER);
+    }
+    // What is in `%eax` there, nothing may rely on.
+    let behind = reader.insn((site.0, site.1 + PREAMBLE));
+    if !behind.is_some_and(|(n, _)| reader.is_function(n)) {
+        return Err("no function is behind the hash");
+    }
+    patches.whole.push(range);
+    Ok(())
+}
+
+/// Whether what the compiler puts before a function is at a place.
+fn is_preamble(image: &Image<'_>, (id, at): SectionPlace) -> bool {
+    const NOPS: [u8; 11] = [NOP; 11];
+    let data = &image.object.section(id).data;
+    let bytes = usize::try_from(at).ok().and_then(|at| data.get(at..));
+    bytes.is_some_and(|bytes| bytes.starts_with(&[0xb8]) && bytes.get(5..16) == Some(&NOPS))
+}
+
+/// Whether what is before a sealed function is among those that the kernel wrote to.
+pub(super) fn is_sealed(sites: &HashSet<SectionPlace>, entry: &Entry) -> Result<(), &'static str> {
+    const OTHER: &str = "the kernel writes over the hash before it, which .cfi_sites does not name";
+    let before = entry
+        .site()
+        .and_then(|(id, at)| Some((id, at.checked_sub(PREAMBLE)?)));
+    before
+        .filter(|place| sites.contains(place))
+        .map(|_| ())
+        .ok_or(OTHER)
+}
+
+/// Takes what is before the call that an entry of `.retpoline_sites` names.
+pub(super) fn caller(
+    reader: &Reader<'_, '_>,
+    checks: &Checks,
+    n: u32,
+    patches: &mut Patches,
+) -> Result<(), &'static str> {
+    let insn = &reader.disassembly.insns[n as usize];
+    let before = i64::from(insn.at) - CALLER;
+    if before < 0 {
+        return Err("so near to the beginning of a section that the kernel looks before it");
+    }
+    let looks = |first: [u8; 2]| {
+        let place = |by: i64| CodeAt {
+            section: insn.section,
+            offset: before + by,
+        };
+        (0..)
+            .zip(first)
+            .all(|(by, byte)| reader.may_be(place(by), byte))
+    };
+    if !CALLERS.into_iter().any(looks) {
+        return Ok(());
+    }
+    let check = checks.before(n).filter(|check| {
+        let first = &reader.disassembly.insns[check.start as usize];
+        i64::from(first.at) == before && types::goes_to(insn) == Some(Gpr(11))
+    });
+    let check = check.ok_or("before it is what the kernel takes for kCFI's check, and is none")?;
+    patches.whole.push(check);
+    patches.checked.insert(n);
+    Ok(())
+}
+
+/// The calls behind what is written over to which something else leads than their checks. The kernel
+/// has subtracted there from the pointer that they go to.
+pub(super) fn entered(reader: &Reader<'_, '_>, patches: &Patches, entries: &[u32]) -> Vec<u32> {
+    let branches = reader.disassembly.branches.iter();
+    let by_branch = branches.filter_map(|&from| {
+        let to = match reader.disassembly.insns[from as usize].op {
+            Op::Call(BranchTarget::Insn(to))
+            | Op::Jump(BranchTarget::Insn(to))
+            | Op::Branch(_, BranchTarget::Insn(to)) => to,
+            _ => return None,
+        };
+        (from + 2 != to).then_some(to)
+    });
+    let all = by_branch
+        .chain(entries.iter().copied())
+        .chain(patches.leaders());
+    all.filter(|to| patches.checked.contains(to)).collect()
+}
+
+/// Judges functions that are called by their address: kernels with FineIBT call the bytes before.
+pub fn judge_taken<'o>(
+    image: &Image<'o>,
+    disassembly: &Disassembly,
+    taken: &[u32],
+    findings: &mut Findings<'o>,
+) {
+    if !is_there(image) {
+        return;
+    }
+    for insn in taken.iter().filter_map(|&n| disassembly.get(n)) {
+        let (id, at) = image.place(insn);
+        let before = at.checked_sub(PREAMBLE);
+        if !before.is_some_and(|before| is_preamble(image, (id, before))) {
+            let reason = "its address is taken, and kernels with FineIBT call it 16 bytes before, \
+                          where there is no hash of its type";
+            findings.at(id, at, ViolationCode::Metadata, reason);
+        }
+    }
+}
