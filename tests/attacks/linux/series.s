@@ -49,6 +49,25 @@ ret
 h: ret
 .size h, . - h
 
+### a jump into the padding before a called function
+# refuse: P2-metadata
+# from: Linux 6.2 arch/x86/kernel/callthunks.c, patch_dest: writes one instruction over nine or more
+call 3f
+jmp 2f
+int3
+.skip 7, 0x90
+2: .skip 9, 0x90
+3: ret
+
+### a jump to the beginning of the padding before a called function
+# accept
+# from: ibid.
+call 3f
+jmp 2f
+int3
+2: .skip 10, 0x90
+3: ret
+
 ### an operand that looks like padding before a called function
 # refuse: P2-metadata
 # from: Linux 6.2 arch/x86/kernel/callthunks.c, patch_dest: compares bytes, not instructions

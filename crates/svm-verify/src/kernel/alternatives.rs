@@ -348,6 +348,8 @@ impl Ranges {
             }
             patches.whole.extend([a.site, a.replacement]);
         }
+        let prefixes = self.prefixes.into_iter();
+        patches.whole.extend(prefixes.map(|(_, nops)| nops));
     }
 }
 
