@@ -84,7 +84,13 @@ pub fn plan(
 /// Whether a section describes the original's code to debuggers, or says in which file that is
 /// done, and would now be wrong; the kernel does not load it, or does not read it.
 fn describes_code(section: &str) -> bool {
-    const NAMES: [&str; 3] = [".eh_frame", ".gnu_debuglink", ".gnu_debugaltlink"];
+    // The last is for Propeller (clang's `-fbasic-block-address-map`).
+    const NAMES: [&str; 4] = [
+        ".eh_frame",
+        ".gnu_debuglink",
+        ".gnu_debugaltlink",
+        ".llvm_bb_addr_map",
+    ];
     const BEGINNINGS: [&str; 2] = [".debug_", ".zdebug_"];
     NAMES.contains(&section) || BEGINNINGS.iter().any(|begin| section.starts_with(begin))
 }
