@@ -245,6 +245,14 @@ impl Emitter<'_> {
         self.rules.keeps_prefixes
     }
 
+    /// Parts padding that the kernel counts as such from what is before, whose last bytes may look
+    /// like padding, too (`jmp .-110` ends with 0x90).
+    pub fn part(&mut self) {
+        if self.asm.here().offset() != 0 {
+            self.emit(&Instruction::with(Code::Int3));
+        }
+    }
+
     /// Padding that no control reaches: with a return before it, the five bytes of a jump.
     pub fn pad(&mut self) {
         for _ in 0..PADDING {

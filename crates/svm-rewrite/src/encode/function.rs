@@ -31,6 +31,9 @@ impl FunctionWriter<'_, '_> {
         let verbatim = self.emitter.is_verbatim();
         let emitted = !function.padding || verbatim;
         let before = f.0.checked_sub(1).map(FuncIdx);
+        if emitted && self.keeps_prefix(f) && !function.is_type_hash {
+            self.emitter.part();
+        }
         if emitted && !before.is_some_and(|before| self.keeps_prefix(before)) {
             self.emitter.asm.align(alignment(function.start));
         }
