@@ -96,6 +96,27 @@ void twin_card_share_interrupt(struct twin_card *card)
 	card->shared = 0;
 }
 
+/*
+ * Whether it can move packets: another one would be driven in Xen and move none. The kernel has taken it from its driver after an
+ * error of its bus, or it is not the bus's master, as one that did not answer when it was detached (twin_card_reset).
+ */
+static int check_bus(const struct net_device *dev, struct pci_dev *pci)
+{
+	const u16 needed = PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER;
+	u16 command = 0;
+
+	if (!netif_device_present(dev)) {
+		TWIN_LOG(err, "%s is being reset, after an error of its bus: try again", dev->name);
+		return -EBUSY;
+	}
+	pci_read_config_word(pci, PCI_COMMAND, &command);
+	if ((command & needed) == needed)
+		return 0;
+	TWIN_LOG(err, "%s may not access memory: unbind it from /sys/bus/pci/drivers/e1000 and bind it again (%s)", dev->name,
+		 pci_name(pci));
+	return -EIO;
+}
+
 static int fill_card(struct twin_card *card)
 {
 	struct net_device *dev = card->netdev;
@@ -116,6 +137,9 @@ static int fill_card(struct twin_card *card)
 			 dev->name, ETH_DATA_LEN);
 		return -EMSGSIZE;
 	}
+	error = check_bus(dev, to_pci_dev(dev->dev.parent));
+	if (error)
+		return error;
 	card->pci = to_pci_dev(dev->dev.parent);
 	card->napi = list_first_entry(&dev->napi_list, struct napi_struct, dev_list);
 	error = claim_interrupt(card, driver->owner);

@@ -47,6 +47,17 @@ fi
 ! dmesg | grep -E 'WARNING: |BUG: |Oops|unable to handle'
 step dom0-complains-not $? ""
 detach_eth0
+# An error while nothing is attached: until the driver has the card again it is not given to Xen.
+rmmod xen_error
+dmesg -c >/dev/null
+insmod /xen_error.ko wait=5 &
+holder=$!
+await 20 between/begun kernel_said 'xen_error: eth0 waits'
+! sh -c "echo eth0 >$twin/attach" 2>/dev/null && kernel_said 'twin: eth0 is being reset, after an error of its bus: try again'
+step between/refused $? "$(dmesg | sed -n 's/.*twin: //p' | tail -n 1)"
+wait $holder
+step between/recovered $? ""
+native between/
 # What dom0's own driver makes of it.
 try 60 own/error sh -c 'rmmod xen_error; insmod /xen_error.ko'
 native native-after/

@@ -6,7 +6,7 @@
 # card that may reach memory again, dom0's own driver works, and so does the guest with another
 # attachment. Then the transmitter is off, packets wait in the card's ring, and dom0 insists again: when Xen has freed them the
 # driver's watchdog in dom0 turns the transmitter on (runtime/tests/xen-faults/xen_watchdog.c). None is sent. Last, the card's registers
-# are off (bit 1), so that nothing of Xen's or dom0's reaches it: it loses its bus master bit until the driver is bound again.
+# are off (bit 1), so that nothing of Xen's or dom0's reaches it: it loses its bus master bit until the driver is bound again, and is not attached without.
 . /twin.sh
 
 # Whether packets are on their way and stay there.
@@ -15,6 +15,14 @@ hangs() {
     [ "$(status_of transmitted)" -gt "$completed" ] || return
     sleep 1
     [ "$(status_of completed)" = "$completed" ]
+}
+
+# refuses STEP CONTROL WORD: a card that may not reach memory is dom0's, and the log says what to do.
+refuses() {
+    dmesg -c >/dev/null
+    ! timeout "$(limit 60)" sh -c "echo $3 >$twin/$2" && is interface - &&
+        kernel_said 'twin: eth0 may not access memory: unbind it from /sys/bus/pci/drivers/e1000 and bind it again'
+    step "$1" $? "$(dmesg | sed -n 's/.*twin: \(.*may not access\)/\1/p')"
 }
 
 load_modules
@@ -75,6 +83,7 @@ if start_guest 1 forever; then
     [ "$(command_of)" = $((whole & ~6)) ] && kernel_said 'eth0 did not answer: it may not access memory until its driver is bound again'
     step lost/no-bus-master $? "$(command_of)"
     set_command $((whole & ~4))
+    refuses lost/not-attached attach eth0
     card=$(basename "$(readlink -f /sys/class/net/eth0/device)")
     try 60 lost/unbound sh -c "echo $card >/sys/bus/pci/drivers/e1000/unbind"
     try 60 lost/bound sh -c "echo $card >/sys/bus/pci/drivers/e1000/bind"
@@ -87,6 +96,12 @@ if start_guest 1 forever; then
     no_failure
     never_aborted guest1/alive
     destroyed 1
+
+    # ---- With nothing on its way it is given back, and not taken again ----
+    set_command $((whole & ~4))
+    refuses masterless/restart restart 1
+    set_command "$whole"
+    tell 30 masterless/attach attach eth0
 fi
 
 detach_eth0

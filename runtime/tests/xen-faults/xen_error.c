@@ -3,10 +3,11 @@
  * A dom0 whose PCI bus reports an error of the card's, by which it reaches nothing, and is reset: what the kernel
  * does then (drivers/pci/pcie/err.c, pcie_do_recovery), without the hardware that reports it.
  *
- *   insmod xen_error.ko interface=NAME
+ *   insmod xen_error.ko interface=NAME wait=SECONDS
  *
- * It does that while it is inserted: -EIO if the card's driver gives the device up.
+ * between the error and the reset. It does that while it is inserted: -EIO if the card's driver gives the device up.
  */
+#include <linux/delay.h>
 #include <linux/device.h>
 #include <linux/module.h>
 #include <linux/netdevice.h>
@@ -14,6 +15,8 @@
 
 static char *interface = "eth0";
 module_param(interface, charp, 0400);
+static unsigned int wait;
+module_param(wait, uint, 0400);
 
 static struct pci_dev *card_of(const char *name)
 {
@@ -37,6 +40,10 @@ static bool recover(struct pci_dev *pci)
 
 	if (handlers_of(pci))
 		result = handlers_of(pci)->error_detected(pci, pci_channel_io_frozen);
+	if (wait) {
+		pr_info("xen_error: %s waits\n", interface);
+		msleep(wait * MSEC_PER_SEC);
+	}
 	if (result == PCI_ERS_RESULT_NEED_RESET)
 		result = handlers_of(pci)->slot_reset(pci);
 	if (result != PCI_ERS_RESULT_RECOVERED)
