@@ -138,6 +138,19 @@ static void describe_buffers(struct twin_xen_attach *attach)
 	}
 }
 
+/* By what Xen knows the modules again: since Linux 6.4 each part of their memory is by itself (include/linux/module.h, mod_mem_type). */
+static void describe_modules(struct twin_xen_attach *attach)
+{
+	const u64 data[] = {
+		(u64)card.pci->driver, (u64)card.pci->driver->id_table,
+		(u64)hot->shared, (u64)hot->constants, (u64)hot->percpu,
+	};
+
+	BUILD_BUG_ON(sizeof(data) != sizeof(attach->module_data));
+	memcpy(attach->module_data, data, sizeof(data));
+	attach->hot_function = (u64)hot->setup;
+}
+
 /* Nobody in dom0 writes a register between guarding them here and in Xen (registers.c). */
 static int attach_in_xen(void *attach)
 {
@@ -192,6 +205,7 @@ static int tell_xen(void)
 	attach->registers = card.driver_registers;
 	twin_card_ports(&card, &attach->port, &attach->ports);
 	describe_buffers(attach);
+	describe_modules(attach);
 	attach->stages = stages;
 	/* As it was when the registers were guarded, or not. */
 	attach->stages.dma = !!card.driver_registers;

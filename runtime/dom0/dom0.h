@@ -29,6 +29,7 @@ struct twin_hot {
 	u32 (*recover)(struct net_device *dev, u32 cpu);
 	void (*buffers)(struct hot_memory memory[HOT_BUFFER_POOLS]);
 	struct hot_shared *shared;
+	const void *constants;		/* where its read-only data is */
 	const void __percpu *percpu;	/* where its per-CPU data begins */
 	u32 __percpu *vif;		/* dom0's virtual interrupt flag */
 	u32 __percpu *vif_pending;

@@ -29,6 +29,7 @@ static int __init hot_module_init(void)
 {
 	registered = hot;
 	registered.owner = THIS_MODULE;
+	registered.constants = &hot;
 	registered.percpu = THIS_MODULE->percpu;
 	return hot_register(&registered);
 }

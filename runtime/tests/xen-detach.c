@@ -417,7 +417,7 @@ static void an_attachment_that_fails_keeps_no_processor(void)
 {
 	begin();
 	is_detached(false);
-	xen_device.given.interrupt = 1;
+	xen_device.given.interrupt = xen_device.given.hot_function = 1;
 	fails(&one_goes, -XEN_EBUSY);
 	CHECK(xen_reason[0]);
 	fails(&no_window, -XEN_EBUSY);
@@ -432,7 +432,7 @@ static void an_attachment_that_cannot_be_undone_at_once(void)
 {
 	begin();
 	is_detached(false);
-	xen_device.given.interrupt = 1;
+	xen_device.given.interrupt = xen_device.given.hot_function = 1;
 	no_packets = true;
 	busy = 2;
 	CHECK_EQUAL(xen_attach_finish(), XEN_LATER);
@@ -447,10 +447,35 @@ static void an_attachment_that_cannot_be_undone_at_once(void)
 	CHECK(!xen_attached());
 }
 
+/* Whose data and code are at other addresses than the payload has: the first attachment knows the data, the codemap the code. */
+static void modules_that_were_loaded_anew(void)
+{
+	uint32_t i;
+
+	begin();
+	is_detached(false);
+	xen_device.given.interrupt = xen_device.given.hot_function = 1;
+	CHECK_EQUAL(xen_attach_finish(), 0);
+	ends = 0;
+	is_detached(false);
+	for (i = 0; i < TWIN_XEN_MODULE_DATA; i++) {
+		xen_device.given.module_data[i]++;
+		CHECK_EQUAL(xen_attach_finish(), -XEN_EINVAL);
+		CHECK(!xen_occupied());
+		xen_device.given.module_data[i]--;
+	}
+	xen_device.given.hot_function = 0;
+	CHECK_EQUAL(xen_attach_finish(), -XEN_EINVAL);
+	CHECK(xen_reason[0]);
+	xen_device.given.hot_function = 1;
+	CHECK_EQUAL(xen_attach_finish(), 0);
+}
+
 static void on_stack(void)
 {
 	RUN(an_attachment_that_fails_keeps_no_processor);
 	RUN(an_attachment_that_cannot_be_undone_at_once);
+	RUN(modules_that_were_loaded_anew);
 }
 
 int main(void)

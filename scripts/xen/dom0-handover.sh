@@ -153,6 +153,10 @@ step vcpu/no-abort $? "$(status_of aborts) aborts"
 ! dmesg | grep -q 'unable to handle'
 step no-oops $? "$(dmesg | grep 'unable to handle' | head -n 1)"
 # The hot routines are forced out while Xen uses their memory.
+where() {
+    cat /sys/module/twin_hot/sections/.bss
+}
+was=$(where)
 tell 30 forced/attach attach eth0
 dmesg -c >/dev/null
 try 60 forced/gone rmmod -f twin_hot
@@ -160,7 +164,33 @@ is interface - && kernel_said 'twin: the hot routines are unloaded: eth0 is deta
 step forced/detached $? "$(dmesg | sed -n 's/.*twin: //p' | tail -n 1)"
 ! dmesg | grep 'unable to handle'
 step forced/no-oops $? "$(dmesg | grep 'unable to handle' | head -n 1)"
+# The payload in Xen has addresses of the hot routines that were there before.
+modprobe bonding
+try 60 forced/hot-again insmod /twin_hot.ko
+rmmod bonding
+[ "$(where)" != "$was" ]
+step forced/elsewhere $? "$was, $(where)"
+network eth0 10.0.2.9
+ip addr flush dev eth0
+dmesg -c >/dev/null
+! sh -c "echo eth0 >$twin/attach" 2>/dev/null && is interface - && kernel_said 'twin: Xen refuses eth0: .*make the payload again'
+step forced/stale-payload $? "$(dmesg | sed -n 's/.*twin: //p' | head -n 1)"
+patiently forced/revert xen-livepatch revert twin
+try 60 forced/unload xen-livepatch unload twin
+payload
+patiently forced/load xen-livepatch load /tmp/twin.livepatch
+# So is the driver; but not the module that has attached it, which the hot routines need.
+tell 30 driver/attach attach eth0
+dmesg -c >/dev/null
+! rmmod -f twin_dom0 2>/dev/null && is interface eth0
+step driver/not-the-module $? "interface $(status_of interface)"
+try 60 driver/gone rmmod -f e1000
+is interface - && kernel_said "twin: the card's driver is unbound: eth0 is detached"
+step driver/detached $? "$(dmesg | sed -n 's/.*twin: //p' | tail -n 1)"
+! dmesg | grep -E 'unable to handle|WARNING: '
+step driver/no-oops $? ""
+try 60 driver/back modprobe e1000
+try 60 rmmod-hot rmmod twin_hot
 patiently revert xen-livepatch revert twin
 try 60 unload xen-livepatch unload twin
 native after/
-try 60 rmmod-dom0 rmmod twin_dom0

@@ -24,7 +24,7 @@
 #include <stdint.h>
 #endif
 
-#define TWIN_XEN_VERSION	11
+#define TWIN_XEN_VERSION	12
 /* hypfs_op, which no kernel calls: the payload takes its place. Xen's own commands go on. */
 #define TWIN_XEN_HYPERCALL	42
 /* Physical processors that may run the driver: HOT_CPUS of the hot routines. */
@@ -88,6 +88,9 @@ struct twin_xen_range {
 };
 #define TWIN_XEN_RANGES		2
 
+/* Addresses in the data of the driver's and the hot routines' modules. */
+#define TWIN_XEN_MODULE_DATA	5
+
 /*
  * The driver's device, to be run by the hypervisor from now on. dom0 has made sure that
  * its own instance is quiet: nobody in dom0 transmits, NAPI is not scheduled, the pools
@@ -110,6 +113,10 @@ struct twin_xen_attach {
 	uint64_t interrupt;		/* irqaction.handler: a function of the driver's */
 	uint64_t interrupt_cookie;	/* irqaction.dev_id */
 	uint64_t hot_shared;		/* struct hot_shared[HOT_CPUS] */
+	/* Both modules are those that the payload was made for: a function of the hot routines', and what lies in each
+	 * part of either's data, the same until one is loaded anew. */
+	uint64_t hot_function;
+	uint64_t module_data[TWIN_XEN_MODULE_DATA];
 	uint64_t queue_lock;		/* the byte of netdev_queue._xmit_lock that is 1 while it is taken */
 	uint64_t queue_owner;		/* netdev_queue.xmit_lock_owner, 32 bits */
 	/* Where dom0's memory is: start of the direct map, of vmalloc, of struct page[]. */
@@ -249,7 +256,7 @@ TWIN_XEN_ASSERT(sizeof(struct twin_xen_upcall) == 72);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_answer) == 24);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_info) == 144);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_stages) == 24);
-TWIN_XEN_ASSERT(sizeof(struct twin_xen_attach) == 200);
+TWIN_XEN_ASSERT(sizeof(struct twin_xen_attach) == 248);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_detach) == 16);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_vif) == 48);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_vif_status) == 80);

@@ -31,6 +31,10 @@ struct twin_xen_status xen_counts;
 static bool half;
 static long undone;	/* why that attachment failed */
 
+/* Of dom0's modules, at the first attachment. */
+static uint64_t module_data[TWIN_XEN_MODULE_DATA];
+static bool has_module_data;
+
 char xen_reason[TWIN_XEN_REASON];
 
 int xen_refuse(int error, const char *text)
@@ -99,6 +103,28 @@ int xen_machine_check(void)
 
 /* ---- Attach ------------------------------------------------------------------------ */
 
+/*
+ * The payload has addresses of dom0's modules as numbers. Where one was loaded anew since, their data is at others, and what
+ * the driver would write to is somebody else's. Its code is asked for in the codemap; data, which Linux has apart from it since
+ * 6.4, is where it was.
+ */
+static bool modules_are_the_same(void)
+{
+	const struct twin_xen_attach *given = &xen_device.given;
+	uint32_t i;
+
+	for (i = 0; has_module_data && i < TWIN_XEN_MODULE_DATA; i++)
+		if (module_data[i] != given->module_data[i])
+			return false;
+	return twin_call_lookup(&xen_instance, given->hot_function);
+}
+
+static void note_modules(void)
+{
+	memcpy(module_data, xen_device.given.module_data, sizeof(module_data));
+	has_module_data = true;
+}
+
 static int prepare_driver(void)
 {
 	if (xen_instance_create())
@@ -108,6 +134,9 @@ static int prepare_driver(void)
 	if (!xen_device.interrupt)
 		return xen_refuse(-XEN_EINVAL, "the interrupt's handler is no function of the "
 				  "payload's driver");
+	if (!modules_are_the_same())
+		return xen_refuse(-XEN_EINVAL, "dom0's modules were loaded anew since the payload was made: make the "
+				  "payload again");
 	return 0;
 }
 
@@ -204,6 +233,7 @@ long xen_attach_finish(void)
 	xen_upcall_start(xen_processor());
 	xen_clock_start();
 	xen_refuse(0, "");
+	note_modules();
 	__atomic_store_n(&xen_device.attached, 1, __ATOMIC_RELEASE);
 	printk(XEN_INFO "twin: attached, interrupt %u, %u processors\n", xen_device.given.pirq,
 	       xen_processors());
