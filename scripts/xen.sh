@@ -36,6 +36,7 @@
 #              modules' memory, the longest name, deferred polls
 #   down       the card removed, dom0 put to sleep, and shut down, in a guest's transfers
 #   migrate    a guest is moved to another pool, is saved and goes on, is moved to another domain
+#   reboot     a guest starts anew, with stock netback and with twin's
 #   error      the card's bus has an error, and the card is reset behind its driver
 #   sample     attach in short: one guest, one wild pointer in mid-transfer
 #   count      instructions a packet, by dom0 and by the driver inside Xen; one processor
@@ -43,7 +44,7 @@
 #              a byte there and one back; one processor
 #   arrivals   the same of frames that come one by one
 # Without arguments all but sample: processors, stuck, pvh, frontend, two, reset, xenstore, livepatches, toolstack,
-# neighbours, handover, migrate, error and down with two processors, campaign, save, count, rows and arrivals with one, the others with one and
+# neighbours, handover, migrate, reboot, error and down with two processors, campaign, save, count, rows and arrivals with one, the others with one and
 # with two.
 #
 # Needs target/stock, target/xen (scripts/xen-packages.sh, xen-modules.sh, xen-payload.sh, and
@@ -269,7 +270,7 @@ prepare() {
         add_modules "$2/dom0" xen_held.ko
         add_payload "$2" platform
         ;;
-    attach | again | busy | changes | offload | large | save | sample | count | rows | arrivals | upcalls | processors | pvh | down | migrate | two | frontend | reset | xenstore | toolstack)
+    attach | again | busy | changes | offload | large | save | sample | count | rows | arrivals | upcalls | processors | pvh | down | migrate | reboot | two | frontend | reset | xenstore | toolstack)
         add_modules "$2/dom0"
         add_payload "$2" platform
         ;;
@@ -405,7 +406,7 @@ scenario() {
     processor_model=qemu64,+abm,+bmi1,+bmi2
     # Guests with hardware paging need SVM, which the emulator has.
     case $name in
-    pvh | migrate) processor_model=$processor_model,+svm,+npt ;;
+    pvh | migrate | reboot) processor_model=$processor_model,+svm,+npt ;;
     esac
     dom0_has=$dom0_processors
     [ "$name" != handover ] || dom0_has='dom0_max_vcpus=2 dom0_vcpus_pin'
@@ -451,7 +452,7 @@ other_hypervisor() {
 }
 
 scenarios_of() {
-    echo baseline modules attach again command faults retype busy spoof dma changes offload upcalls processors stuck pvh frontend two reset xenstore livepatches toolstack neighbours handover migrate error down campaign large save sample count rows arrivals
+    echo baseline modules attach again command faults retype busy spoof dma changes offload upcalls processors stuck pvh frontend two reset xenstore livepatches toolstack neighbours handover migrate reboot error down campaign large save sample count rows arrivals
 }
 
 main() {
@@ -474,7 +475,7 @@ main() {
         for name in baseline modules attach again command faults retype busy spoof dma changes offload upcalls; do
             set -- "$@" "$name:1" "$name:2"
         done
-        set -- "$@" processors:2 stuck:2 pvh:2 frontend:2 two:2 reset:2 xenstore:2 livepatches:2 toolstack:2 neighbours:2 handover:2 migrate:2 error:2 down:2 campaign:1 large:1 large:2 save:1 count:1 rows:1 arrivals:1
+        set -- "$@" processors:2 stuck:2 pvh:2 frontend:2 two:2 reset:2 xenstore:2 livepatches:2 toolstack:2 neighbours:2 handover:2 migrate:2 reboot:2 error:2 down:2 campaign:1 large:1 large:2 save:1 count:1 rows:1 arrivals:1
     fi
     for one; do
         scenario "$one"
