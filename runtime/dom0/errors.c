@@ -35,15 +35,20 @@ static void reset_prepare(struct pci_dev *pci)
 
 int twin_errors_guard(struct pci_dev *pci)
 {
+	struct pci_error_handlers filled;
+
 	ASSERT_RTNL();
 	driver = pci->driver;
 	if (!driver->err_handler || !driver->err_handler->error_detected) {
 		TWIN_LOG(err, "%s: its driver does not say what it does after an error of its bus", pci_name(pci));
 		return -EOPNOTSUPP;
 	}
-	handlers = *driver->err_handler;
-	handlers.error_detected = error_detected;
-	handlers.reset_prepare = reset_prepare;
+	/* Who has found the copy before, and has not called yet, finds none of the driver's own in between. */
+	filled = *driver->err_handler;
+	filled.error_detected = error_detected;
+	filled.reset_prepare = reset_prepare;
+	barrier();
+	handlers = filled;
 	WRITE_ONCE(own, driver->err_handler);
 	WRITE_ONCE(driver->err_handler, &handlers);
 	return 0;
