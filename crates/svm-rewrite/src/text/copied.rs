@@ -85,7 +85,7 @@ fn lengths(
 }
 
 /// The address of code that an instruction puts into a register.
-fn taken(lifted: &Lifted<'_>, inst: &Inst) -> Option<Place> {
+pub fn taken(lifted: &Lifted<'_>, inst: &Inst) -> Option<Place> {
     match (inst.iced.mnemonic(), inst.immediate) {
         (Mnemonic::Lea, _) => displaced_place(lifted, inst),
         (Mnemonic::Mov, Some(value)) => {

@@ -21,6 +21,7 @@ mod arguments;
 mod bytes;
 mod cfi;
 mod copied;
+mod counted;
 mod directives;
 mod distances;
 mod expand;
@@ -279,7 +280,8 @@ impl<'t> Source<'t> {
             return Ok(());
         }
         let surveys = &decided.analysis.surveys;
-        self.none(&copied::find(tied.lifted, tied.tie, surveys, code))
+        self.none(&copied::find(tied.lifted, tied.tie, surveys, code))?;
+        self.none(&counted::find(tied.lifted, tied.tie, surveys, code))
     }
 
     /// Adds the lines that refused instructions come from.

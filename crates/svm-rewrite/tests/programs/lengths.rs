@@ -47,6 +47,56 @@ fn lengths_of_code_that_are_computed_to_copy_it_are_refused() {
     }
 }
 
+/// A function with two pieces of 16 bytes, of which it jumps to one. Both are the destinations of
+/// other jumps as well.
+fn pieces(jump: &str) -> String {
+    format!(
+        "\t.text\n\t.globl f\n\t.type f,@function\nf:\tmov %rsi,%rcx\n\t{jump}\n\
+         \t.p2align 4\npiece:\tmov (%rdi),%rax\n\tret\n\t.p2align 4\nother:\tmov $7,%eax\n\tret\n\
+         \t.size f,.-f\n\t.section .rodata\ntbl:\t.long piece-piece, other-piece\n\
+         \t.section .note.GNU-stack,\"\",@progbits\n"
+    )
+}
+
+#[test]
+fn jumps_to_addresses_that_are_counted_from_a_label_are_refused() {
+    const WORDS: &str = "counts from a label";
+    for jump in [
+        "lea piece(%rip),%rax\n\tshl $4,%rcx\n\tadd %rax,%rcx\n\tjmp *%rcx",
+        "lea piece(%rip),%rax\n\tand $1,%ecx\n\tshl $4,%ecx\n\tadd %rcx,%rax\n\tcall *%rax\n\tret",
+        "lea piece(%rip),%rax\n\tand $2,%ecx\n\tlea (%rax,%rcx,8),%rdx\n\tjmp *%rdx",
+        "mov $piece,%edx\n\timul $16,%rcx,%rcx\n\tmov %rdx,%r8\n\tadd %r8,%rcx\n\tjmp *%rcx",
+        "lea other(%rip),%rdx\n\tneg %rcx\n\tand $16,%ecx\n\tsub %rcx,%rdx\n\tjmp *%rdx",
+        "lea piece(%rip),%rdx\n\ttest %ecx,%ecx\n\tje 1f\n\tadd $16,%rdx\n1:\tjmp *%rdx",
+        "lea piece(%rip),%r8\n\tmov $16,%eax\n\tmul %rcx\n\tadd %r8,%rax\n\tjmp *%rax",
+        "lea piece(%rip),%r12\n\tcall x\n\tshl $4,%rax\n\tadd %r12,%rax\n\tjmp *%rax",
+        "lea piece(%rip),%rax\n\tlea 16(%rax),%rcx\n\tjmp *%rcx",
+        "lea piece(%rip),%rax\n\tand $16,%ecx\n\tor %rcx,%rax\n\tjmp *%rax",
+        "lea piece(%rip),%rax\n\tmov %rdi,%rcx\n\tsar $63,%rcx\n\tadd %rcx,%rax\n\tjmp *%rax",
+    ] {
+        is_refused(&pieces(jump), WORDS);
+    }
+    for jump in [
+        // What a table has is a difference of labels.
+        "lea piece(%rip),%rax\n\tlea tbl(%rip),%rdx\n\tmovslq (%rdx,%rcx,4),%rcx\n\tadd %rcx,%rax\n\tjmp *%rax",
+        "lea tbl(%rip),%rdx\n\tlea (%rdx,%rcx,4),%rdx\n\tmovslq (%rdx),%rcx\n\tlea piece(%rip),%rax\n\
+         \tlea (%rax,%rcx),%rax\n\tjmp *%rax",
+        "lea piece(%rip),%rax\n\tlea other(%rip),%rdx\n\ttest %ecx,%ecx\n\tcmove %rdx,%rax\n\tjmp *%rax",
+        "lea piece(%rip),%rax\n\tlea other(%rip),%rdx\n\tsub %rax,%rdx\n\tadd %rdx,%rax\n\tjmp *%rax",
+        // What clang spoils addresses with (-mspeculative-load-hardening).
+        "lea piece(%rip),%rax\n\tlea other(%rip),%rdx\n\tcmp (%rdi),%ecx\n\tcmove %rdx,%rax\n\tmov $-1,%rcx\n\
+         \tmov %rsp,%rdx\n\tsar $63,%rdx\n\tcmovne %rcx,%rdx\n\tor %rdx,%rax\n\tjmp *%rax",
+        // A number that goes nowhere.
+        "lea piece(%rip),%rax\n\tadd %rcx,%rax\n\tmov (%rdi),%rax\n\tjmp *%rax",
+    ] {
+        let taken = rewrite(&pieces(jump));
+        assert!(taken.is_ok(), "{jump}: {taken:?}");
+    }
+    let still = pieces("lea piece(%rip),%rax\n\tshl $4,%rcx\n\tadd %rax,%rcx\n\tjmp *%rcx");
+    let still = still.replace("mov (%rdi),%rax", "mov %rdi,%rax");
+    assert!(rewrite(&still).is_ok(), "nothing moves");
+}
+
 /// A function that jumps by a table of bytes to its cases, of so many loads.
 fn short_cases(loads: usize, read: &str, table: &str) -> String {
     let case = "\tadd (%rsi),%eax\n\tmov %rsi,%rcx\n".repeat(loads);
