@@ -27,6 +27,7 @@ mod distances;
 mod expand;
 mod expression;
 mod format;
+mod kept;
 mod lengths;
 mod marks;
 mod moved;

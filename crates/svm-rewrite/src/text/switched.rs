@@ -9,7 +9,8 @@
 //! calls something on it. So an access whose sequence needs the stack is refused there. What
 //! leads to the function's own stack is followed: copies of `rsp`, sums with them, and words
 //! loaded from the frame, as compilers keep `rsp` there to take back an array of variable
-//! length. A word of the frame that another register was stored to leads elsewhere.
+//! length. A word of the frame that another register was stored to leads elsewhere. Over a call of
+//! this text they are kept in any register that the callee leaves alone.
 //!
 //! What was pushed is followed within a block (`push %rdi; pop %rsp`), and so is a frame pointer that
 //! a program made of something else (`mov %rdi, %rbp; leave`).
@@ -20,6 +21,7 @@ use foldhash::{HashMap, HashSet};
 use iced_x86::{ConditionCode, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 use liveness::{BlockId, LocSet, Reg};
 
+use super::kept::Kept;
 use super::marks::StatementIdx;
 use super::print::Obstacle;
 use super::tie::Tie;
@@ -111,6 +113,7 @@ struct Search<'s> {
     before: HashMap<u32, LocSet>,
     /// Words of frames that something else was stored to.
     others: HashSet<Slot>,
+    kept: Kept<'s>,
 }
 
 impl<'s> Search<'s> {
@@ -119,6 +122,7 @@ impl<'s> Search<'s> {
             analysis,
             before: HashMap::default(),
             others: HashSet::default(),
+            kept: Kept::of(analysis),
         };
         // Fewer registers lead there when more words do not.
         loop {
@@ -185,15 +189,10 @@ impl<'s> Search<'s> {
         let flow = &self.analysis.flow;
         let block = flow.block_of(inst).0;
         let first = flow.blocks()[block as usize].start;
-        let frame = Frame {
-            function: self.analysis.lifted.function_of(inst).0,
-            others: &self.others,
-        };
         let before = self.before.get(&block).copied().unwrap_or(AT_ENTRY);
         let mut path = Path::of(before);
         for i in first..inst.0 {
-            let iced = &self.analysis.lifted.insts[i as usize].iced;
-            frame.pass(&mut path, iced, &self.analysis.surveys[i as usize]);
+            self.step(InstIdx(i), &mut path);
         }
         path.own
     }
@@ -207,8 +206,21 @@ impl<'s> Search<'s> {
         {
             self.others.extend(slot(function, iced));
         }
-        let others = &self.others;
-        Frame { function, others }.pass(path, iced, &self.analysis.surveys[i as usize]);
+        self.step(InstIdx(i), path);
+    }
+
+    /// The same, with what is known of frames.
+    fn step(&self, i: InstIdx, path: &mut Path) {
+        let iced = &self.analysis.lifted.inst(i).iced;
+        let before = path.own;
+        let frame = Frame {
+            function: self.analysis.lifted.function_of(i).0,
+            others: &self.others,
+        };
+        frame.pass(path, iced, &self.analysis.surveys[i.0 as usize]);
+        if iced.mnemonic() == Mnemonic::Call {
+            path.own = path.own.union(before.intersect(self.kept.over(i)));
+        }
     }
 }
 

@@ -72,3 +72,40 @@ fn accesses_on_a_stack_that_code_went_to_are_refused() {
         assert!(taken.is_ok(), "{code}: {taken:?}");
     }
 }
+
+/// A function that keeps its stack pointer in `%r9` over a call of another one (gcc's `-fipa-ra`).
+fn keeps_over(callee: &str) -> String {
+    format!(
+        "\t.text\n\t.globl f\n\t.type f,@function\nf:\tlea (%rsp),%r9\n\tpush %rbx\n\tcall g\n\tmov %r9,%rsp\n\
+         \tadd %rax,(%rdi)\n\tret\n\t.size f,.-f\n\t.type g,@function\ng:\t{callee}\n\t.size g,.-g\n\
+         \t.type h,@function\nh:\txor %r9d,%r9d\n\tret\n\t.size h,.-h\n\
+         \t.type k,@function\nk:\txor %eax,%eax\n\tret\n\t.size k,.-k\n"
+    )
+}
+
+#[test]
+fn registers_that_a_callee_leaves_alone_still_lead_to_the_own_stack() {
+    for callee in [
+        "mov (%rsi),%rax\n\tret",
+        "mov %r9,%rax\n\tcall k\n\tjmp k",
+        "test %eax,%eax\n\tje k\n\tdec %eax\n\tjmp g",
+    ] {
+        let taken = rewrite(&keeps_over(callee));
+        assert!(taken.is_ok(), "{callee}: {taken:?}");
+    }
+    for callee in [
+        "mov (%rsi),%r9\n\tret",
+        "xchg %r9,%rsi\n\tret",
+        "mov $1,%r9b\n\tret",
+        "call h\n\tret",
+        "call x\n\tret",
+        "jmp h",
+        "test %eax,%eax\n\tje h\n\tret",
+        "jmp *%rsi",
+        "call *%rsi\n\tret",
+        "xor %eax,%eax",
+        "syscall\n\tret",
+    ] {
+        is_refused(&keeps_over(callee), "rsp was set to another stack before");
+    }
+}
