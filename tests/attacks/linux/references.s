@@ -1128,6 +1128,36 @@ lea f(%rip), %rax
 add $7, %rax
 jmp *%rax
 
+### the same by an address whose displacement has four bytes
+# refuse: P2-target
+# from: ibid.; the decoder says of these bytes what it says of an address that a symbol alone names
+lea f(%rip), %rax
+lea 0x1007(%rax), %rax
+jmp *%rax
+
+### the same, with an index
+# refuse: P2-target
+# from: ibid.
+sub $8, %rsp
+mov $f, %rcx
+lea 0x1000(%rdi,%rcx), %rax
+call *%rax
+add $8, %rsp
+ret
+
+### an index alone, which is twice the address
+# refuse: P2-target
+# from: ibid.
+lea f(%rip), %rax
+lea 0x1000(,%rax,2), %rax
+jmp __x86_indirect_thunk_rax
+
+### a function's address by such a displacement, which is none
+# accept
+lea f(%rip), %rax
+{disp32} lea 0(%rax), %rax
+jmp *%rax
+
 ### the same from an absolute address, by a sum
 # refuse: P2-target
 # from: ibid.

@@ -18,7 +18,7 @@ use elf_loader::{Place, Relocation, Role, Section, SectionId};
 
 use crate::domain::bounds;
 use crate::findings::{Findings, ViolationCode};
-use crate::insn::{Access, CodeAt, Disassembly, GprSet, Insn, Op, Origin, Routine};
+use crate::insn::{Access, CodeAt, Disassembly, Insn, Op, Origin, Routine};
 use crate::object::module::{RUNTIME, called_by_name};
 use crate::object::{Image, Meaning};
 
@@ -159,8 +159,7 @@ impl<'o> References<'_, 'o> {
     fn name(&mut self, n: u32) {
         let insn = &self.disassembly.insns[n as usize];
         let alone = match insn.op {
-            Op::Constant { .. } => insn.moves,
-            Op::Lea { inputs, .. } => insn.moves && inputs == GprSet::NONE,
+            Op::Constant { .. } | Op::Lea { .. } => insn.moves,
             _ => false,
         };
         match alone {

@@ -98,15 +98,18 @@ fn two_registers(i: &Instruction) -> Option<(Gpr, Gpr)> {
     Some((gpr64(i.op0_register())?, gpr64(i.op1_register())?))
 }
 
-/// Whether it is `cmovcc` of two 64-bit registers, or puts an address of 64 bits in one.
+/// Whether it is `cmovcc` of two 64-bit registers, or puts an address of 64 bits in one: what a
+/// relocation says, and no register.
 pub(super) fn moves(i: &Instruction) -> bool {
     // What the decoder says of a displacement of 4 bytes where addresses have 64 bits.
     const OF_64_BITS: u32 = 8;
+    let alone = matches!(i.memory_base(), Register::None | Register::RIP)
+        && i.memory_index() == Register::None;
     let conditional = i.condition_code() != ConditionCode::None;
     let whole = i.op0_kind() == OpKind::Register && gpr64(i.op0_register()).is_some();
     match i.mnemonic() {
         Mnemonic::Mov => whole && is_immediate(i.op1_kind()),
-        Mnemonic::Lea => whole && i.memory_displ_size() == OF_64_BITS,
+        Mnemonic::Lea => whole && alone && i.memory_displ_size() == OF_64_BITS,
         _ => conditional && two_registers(i).is_some(),
     }
 }
