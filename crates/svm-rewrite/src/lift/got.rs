@@ -1,9 +1,10 @@
 //! Addresses out of a global offset table, as a linker takes them where it knows them.
 //!
 //! Position-independent code loads the address of what may be in another object from a table that
-//! the linker makes (`-fpic`, and clang's `-fpie`). Kernels' loaders make none. Where the assembler
-//! says that the instruction may become another one, it becomes that (psABI B.2), at the end of
-//! the same bytes:
+//! the linker makes (`-fpic`, and clang's `-fpie`). Kernels' loaders make none. The instruction
+//! becomes the one that a linker makes of it (psABI B.2), at the end of the same bytes. A linker
+//! does that only where the assembler says that it may, for it does not decode; here the
+//! instruction is known, so unmarked loads (rustc's, and of older assemblers) become direct, too:
 //!
 //! ```text
 //! mov  f@GOTPCREL(%rip),%r        lea  f(%rip),%r
@@ -19,7 +20,7 @@
 use std::borrow::Cow;
 
 use elf_loader::consts::{
-    R_X86_64_32S, R_X86_64_GOTPCRELX, R_X86_64_PC32, R_X86_64_PLT32, R_X86_64_REX_GOTPCRELX,
+    R_X86_64_32S, R_X86_64_GOTPCREL, R_X86_64_GOTPCRELX, R_X86_64_PC32, R_X86_64_PLT32, R_X86_64_REX_GOTPCRELX,
     STB_WEAK, STT_GNU_IFUNC,
 };
 use elf_loader::{Object, Place, Relocation, Section, Symbol};
@@ -80,10 +81,12 @@ fn direct(object: &Object<'_>, section: &Section<'_>) -> Vec<Direct> {
     found
 }
 
-/// Whether the assembler allows it, of a symbol whose address a loader knows.
+/// Whether it is a place in the table, of a symbol whose address a loader knows.
 fn is_relaxable(object: &Object<'_>, r: &Relocation) -> bool {
-    matches!(r.kind, R_X86_64_GOTPCRELX | R_X86_64_REX_GOTPCRELX)
-        && is_known(object.symbol(r.symbol))
+    matches!(
+        r.kind,
+        R_X86_64_GOTPCREL | R_X86_64_GOTPCRELX | R_X86_64_REX_GOTPCRELX
+    ) && is_known(object.symbol(r.symbol))
 }
 
 fn is_known(symbol: &Symbol<'_>) -> bool {
