@@ -60,7 +60,7 @@ codes! {
         "leave this function in a module that is not rewritten, or build it without the alternative (CONFIG_PARAVIRT_SPINLOCKS and the like)";
     /// Data that refers to the middle of a function.
     CodeReference = "code-reference",
-        "compile with -fno-jump-tables, as the kernel does, or make the table const; keep pointers inside their data";
+        "compile with -fno-jump-tables, as the kernel does, make the table const, or write a computed goto as a `switch`; keep pointers inside their data";
     /// A name in code that the result cannot have.
     Name = "name",
         "rename it (names that begin with twin_ are the runtime's), give it the type of a function, or declare it without `weak`";
@@ -87,7 +87,7 @@ codes! {
         "compile with -mno-red-zone, as the kernel does";
     /// `rsp` is moved in a way that cannot be followed.
     StackPointer = "stack-pointer",
-        "compile this function without alloca, variable-length arrays and stack realignment";
+        "compile this function without alloca, arrays of variable length, large arrays on the stack and stack realignment";
     /// A thunk by which the compiler makes an indirect branch or a return of `ret`.
     Retpoline = "retpoline",
         "compile with -mindirect-branch=thunk-extern and -mfunction-return=thunk-extern, as the kernel does, or without either";
