@@ -318,3 +318,143 @@ g: ret
 .pushsection .modinfo,"a"
 .asciz "vermagic=6.12.0 SMP mod_unload "
 .popsection
+
+### a trap that a kernel takes for one before a function: if it only reports, it goes on
+# refuse: P4-depth
+# from: Linux 6.12 arch/x86/kernel/alternative.c, decode_fineibt_insn
+test %rsi, %rsi
+je 1f
+push %rdi
+endbr64
+.nops 9
+ud2
+1: ret
+.pushsection .text.unlikely,"ax"
+2: mov $0x12345678, %eax
+.skip 11, 0x90
+g: ret
+.popsection
+.pushsection .cfi_sites,"a"
+.long 2b - .
+.popsection
+
+### the same without FineIBT
+# accept
+test %rsi, %rsi
+je 1f
+push %rdi
+endbr64
+.nops 9
+ud2
+1: ret
+
+### a trap that is nearer to endbr64 than one before a function
+# accept
+test %rsi, %rsi
+je 1f
+push %rdi
+endbr64
+.nops 8
+ud2
+1: ret
+.pushsection .text.unlikely,"ax"
+2: mov $0x12345678, %eax
+.skip 11, 0x90
+g: ret
+.popsection
+.pushsection .cfi_sites,"a"
+.long 2b - .
+.popsection
+
+### endbr64 in a number before a trap
+# refuse: P4-depth
+# from: ibid.
+test %rsi, %rsi
+je 1f
+push %rdi
+movabs $0xfa1e0ff3, %rax
+.nops 5
+ud2
+1: ret
+.pushsection .text.unlikely,"ax"
+2: mov $0x12345678, %eax
+.skip 11, 0x90
+g: ret
+.popsection
+.pushsection .cfi_sites,"a"
+.long 2b - .
+.popsection
+
+### a number before a trap that a relocation may make endbr64
+# refuse: P4-depth
+# from: ibid.
+test %rsi, %rsi
+je 1f
+push %rdi
+mov $d, %rdx
+.nops 9
+ud2
+1: ret
+.pushsection .text.unlikely,"ax"
+2: mov $0x12345678, %eax
+.skip 11, 0x90
+g: ret
+.popsection
+.pushsection .cfi_sites,"a"
+.long 2b - .
+.popsection
+.data
+d: .quad 0
+
+### a trap that a kernel puts behind endbr64
+# refuse: P4-depth
+# from: ibid.; apply_alternatives
+test %rsi, %rsi
+je 1f
+push %rdi
+endbr64
+.nops 9
+3: jmp 5f
+nop
+1: ret
+5: pop %rdi
+ret
+.pushsection .altinstr_replacement,"ax"
+4: ud2
+.popsection
+.pushsection .altinstructions,"a"
+.long 3b - ., 4b - .
+.short 20
+.byte 3, 2
+.popsection
+.pushsection .text.unlikely,"ax"
+2: mov $0x12345678, %eax
+.skip 11, 0x90
+g: ret
+.popsection
+.pushsection .cfi_sites,"a"
+.long 2b - .
+.popsection
+
+### a BUG is no code that the kernel writes
+# accept
+test %rsi, %rsi
+je 1f
+push %rdi
+.nops 13
+3: ud2
+1: ret
+.pushsection __bug_table,"aw"
+.long 3b - ., d - .
+.short 1, 0
+.popsection
+.pushsection .text.unlikely,"ax"
+2: mov $0x12345678, %eax
+.skip 11, 0x90
+g: ret
+.popsection
+.pushsection .cfi_sites,"a"
+.long 2b - .
+.popsection
+.data
+d: .asciz "f"

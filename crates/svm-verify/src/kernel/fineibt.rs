@@ -24,6 +24,9 @@
 //! Whether the kernel writes or not, control comes to the same places: before a function to the
 //! function, with another `%eax`, `%r10` and flags, or to a trap; before a call to the call. There it
 //! goes 16 bytes before the function, so what is called by its address has such bytes there.
+//!
+//! A kernel that only reports what has another type (`CONFIG_CFI_PERMISSIVE`) goes on behind the `ud2`.
+//! It knows it by the `endbr64`, and takes others for it ([`traps`]).
 
 use std::collections::HashSet;
 
@@ -34,13 +37,15 @@ use super::prefixes::NOP;
 use super::reader::{Reader, SectionPlace};
 use super::types::{self, Checks};
 use crate::findings::{Findings, ViolationCode};
-use crate::insn::{BranchTarget, CodeAt, Disassembly, Gpr, Op};
+use crate::insn::{BranchTarget, CodeAt, Disassembly, Gpr, Insn, Op};
 use crate::object::Image;
 
 /// Bytes before a function.
 const PREAMBLE: u64 = 16;
 /// Bytes before a call.
 const CALLER: i64 = 14;
+/// From `endbr64` before a function to `ud2`.
+const TRAP: i64 = 13;
 /// How the kernel recognises what is before a call: `mov`, or the jump that it wrote itself.
 const CALLERS: [[u8; 2]; 2] = [[0x41, 0xba], [0xeb, 0x0c]];
 
@@ -141,6 +146,34 @@ pub(super) fn entered(reader: &Reader<'_, '_>, patches: &Patches, entries: &[u32
         .chain(entries.iter().copied())
         .chain(patches.leaders());
     all.filter(|to| patches.checked.contains(to)).collect()
+}
+
+//      endbr64
+//      ...                     # 9 bytes, whatever they are
+//      ud2
+//
+/// The `ud2`s that the kernel may take for one before a function (`decode_fineibt_insn`): after a
+/// report control continues. What it writes itself, and what is before a section, may be `endbr64`;
+/// and it may copy a `ud2` behind one.
+pub(super) fn traps(reader: &Reader<'_, '_>, written: &HashSet<u32>) -> Vec<u32> {
+    const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
+    let is_written = |n: u32| written.contains(&n);
+    let may_be = |place: CodeAt, byte: u8| {
+        reader.may_be(place, byte) || reader.disassembly.around(place).is_none_or(is_written)
+    };
+    let is_behind = |insn: &Insn| {
+        let place = |by: i64| CodeAt {
+            section: insn.section,
+            offset: i64::from(insn.at) - TRAP + by,
+        };
+        (0..).zip(ENDBR64).all(|(by, byte)| may_be(place(by), byte))
+    };
+    let all = (0..).zip(&reader.disassembly.insns);
+    let stops = all.filter(|(_, insn)| matches!(insn.op, Op::Stop));
+    stops
+        .filter(|&(n, insn)| is_written(n) || is_behind(insn))
+        .map(|(n, _)| n)
+        .collect()
 }
 
 /// Judges functions that are called by their address: kernels with FineIBT call the bytes before.

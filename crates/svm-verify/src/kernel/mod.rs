@@ -70,7 +70,7 @@ pub struct Patches {
     /// First instructions of replacements: executed where they are copied to, not in
     /// place.
     pub copies: HashSet<u32>,
-    /// `ud2` of a WARN: control continues.
+    /// `ud2` of a WARN, or what a kernel may take for one: control continues.
     pub warns: HashSet<u32>,
     /// Jumps that the kernel may turn into a return, or into a jump elsewhere, and calls of the
     /// trace entry, or nops that become such, which may write or use the return address.
@@ -196,12 +196,20 @@ impl Patches {
         );
         // --- all ranges that the kernel may replace are known ---
         ranges.finish(&reader, findings);
-        for (id, offset, kind, n) in others {
+        for &(id, offset, kind, n) in &others {
             if let Err(reason) = ranges.permits(kind, n) {
                 findings.at(id, offset, ViolationCode::Metadata, reason);
             }
         }
         ranges.open(&reader, &mut patches);
+        if fineibt::is_there(image) {
+            let mut written: HashSet<u32> = patches.whole.iter().cloned().flatten().collect();
+            written.extend(&patches.leaves);
+            let reads = |kind| matches!(kind, SpecialKind::BugTable | SpecialKind::ExTable);
+            let writes = others.iter().filter(|&&(_, _, kind, _)| !reads(kind));
+            written.extend(writes.map(|&(.., n)| n));
+            patches.warns.extend(fineibt::traps(&reader, &written));
+        }
         for n in fineibt::entered(&reader, &patches, functions) {
             let (section, offset) = image.place(&disassembly.insns[n as usize]);
             let reason = "something leads to a call whose check the kernel writes over";
