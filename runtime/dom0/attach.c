@@ -11,8 +11,9 @@
  *
  * An interface that somebody else closes is detached first: closing would take the
  * interrupt from Xen. Such an interface is not opened again. So it is before the card's driver
- * is unbound, and before the kernel goes down: both free the rings, as closing does. The kernel
- * does not go to sleep meanwhile.
+ * is unbound, and before the kernel goes down: both free the rings, as closing does. Where Xen does
+ * not give it back, all but a kernel that goes down wait for as long as that takes. The kernel does not
+ * go to sleep meanwhile.
  */
 #include "dom0.h"
 #include <linux/delay.h>
@@ -27,9 +28,10 @@
 #include <xen/interface/memory.h>
 #include <asm/xen/page.h>
 
-#define TWIN_DETACH_TRIES	500	/* of 10 ms */
+/* Jiffies that Xen is asked for. */
+#define TWIN_DETACH		(5 * HZ)
 /* For longer than a driver waits for an upcall: then it has its answer, or was aborted. */
-#define TWIN_CLOSED_TRIES	4000
+#define TWIN_CLOSED		(40 * HZ)
 #define TWIN_WATCHDOG		(24 * 3600 * HZ)
 
 /* What Xen does with packets. Taken when a driver is attached. */
@@ -404,8 +406,9 @@ static bool is_dead(void)
  * while this waits, so each try looks. -ENOMEM: Xen has done the first half, and does the second at
  * the next try.
  */
-static int tell_xen_detach(u32 tries, bool stopped)
+static int tell_xen_detach(unsigned long patience, bool stopped)
 {
+	const unsigned long until = jiffies + patience;
 	struct twin_xen_detach detach = { .stopped = stopped };
 	int error;
 
@@ -418,37 +421,48 @@ static int tell_xen_detach(u32 tries, bool stopped)
 		if (error != -EAGAIN && error != -ENOMEM)
 			break;
 		msleep(10);
-	} while (tries--);
+	} while (time_before(jiffies, until));
 	return error;
 }
 
 /*
  * Xen gives the driver back. If it must, a card that does not come to rest is stopped, and its
- * packets are lost. The first recovery frees what an instance that was aborted held, so that dom0
- * can close the interface.
+ * packets are lost. Where Xen refuses all the same the card is off. The first recovery frees what an
+ * instance that was aborted held, so that dom0 can close the interface.
  */
-static int take_back(u32 tries, bool must)
+static int take_back(unsigned long patience, bool must)
 {
 	int error;
 
 	twin_card_receive(&card, false);
 	if (twin_card_is_lost(&card))
 		twin_card_stop(&card);
-	error = tell_xen_detach(tries, false);
-	if (error == -EAGAIN && must) {
+	error = tell_xen_detach(patience, false);
+	if (error && must) {
 		TWIN_LOG(warn, "%s does not come to rest, and is stopped", card.netdev->name);
 		twin_card_stop(&card);
-		error = tell_xen_detach(TWIN_CLOSED_TRIES, true);
+		error = tell_xen_detach(TWIN_CLOSED, true);
 	}
 	if (error) {
 		TWIN_LOG(err, "Xen does not give %s back: %d", card.netdev->name, error);
-		twin_card_start(&card);
 		return error;
 	}
 	attached = false;
 	twin_card_share_interrupt(&card);
 	recover_all();
 	return 0;
+}
+
+/*
+ * What follows cannot be refused, and frees what Xen's instance goes on using: rings, the driver's
+ * structures, the modules' data. So it waits, and with it all who want RTNL.
+ */
+static void take_back_at_last(void)
+{
+	while (take_back(TWIN_CLOSED, true)) {
+		TWIN_LOG(err, "%s is waited for", card.netdev->name);
+		msleep(1000);
+	}
 }
 
 /* With the interface closed: the rings hold nothing. */
@@ -477,9 +491,11 @@ static int detach(char *name, bool must)
 	if (!attached)
 		return -ENOTCONN;
 	strscpy(name, dev->name, IFNAMSIZ);
-	error = take_back(TWIN_DETACH_TRIES, must);
-	if (error)
+	error = take_back(TWIN_DETACH, must);
+	if (error) {
+		twin_card_start(&card);
 		return error;
+	}
 	dev_hold(dev);
 	close_and_put_back();
 	error = dev_open(dev, NULL);
@@ -513,9 +529,10 @@ static int notified(struct notifier_block *block, unsigned long event, void *dat
 
 	if (closing || dev != card.netdev)
 		return NOTIFY_DONE;
-	/* It is closed, whatever this gives. */
-	if (event == NETDEV_GOING_DOWN && attached)
-		taken = !take_back(TWIN_CLOSED_TRIES, true);
+	if (event == NETDEV_GOING_DOWN && attached) {
+		take_back_at_last();
+		taken = true;
+	}
 	if (event == NETDEV_DOWN && taken) {
 		taken = false;
 		TWIN_LOG(info, "%s was closed, and is detached", dev->name);
@@ -531,14 +548,28 @@ static struct notifier_block notifier = { .notifier_call = notified };
 
 /* ---- The card, the hot routines, or the kernel go away ---- */
 
-/* The interface stays closed. */
+/* Xen has given it back. The interface stays closed. */
+static void close_for(const char *reason)
+{
+	TWIN_LOG(info, "%s: %s is detached", reason, card.netdev->name);
+	close_and_put_back();
+}
+
 static void let_go(const char *reason)
 {
 	ASSERT_RTNL();
-	if (!attached || take_back(TWIN_CLOSED_TRIES, true))
+	if (!attached)
 		return;
-	TWIN_LOG(info, "%s: %s is detached", reason, card.netdev->name);
-	close_and_put_back();
+	take_back_at_last();
+	close_for(reason);
+}
+
+/* Where what follows need not wait. The card that Xen keeps is off. */
+static void try_to_let_go(const char *reason)
+{
+	ASSERT_RTNL();
+	if (attached && !take_back(TWIN_CLOSED, true))
+		close_for(reason);
 }
 
 /* Attached they go only if people force them (rmmod -f). Their memory is freed behind this. */
@@ -558,8 +589,8 @@ bool twin_leave(const struct pci_dev *pci, const char *reason)
 	bool left;
 
 	rtnl_lock();
-	if (attached && card.pci == pci)
-		let_go(reason);
+	if (card.pci == pci)
+		try_to_let_go(reason);
 	left = !attached || card.pci != pci;
 	rtnl_unlock();
 	return left;
@@ -569,18 +600,22 @@ bool twin_leave(const struct pci_dev *pci, const char *reason)
  * (drivers/base/dd.c, __device_release_driver). */
 static int unbinding(struct notifier_block *block, unsigned long event, void *data)
 {
-	if (event == BUS_NOTIFY_UNBIND_DRIVER)
-		twin_leave(to_pci_dev(data), "the card's driver is unbound");
+	if (event != BUS_NOTIFY_UNBIND_DRIVER)
+		return NOTIFY_DONE;
+	rtnl_lock();
+	if (card.pci == to_pci_dev(data))
+		let_go("the card's driver is unbound");
+	rtnl_unlock();
 	return NOTIFY_DONE;
 }
 
 static struct notifier_block unbind_notifier = { .notifier_call = unbinding };
 
-/* Before devices are shut down (kernel/reboot.c). */
+/* Before devices are shut down (kernel/reboot.c), which goes on in any case: it frees no rings, and soon there is no driver. */
 static int going_down(struct notifier_block *block, unsigned long event, void *data)
 {
 	rtnl_lock();
-	let_go("the kernel goes down");
+	try_to_let_go("the kernel goes down");
 	rtnl_unlock();
 	return NOTIFY_DONE;
 }

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Every end that driver code in Xen can have: hand-written code in a payload for tests
 # (runtime/tests/xen-faults/driver.S, whose functions have these numbers), a named abort,
-# a restart. Afterwards a guest's traffic goes through the same payload.
+# a restart. Afterwards a guest's traffic goes through the same payload. Last, Xen does not give the driver back while the
+# interface is set down.
 . /twin.sh
 
 load_modules
@@ -66,6 +67,31 @@ start_guest 1
 finish_guest 1 300
 is state 1
 step alive $? "state $(status_of state)"
+
+# dom0 would free the rings behind that: it waits, with the card stopped, for as long as Xen refuses. The status would, too.
+flag_up() {
+    [ $(($(cat /sys/class/net/eth0/flags) & 1)) = 1 ]
+}
+dmesg -c >/dev/null
+echo lock >$run
+[ "$(cat $run)" = 0 ]
+step kept/locked $? "result $(cat $run)"
+ip link set eth0 down &
+closer=$!
+await 120 kept/waited kernel_said 'twin: Xen does not give eth0 back: -11'
+sleep 3
+flag_up && ! kernel_said 'eth0 was closed'
+step kept/open $? "$(dmesg | sed -n 's/.*twin: //p' | tail -n 1)"
+[ $(($(command_of) & 4)) = 0 ]
+step kept/stopped $? "command $(command_of)"
+echo unlock >$run
+wait $closer
+! flag_up && is interface - && kernel_said 'twin: eth0 was closed, and is detached'
+step kept/detached $? "$(dmesg | sed -n 's/.*twin: //p' | tail -n 1)"
+! dmesg | grep -E 'WARNING: |BUG: |Oops|unable to handle'
+step kept/no-oops $? ""
+native kept/
+tell 30 kept/attach attach eth0
 rmmod xen_faults
 detach_eth0
 unload_modules

@@ -2,7 +2,7 @@
 /*
  * A hypercall more, of test builds alone (make xen-test): runs one of the functions of
  * driver.S in the attached instance, with twin_enter's result; or writes a
- * word (retype.c), or hashes Xen's text (text.c).
+ * word (retype.c), or hashes Xen's text (text.c), or keeps the lock.
  */
 #include "../../platform/xen/platform.h"
 #include "retype.h"
@@ -40,6 +40,12 @@ long xen_test(unsigned int number, uint64_t argument)
 		return xen_test_write((const void *)argument);
 	if (number == XEN_TEST_TEXT)
 		return xen_test_text();
+	if (number == XEN_TEST_LOCK)
+		return xen_lock_patiently() ? 0 : -XEN_EAGAIN;
+	if (number == XEN_TEST_UNLOCK) {
+		xen_unlock();
+		return 0;
+	}
 	if (!function || !xen_attached())
 		return -XEN_ENOSYS;
 	if (!xen_lock_patiently())

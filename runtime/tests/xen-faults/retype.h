@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * What modules of tests ask platform.c for: one write through the window on a processor of choice,
- * by xen_retype.ko; a hash, by xen_faults.ko.
+ * by xen_retype.ko; a hash, and that Xen refuses, by xen_faults.ko.
  */
 #ifndef TWIN_XEN_RETYPE_H
 #define TWIN_XEN_RETYPE_H
@@ -18,6 +18,8 @@ struct xen_retype {
 };
 
 #define XEN_TEST_TEXT 0x74776f41u	/* a hash of Xen's text */
+#define XEN_TEST_LOCK 0x74776f42u	/* the platform's lock is taken, and stays so: the device is not given back */
+#define XEN_TEST_UNLOCK 0x74776f43u
 
 /* Results; negative: an errno. */
 #define XEN_RETYPE_REFUSED 0	/* nothing there to write to */

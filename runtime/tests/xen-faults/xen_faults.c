@@ -6,7 +6,7 @@
  *
  * runs function NUMBER of driver.S with ADDRESS (hexadecimal), or with the address of an
  * entry of dom0's own top-level page table for `table`; on that processor of the machine. Reading it gives the result: 0
- * returned, 1 aborted. Or it is a hash of Xen's text, for `hash`.
+ * returned, 1 aborted. Or it is a hash of Xen's text, for `hash`. Between `lock` and `unlock` Xen gives no device back.
  */
 #include <linux/module.h>
 #include <linux/sched.h>
@@ -36,8 +36,9 @@ static int run(const char *text, const struct kernel_param *parameter)
 	unsigned int number;
 	int processor;
 
-	if (strstr(text, "hash")) {
-		result = xen_single_call(TWIN_XEN_HYPERCALL, XEN_TEST_TEXT, 0, 0, 0, 0);
+	number = strstr(text, "hash") ? XEN_TEST_TEXT : strstr(text, "unlock") ? XEN_TEST_UNLOCK : strstr(text, "lock") ? XEN_TEST_LOCK : 0;
+	if (number) {
+		result = xen_single_call(TWIN_XEN_HYPERCALL, number, 0, 0, 0, 0);
 		return 0;
 	}
 	if (sscanf(text, "%u %lx", &number, &address) < 1)
