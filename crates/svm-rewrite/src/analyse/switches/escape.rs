@@ -2,6 +2,10 @@
 //!
 //! A table is rewritten together with its jumps, so nothing else may read it. A label whose
 //! address gets into memory may be the destination of any jump that loads one.
+//!
+//! Where an instruction writes only a register's lowest byte, the number is in the others. Who
+//! reads the byte then does not read the number: compilers without optimisation keep truth
+//! values there (`sete %al`, `test $1,%al`).
 
 use std::cell::{Cell, RefCell};
 
@@ -70,14 +74,26 @@ impl Reader {
     }
 }
 
+/// Where in its register a number is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Held {
+    /// In all of it.
+    Whole,
+    /// In all but the lowest byte.
+    Upper,
+}
+
+/// An instruction, and where in its register the number is before it.
+type Point = (u32, Held);
+
 /// What is asked of a place: the register, and what of a [`Walk`] decides.
 type Question = (Reader, Reg, Until, [bool; 3]);
 
 /// Answers of walks, so that all of them together take linear time.
 #[derive(Default)]
 pub(super) struct Known {
-    /// Instructions before which a register holds nothing that is read.
-    unread: RefCell<HashMap<Question, HashSet<u32>>>,
+    /// Where a register holds nothing that is read.
+    unread: RefCell<HashMap<Question, HashSet<Point>>>,
     /// Instructions that walks went over before they found a reader.
     spent: Cell<usize>,
 }
@@ -162,21 +178,20 @@ impl Finder<'_, '_> {
             .or_default();
         let mut factory = InstructionInfoFactory::new();
         let mut fresh = Vec::new();
-        let mut work: Vec<u32> = from.into_iter().map(|i| i.0).collect();
-        while let Some(i) = work.pop() {
-            if i as usize >= self.lifted.insts.len() || !seen.insert(i) {
+        let mut work: Vec<Point> = from.into_iter().map(|i| (i.0, Held::Whole)).collect();
+        while let Some(point) = work.pop() {
+            if point.0 as usize >= self.lifted.insts.len() || !seen.insert(point) {
                 continue;
             }
-            fresh.push(i);
-            let at = (InstIdx(i), register);
-            if self.reads_here(&mut factory, reader, at, walk) {
+            fresh.push(point);
+            if self.reads_here(&mut factory, reader, point, register, walk) {
                 spent.set(spent.get() + fresh.len());
-                for i in fresh {
-                    seen.remove(&i);
+                for point in fresh {
+                    seen.remove(&point);
                 }
                 return true;
             }
-            self.go_on(&mut factory, at, walk, &mut work);
+            self.go_on(&mut factory, point, register, walk, &mut work);
         }
         false
     }
@@ -187,9 +202,11 @@ impl Finder<'_, '_> {
         &self,
         factory: &mut InstructionInfoFactory,
         reader: Reader,
-        (i, register): (InstIdx, Reg),
+        (i, held): Point,
+        register: Reg,
         walk: &Walk<'_>,
     ) -> bool {
+        let i = InstIdx(i);
         let inst = self.lifted.inst(i);
         let iced = &inst.iced;
         let thunk = match inst.target {
@@ -197,7 +214,7 @@ impl Finder<'_, '_> {
             _ => None,
         };
         let excused = walk.indexed && is_indexed(iced, register);
-        let reads = reads(factory, iced, register) && !excused || thunk == Some(register);
+        let reads = reads(factory, iced, register, held) && !excused || thunk == Some(register);
         // A switch reads its own word.
         let jumps = walk.cases.contains_key(&i.0);
         reads && reader.counts(iced) && !walk.own.contains(&i.0) && !jumps
@@ -209,16 +226,18 @@ impl Finder<'_, '_> {
     fn go_on(
         &self,
         factory: &mut InstructionInfoFactory,
-        (i, register): (InstIdx, Reg),
+        (i, held): Point,
+        register: Reg,
         walk: &Walk<'_>,
-        work: &mut Vec<u32>,
+        work: &mut Vec<Point>,
     ) {
+        let i = InstIdx(i);
         let inst = self.lifted.inst(i);
         let jumps = walk.cases.get(&i.0);
         let call = routines::is_call(&inst.iced);
-        let kept = match call {
-            true => self.keeps(i, register),
-            false => !writes(factory, &inst.iced, register),
+        let left = match call {
+            true => Some(held).filter(|_| self.keeps(i, register)),
+            false => left(factory, &inst.iced, register, held),
         };
         let splits = jumps.is_some() || inst.iced.flow_control() == FlowControl::ConditionalBranch;
         let ends = match walk.until {
@@ -226,16 +245,16 @@ impl Finder<'_, '_> {
             Until::Switch => jumps.is_some(),
             Until::Split => splits,
         };
-        if !kept || ends {
+        let Some(left) = left.filter(|_| !ends) else {
             return;
-        }
-        work.extend(jumps.into_iter().flatten().map(|to| to.0));
+        };
+        work.extend(jumps.into_iter().flatten().map(|to| (to.0, left)));
         let to = match inst.target {
-            Some(Destination::Inst(to)) if !call => Some(to.0),
+            Some(Destination::Inst(to)) if !call => Some((to.0, left)),
             _ => None,
         };
         work.extend(to);
-        work.extend(Some(i.0 + 1).filter(|_| self.falls_through(i.0)));
+        work.extend(Some((i.0 + 1, left)).filter(|_| self.falls_through(i.0)));
     }
 }
 
@@ -288,25 +307,50 @@ fn is_indexed(iced: &Instruction, register: Reg) -> bool {
         && !operands.into_iter().any(|r| same(r, register))
 }
 
-/// Whether an instruction reads a register, or a part of it.
-fn reads(factory: &mut InstructionInfoFactory, iced: &Instruction, register: Reg) -> bool {
+/// Whether an instruction reads what a register holds of a number. The operands of a trap (`ud1`)
+/// are not read, and it becomes one without.
+fn reads(
+    factory: &mut InstructionInfoFactory,
+    iced: &Instruction,
+    register: Reg,
+    held: Held,
+) -> bool {
+    if iced.flow_control() == FlowControl::Exception {
+        return false;
+    }
     let info = factory.info(iced);
     let addresses = info.used_memory().iter();
     let operands = info.used_registers().iter();
     let read = |access| !matches!(access, OpAccess::Write | OpAccess::NoMemAccess);
+    let holds = |r| same(r, register) && (held == Held::Whole || !is_lowest_byte(r));
     addresses
         .into_iter()
         .any(|m| same(m.base(), register) || same(m.index(), register))
         || operands
             .into_iter()
-            .any(|u| same(u.register(), register) && read(u.access()))
+            .any(|u| holds(u.register()) && read(u.access()))
 }
 
-/// Whether an instruction leaves nothing of what a register held.
-fn writes(factory: &mut InstructionInfoFactory, iced: &Instruction, register: Reg) -> bool {
-    let info = factory.info(iced);
-    info.used_registers().iter().any(|u| {
-        let whole = u.register().is_gpr64() || u.register().is_gpr32();
-        same(u.register(), register) && whole && u.access() == OpAccess::Write
+/// Where a number is behind an instruction; `None` if nothing is left of it.
+fn left(
+    factory: &mut InstructionInfoFactory,
+    iced: &Instruction,
+    register: Reg,
+    held: Held,
+) -> Option<Held> {
+    let used = factory.info(iced).used_registers().iter();
+    let mut written = used
+        .filter(|u| same(u.register(), register) && u.access() == OpAccess::Write)
+        .map(|u| u.register());
+    written.try_fold(held, |held, r| match r {
+        _ if r.is_gpr64() || r.is_gpr32() => None,
+        _ if is_lowest_byte(r) => Some(Held::Upper),
+        _ => Some(held),
     })
+}
+
+/// Whether it is the name of a register's lowest byte: `%al`, not `%ah`.
+fn is_lowest_byte(r: Register) -> bool {
+    let second = [Register::AH, Register::BH, Register::CH, Register::DH];
+    r.is_gpr8() && !second.contains(&r)
 }
