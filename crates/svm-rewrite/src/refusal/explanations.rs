@@ -53,9 +53,9 @@ pub(crate) fn explanation(code: RefusalCode) -> Explanation {
             Assembly("ret\n.section .text.patched,\"awx\"\nret\n.text"),
         ),
         RefusalCode::Relocation => (
-            "A relocation in code lies on no operand, or has a type that kernel objects do not use: the global offset table, thread-local storage.",
+            "A relocation in code lies on no operand, or has a type that kernel objects do not use: the global offset table, thread-local storage. Or it names a common symbol (`-fcommon`), which has no place before objects are linked into a program.",
             "What the relocated field will hold decides what is accessed. If it is not known, neither is the access.",
-            "Compile as the kernel does: `-mcmodel=kernel -fno-pic -fno-pie`, no `__thread`. Of the global offset table, loads (`mov f@GOTPCREL(%rip),%rax`), calls, jumps and comparisons become direct, as a linker makes them.",
+            "Compile as the kernel does: `-mcmodel=kernel -fno-pic -fno-pie -fno-common`, no `__thread`. Of the global offset table, loads (`mov f@GOTPCREL(%rip),%rax`), calls, jumps and comparisons become direct, as a linker makes them.",
             Assembly("push counter@GOTPCREL(%rip)\nret"),
         ),
         RefusalCode::BranchTarget => (

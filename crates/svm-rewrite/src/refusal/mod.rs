@@ -48,7 +48,7 @@ codes! {
         "give code sections names of their own (-funique-basic-block-section-names), or link an object's together with `ld -r`; keep them read-only and uncompressed";
     /// A relocation on no operand field, or of an unexpected type.
     Relocation = "relocation",
-        "compile for the kernel's code model (-mcmodel=kernel -fno-pic): no GOT and no TLS relocations";
+        "compile as the kernel does (-mcmodel=kernel -fno-pic -fno-common): no GOT, no thread-local storage, no common symbols";
     /// A branch that leaves the code, or lands inside an instruction.
     BranchTarget = "branch-target",
         "make the target a labelled instruction in a code section of this object";
