@@ -20,8 +20,8 @@
 use std::borrow::Cow;
 
 use elf_loader::consts::{
-    R_X86_64_32S, R_X86_64_GOTPCREL, R_X86_64_GOTPCRELX, R_X86_64_PC32, R_X86_64_PLT32, R_X86_64_REX_GOTPCRELX,
-    STB_WEAK, STT_GNU_IFUNC,
+    R_X86_64_32S, R_X86_64_GOTPCREL, R_X86_64_GOTPCRELX, R_X86_64_PC32, R_X86_64_PLT32,
+    R_X86_64_REX_GOTPCRELX, STB_WEAK, STT_GNU_IFUNC,
 };
 use elf_loader::{Object, Place, Relocation, Section, Symbol};
 use iced_x86::{Code, Decoder, DecoderOptions, Encoder, Instruction, MemoryOperand, Register};
