@@ -109,7 +109,7 @@ fn decoded(object: &Object<'_>, (section, at): Place) -> Option<Instruction> {
 /// may count from the field or from its end: both places are taken.
 fn referred(object: &Object<'_>, branches: &HashSet<Place>) -> Vec<Place> {
     let mut found = Vec::new();
-    for (id, section) in object.sections().filter(|(_, s)| !unwinds(s)) {
+    for (id, section) in object.sections().filter(|(_, s)| !only_describes(s)) {
         let others = section.relocations.iter();
         for r in others.filter(|r| !branches.contains(&(id, r.offset))) {
             let symbol = object.symbol(r.symbol);
@@ -122,12 +122,20 @@ fn referred(object: &Object<'_>, branches: &HashSet<Place>) -> Vec<Place> {
     found
 }
 
-/// Whether a section only says how to unwind from places: nobody goes there by it.
-fn unwinds(section: &Section<'_>) -> bool {
-    let kind = special::kind_of(&section.name);
+/// Whether a section only says how to unwind from places, or which instructions a kernel may write
+/// over: nobody goes there by it.
+fn only_describes(section: &Section<'_>) -> bool {
+    use SpecialKind as K;
     matches!(
-        kind,
-        Some(SpecialKind::OrcUnwind | SpecialKind::OrcUnwindIp)
+        special::kind_of(&section.name),
+        Some(
+            K::OrcUnwind
+                | K::OrcUnwindIp
+                | K::SmpLocks
+                | K::ReturnSites
+                | K::RetpolineSites
+                | K::CallSites
+        )
     )
 }
 
