@@ -40,24 +40,7 @@ pub fn on(code: Code, base: Register, disp: i32) -> Vec<u8> {
     bytes(Instruction::with1(code, m))
 }
 
+/// The lower half of a register of 64 bits.
 pub fn low(r: Register) -> Register {
-    let number = r.number();
-    [
-        Register::EAX,
-        Register::ECX,
-        Register::EDX,
-        Register::EBX,
-        Register::ESP,
-        Register::EBP,
-        Register::ESI,
-        Register::EDI,
-        Register::R8D,
-        Register::R9D,
-        Register::R10D,
-        Register::R11D,
-        Register::R12D,
-        Register::R13D,
-        Register::R14D,
-        Register::R15D,
-    ][number]
+    Register::EAX + r.number() as u32
 }
