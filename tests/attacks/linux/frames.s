@@ -513,7 +513,7 @@ mov %rsp, %r12
 and $-16, %rsp
 mov %rsp, %rbx
 mov %r12, %rsp
-and $-4096, %rsp
+and $-2048, %rsp
 push %r12
 mov %rdi, -8(%rbx)
 pop %r12
@@ -532,7 +532,7 @@ mov %r12, %rsp
 sub $16, %rsp
 jmp 2f
 1: sub $16, %rsp
-and $-4096, %rsp
+and $-2048, %rsp
 mov %rsp, %rbx
 lea -16(%r12), %rsp
 2: mov %rbx, %rsp
@@ -1135,3 +1135,61 @@ ret
 .data
 ops: .quad g
 .text
+
+### an aligned frame that reaches over the guard page
+# refuse: P4-frame
+# from: Linux kernel/fork.c, alloc_thread_stack_node: one page is between two stacks
+push %rbp
+mov %rsp, %rbp
+sub $3952, %rsp
+and $-64, %rsp
+sub $3952, %rsp
+mov %rdi, (%rsp)
+leave
+ret
+
+### the same by an alignment alone
+# refuse: P4-frame
+push %rbp
+mov %rsp, %rbp
+sub $1024, %rsp
+and $-4096, %rsp
+mov %rdi, (%rsp)
+leave
+ret
+
+### the same by the address of an aligned place
+# refuse: P1-stack-bounds
+push %rbp
+mov %rsp, %rbp
+and $-2048, %rsp
+mov %rsp, %rbx
+mov %rbp, %rsp
+mov %rdi, -3000(%rbx)
+leave
+ret
+
+### the same where an alignment of two is the larger one
+# refuse: P4-frame
+push %rbp
+mov %rsp, %rbp
+test %edi, %edi
+je 1f
+and $-16, %rsp
+jmp 2f
+1: and $-2048, %rsp
+2: sub $3000, %rsp
+mov %rdi, (%rsp)
+leave
+ret
+
+### aligned frames that do not reach over it
+# accept
+push %rbp
+mov %rsp, %rbp
+sub $1952, %rsp
+and $-64, %rsp
+sub $1944, %rsp
+mov %rdi, (%rsp)
+leave
+ret

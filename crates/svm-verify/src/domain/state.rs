@@ -48,6 +48,8 @@ pub struct State {
     /// `rsp` before it was aligned, relative to its value at entry. [`Form::Aligned`] is
     /// relative to the aligned `rsp`.
     pub realigned: Option<i32>,
+    /// How far below that the aligned `rsp` is at most, in bytes.
+    pub alignment: i32,
     /// Frame addresses in words of the frame.
     pub saved: Saved,
     /// The caller's registers.
@@ -77,6 +79,7 @@ impl State {
         State {
             regs,
             realigned: None,
+            alignment: 0,
             saved: Saved::NONE,
             kept: Kept::NOTHING,
             addresses: Addresses::default(),
@@ -122,17 +125,20 @@ impl State {
     }
 
     /// `rsp` is moved to `at`. False, and `rsp` stays, if that is above the
-    /// entry or deeper than [`twin_abi::stack::MAX_FRAME`].
+    /// entry or may be deeper than [`twin_abi::stack::MAX_FRAME`].
     #[must_use]
     pub fn set_rsp(&mut self, at: i64) -> bool {
         if !bounds::in_frame(at) {
             return false;
         }
-        self.forget(Gpr::RSP.set());
         let form = match self.get(Gpr::RSP).form {
             Form::Aligned(_) => Form::Aligned(at as i32),
             _ => Form::Stack(at as i32),
         };
+        if !self.lowest(form).is_some_and(bounds::in_frame) {
+            return false;
+        }
+        self.forget(Gpr::RSP.set());
         self.regs[usize::from(Gpr::RSP.0)] = Value::of(form);
         let realigned = self.realigned;
         let stays = |place| above(form, realigned, place).is_some();
@@ -146,9 +152,20 @@ impl State {
         true
     }
 
+    /// Where a place of the frame is at the lowest, relative to `rsp` at entry.
+    pub fn lowest(&self, place: Form) -> Option<i64> {
+        match (place, self.realigned) {
+            (Form::Stack(at), _) => Some(at.into()),
+            (Form::Aligned(at), Some(from)) => {
+                Some(i64::from(at) + i64::from(from) - i64::from(self.alignment))
+            }
+            _ => None,
+        }
+    }
+
     /// Forgets where the stack was aligned, and all facts relative to that.
     fn forget_alignment(&mut self) {
-        self.realigned = None;
+        (self.realigned, self.alignment) = (None, 0);
         self.saved.forget_aligned();
         self.kept.forget_aligned();
         for value in &mut self.regs {
@@ -372,7 +389,7 @@ impl State {
     pub fn called_by_psabi(&mut self) {
         let before = self.clone();
         self.called();
-        self.realigned = before.realigned;
+        (self.realigned, self.alignment) = (before.realigned, before.alignment);
         self.saved = before.saved;
         self.kept = before.kept;
         for r in [Gpr::RBX, Gpr::RBP, Gpr(12), Gpr(13), Gpr(14), Gpr(15)] {
@@ -402,6 +419,10 @@ impl State {
         if self.realigned != other.realigned && self.realigned.is_some() {
             // Both may count from there, each from its own.
             self.forget_alignment();
+            changed = true;
+        }
+        if self.realigned.is_some() && self.alignment < other.alignment {
+            self.alignment = other.alignment;
             changed = true;
         }
         changed |= keep(&mut self.flags, &other.flags, Flags::Unknown);

@@ -156,6 +156,14 @@ impl Step<'_> {
         if bounds::below_frame(at, lowest) {
             return broken(ViolationCode::StackBounds, "more than 128 bytes below %rsp");
         }
+        // The aligned part may be lower than `rsp` is by now.
+        let deepest = place.and_then(|place| self.state.lowest(place));
+        if deepest.is_none_or(|at| bounds::below_frame(at, -stack::MAX_FRAME)) {
+            return broken(
+                ViolationCode::StackBounds,
+                "it may reach over the guard page",
+            );
+        }
         match m.access {
             Access::Write if bounds::reaches_return(start, size, slack) => {
                 broken(ViolationCode::ReturnSlot, "it may write the return address")

@@ -6,13 +6,16 @@ use crate::domain::{Form, Value};
 use crate::findings::ViolationCode;
 use crate::insn::Gpr;
 
+/// Bytes of a word.
+const WORD: i32 = 8;
+
 /// `rsp` stays at whole words, counted from the entry. So if a function is entered with
 /// `rsp` at a multiple of 8, its calls and returns are at multiples of 8.
 ///
 /// Not of 16, which the psABI (3.2.2) requires at calls: kernels are built with
 /// `-mpreferred-stack-boundary=3`, and code called by kernel code does not rely on 16.
 fn in_words(at: i32) -> Result<(), Broken> {
-    match at % 8 {
+    match at % WORD {
         0 => Ok(()),
         _ => broken(
             ViolationCode::Alignment,
@@ -61,6 +64,8 @@ impl Step<'_> {
             return self.clobber();
         };
         self.state.realigned = Some(at);
+        // It is a multiple of a word before, too.
+        self.state.alignment = alignment as i32 - WORD;
         self.move_rsp_to(Form::Aligned(0))
     }
 
