@@ -1542,3 +1542,44 @@ lea f(%rip), %rax
 xor %ecx, %ecx
 xchg %eax, %ecx
 jmp *%rcx
+
+### a place inside a function over a static call, which may do nothing
+# refuse: P2-target
+# from: Linux 6.1 arch/x86/kernel/static_call.c: a call that leads nowhere becomes a nop
+lea 1f(%rip), %rax
+call __SCT__x
+call *%rax
+ret
+1: sub $8, %rsp
+add $8, %rsp
+ret
+
+### the same over a function that does nothing
+# refuse: P2-target
+lea 1f(%rip), %rax
+call g
+call *%rax
+ret
+1: sub $8, %rsp
+add $8, %rsp
+ret
+.type g,@function
+g: ret
+.size g,.-g
+
+### the same over an operation of pv_ops that does nothing
+# refuse: P2-target
+# from: Linux 6.1 arch/x86/kernel/alternative.c, apply_paravirt: a call of paravirt_nop becomes nops
+lea 2f(%rip), %rax
+1: call *pv_ops+40(%rip)
+call *%rax
+ret
+2: sub $8, %rsp
+add $8, %rsp
+ret
+.section .parainstructions,"a"
+.balign 8
+.quad 1b
+.byte 5, 6
+.balign 8
+.text

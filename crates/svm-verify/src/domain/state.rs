@@ -385,7 +385,8 @@ impl State {
 
     /// After a call where callees are trusted to keep the registers of the psABI (3.2.1):
     /// frame addresses in those registers and in the frame stay. An address may be left
-    /// in any register but `rax`, which has the result: a callee writes those that it needs.
+    /// in any register: a callee writes those that it needs, and one without a result not even
+    /// `rax`.
     pub fn called_by_psabi(&mut self) {
         let before = self.clone();
         self.called();
@@ -398,7 +399,7 @@ impl State {
                 self.regs[usize::from(r.0)] = Value::of(form);
             }
         }
-        self.addresses = before.addresses.of(GprSet(!Gpr::RAX.set().0));
+        self.addresses = before.addresses;
     }
 
     /// Keeps only the facts that `other` has as well. True if any was dropped. The caller

@@ -57,7 +57,6 @@ impl Step<'_> {
     }
 
     pub(super) fn call(&mut self, target: BranchTarget) -> Result<Next, Broken> {
-        let before = self.state.addresses;
         let direction = match self.site.leaving {
             true => self.leaves(),
             false => self.direction_clear(),
@@ -89,18 +88,13 @@ impl Step<'_> {
                 return broken(ViolationCode::OutOfLine, "the slow path outside a check");
             }
         };
-        // The trace entry keeps all registers, and there may be a nop in its place.
-        if self.site.leaving {
-            self.state.addresses = before;
-        }
         direction.map(|()| next)
     }
 
     /// A nop that the kernel may make a call of the trace entry.
     pub(super) fn traced(&mut self) -> Result<(), Broken> {
-        let (leaves, addresses) = (self.leaves(), self.state.addresses);
+        let leaves = self.leaves();
         self.called();
-        self.state.addresses = addresses;
         leaves
     }
 
