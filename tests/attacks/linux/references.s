@@ -1583,3 +1583,36 @@ ret
 .byte 5, 6
 .balign 8
 .text
+
+### the low bytes of a place inside a function over those of a function that was loaded
+# refuse: P2-target
+# from: SDM vol. 2, LEA: with an operand of 16 bits it leaves the rest of the register
+mov ops(%rip), %rax
+lea 1f(%rip), %ax
+call *%rax
+ret
+1: sub $8, %rsp
+add $8, %rsp
+ret
+.data
+ops: .quad f
+.text
+
+### the same in a register that needs a prefix
+# refuse: P2-target
+mov ops(%rip), %r9
+lea 1f(%rip), %r9w
+jmp *%r9
+1: sub $8, %rsp
+add $8, %rsp
+ret
+.data
+ops: .quad f
+.text
+
+### the low bytes of a place inside a function as a number
+# accept
+lea 1f(%rip), %ax
+1: mov %eax, %edi
+call g
+ret

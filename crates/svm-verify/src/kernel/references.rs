@@ -351,7 +351,8 @@ impl<'o> References<'_, 'o> {
     fn computed_addresses(&mut self, number: u16) {
         let (image, disassembly) = (self.image, self.disassembly);
         for (n, insn) in disassembly.of_section(number) {
-            if insn.relocated || !matches!(insn.op, Op::Lea { .. }) {
+            // Of 16 bits it is not followed as an address, but yields the low bytes of one.
+            if insn.relocated || !matches!(insn.op, Op::Lea { .. } | Op::Plain) {
                 continue;
             }
             let Some(displacement) = image.bytes(insn).and_then(relative_lea) else {
@@ -410,12 +411,15 @@ fn moved(at: CodeAt, by: i64) -> CodeAt {
     }
 }
 
-/// The displacement of `lea disp(%rip), %reg`: opcode, ModRM with mod 0 and rm 5,
-/// four bytes (SDM volume 2, tables 2-2 and 2-7).
+/// The displacement of `lea disp(%rip), %reg`: prefixes, opcode, ModRM with mod 0 and rm 5,
+/// four bytes (SDM volume 2, 2.1 and tables 2-2 and 2-7).
 pub fn relative_lea(bytes: &[u8]) -> Option<i32> {
     let (head, displacement) = bytes.split_last_chunk::<4>()?;
-    let [.., 0x8d, modrm] = head else {
+    let [prefixes @ .., 0x8d, modrm] = head else {
         return None;
     };
-    (modrm & 0xc7 == 0x05).then_some(i32::from_le_bytes(*displacement))
+    let is_prefix =
+        |b: &u8| matches!(b, 0x26 | 0x2e | 0x36 | 0x3e | 0x40..=0x4f | 0x64..=0x67 | 0xf2 | 0xf3);
+    let is_lea = prefixes.iter().all(is_prefix) && modrm & 0xc7 == 0x05;
+    is_lea.then_some(i32::from_le_bytes(*displacement))
 }
