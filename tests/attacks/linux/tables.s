@@ -1631,11 +1631,16 @@ ret
 .popsection
 
 ### a call of the trace entry with a frame, which no table lists
-# accept
-# from: Linux 6.1 arch/x86/kernel/ftrace_64.S, __fentry__ returns
+# refuse: P4-return
+# from: Linux 5.10 arch/x86/kernel/ftrace_64.S without CONFIG_DYNAMIC_FTRACE, ftrace_graph_caller: writes over the word
 push %rdi
 call __fentry__
 pop %rdi
+ret
+
+### the same with an empty frame
+# accept
+call __fentry__
 ret
 
 ### code that the kernel takes for per-CPU data
@@ -1853,3 +1858,26 @@ t: ret
 nop
 .Lg: movabs $0x90909090ccb90f90, %rax
 ret
+
+### a jump to the trace entry, to which a word of the caller's frame is a return address
+# refuse: P2-callee
+jmp __fentry__
+
+### a conditional jump to the trace entry
+# refuse: P2-callee
+test %edi, %edi
+je __fentry__
+ret
+
+### the trace entry by its address
+# refuse: P2-relocation
+mov $__fentry__, %rax
+call *%rax
+ret
+
+### the trace entry by a pointer
+# refuse: P2-callee
+ret
+.data
+.quad __fentry__
+.text

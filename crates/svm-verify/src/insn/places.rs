@@ -9,6 +9,9 @@ pub enum Routine {
     Imported,
     /// `__put_user_<size>` of the kernel: the same, but `rbx` is changed (target `linux`).
     PutUser,
+    /// `__fentry__` of the kernel: the same, but it may take the words at `rsp` for its caller's
+    /// return address, and write over it (target `linux`).
+    Trace,
     /// [`twin_abi::names::CALL`]: continues at a codemap entry.
     Indirect,
     /// `twin_slow_<reg>`.

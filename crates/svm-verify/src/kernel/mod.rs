@@ -46,7 +46,7 @@ use crate::insn::{BranchTarget, Disassembly, Insn, Op, Routine};
 use crate::object::Image;
 use alternatives::Ranges;
 use reader::{Reader, SectionPlace};
-use sites::{is_call, is_thunked};
+use sites::{is_call, is_thunked, is_trace_call};
 use types::Checks;
 
 pub use exceptions::Fixup;
@@ -149,6 +149,7 @@ impl Patches {
         let reader = Reader::new(image, disassembly, functions, series);
         let mut patches = Patches::default();
         patches.trampolines(&reader, findings);
+        patches.traces(&reader);
         paravirt::judge(&reader, findings);
         let (mut ranges, mut others, mut unwinding) = (Ranges::default(), Vec::new(), Vec::new());
         let checks = Checks::find(&reader);
@@ -274,6 +275,17 @@ impl Patches {
                 None => {}
             }
         }
+    }
+
+    //      call __fentry__
+    //
+    /// Takes the calls of the trace entry, whether a table names them or not: kernels without
+    /// `CONFIG_DYNAMIC_FTRACE` read no table, and write over the word at `rsp`
+    /// (`ftrace_graph_caller`, arch/x86/kernel/ftrace_64.S).
+    fn traces(&mut self, reader: &Reader<'_, '_>) {
+        let calls = reader.disassembly.branches.iter().copied();
+        let is_trace = |n: &u32| is_trace_call(&reader.disassembly.insns[*n as usize]);
+        self.leaves.extend(calls.filter(is_trace));
     }
 
     /// An unwind entry begins with an instruction, or inside one that the kernel

@@ -32,9 +32,7 @@ impl Reader<'_, '_> {
     // arch/x86/kernel/ftrace.c). In a kernel that clang made, objtool has made the call
     // a nop (`--mnop`), and the kernel makes it a call again (ftrace_make_call, ibid.)
     pub(super) fn is_traced(&self, insn: &Insn) -> bool {
-        let called = matches!(insn.op, Op::Call(BranchTarget::Routine(Routine::Imported)))
-            && insn.len == 5
-            && self.names(insn) == "__fentry__";
+        let called = is_trace_call(insn) && insn.len == 5;
         let bytes = self.image.bytes(insn);
         called || matches!(insn.op, Op::Nop) && bytes == Some(&[0x0f, 0x1f, 0x44, 0, 0])
     }
@@ -61,6 +59,11 @@ impl Reader<'_, '_> {
     }
 }
 
+/// Whether it is a call of the trace entry.
+pub(super) fn is_trace_call(insn: &Insn) -> bool {
+    matches!(insn.op, Op::Call(BranchTarget::Routine(Routine::Trace)))
+}
+
 /// Whether it is a branch to an indirect thunk (patch_retpoline,
 /// arch/x86/kernel/alternative.c).
 pub(super) fn is_thunked(insn: &Insn) -> bool {
@@ -80,7 +83,9 @@ pub(super) fn is_call(insn: &Insn) -> bool {
         insn.op,
         Op::Call(
             BranchTarget::Insn(_)
-                | BranchTarget::Routine(Routine::Imported | Routine::PutUser | Routine::Slow(_))
+                | BranchTarget::Routine(
+                    Routine::Imported | Routine::Trace | Routine::PutUser | Routine::Slow(_)
+                )
         )
     ) && insn.len == 5
 }

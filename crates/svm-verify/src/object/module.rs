@@ -218,6 +218,9 @@ const THUNKS: [&str; 4] = [
 /// How names of others of them begin (`__x86_indirect_its_thunk_rax`, arch/x86/lib/retpoline.S).
 const ANY_THUNK: &str = "__x86_indirect_";
 
+/// The entry of traces, which the compiler calls where a function begins (`-mfentry`).
+const TRACE: &str = "__fentry__";
+
 /// What the kernel puts in the place of an undefined symbol (`simplify_symbols`,
 /// kernel/module/main.c): an exported symbol of that name, else zero if it is weak.
 fn undefined(symbol: &Symbol<'_>) -> Meaning {
@@ -234,6 +237,7 @@ fn undefined(symbol: &Symbol<'_>) -> Meaning {
             Meaning::Unusable("a thunk that is not known: it may continue at any address")
         }
         None if is_put_user(&symbol.name) => Meaning::Routine(Routine::PutUser),
+        None if symbol.name == TRACE => Meaning::Routine(Routine::Trace),
         None if is_interrupt(&symbol.name) => Meaning::Unusable(
             "the entry of an interrupt, which does not return: it takes rip and rsp from the frame",
         ),
@@ -246,6 +250,9 @@ pub fn called_by_name(routine: Routine) -> Option<&'static str> {
     match routine {
         Routine::PutUser => Some(
             "it changes rbx, which a call by a pointer is believed to keep; call it by its name",
+        ),
+        Routine::Trace => Some(
+            "it takes what is on the stack for its caller's return address; call it by its name, where a function begins",
         ),
         Routine::Thunk(_) => Some(
             "it goes on at the address in another register than the pointer's; call it by its name",

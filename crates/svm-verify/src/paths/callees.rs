@@ -143,7 +143,7 @@ impl Callees {
 /// Whether a routine outside of the object may go on as a function of it.
 fn leads_back(routine: Routine) -> bool {
     match routine {
-        Routine::Imported | Routine::Thunk(_) | Routine::Indirect => true,
+        Routine::Imported | Routine::Trace | Routine::Thunk(_) | Routine::Indirect => true,
         Routine::PutUser | Routine::PortIn | Routine::Keeps | Routine::Bug | Routine::Slow(_) => {
             false
         }

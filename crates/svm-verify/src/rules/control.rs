@@ -67,7 +67,8 @@ impl Step<'_> {
                 self.called();
                 Next::Called(callee)
             }
-            BranchTarget::Routine(Routine::Imported | Routine::Indirect) | BranchTarget::Bad => {
+            BranchTarget::Routine(Routine::Imported | Routine::Trace | Routine::Indirect)
+            | BranchTarget::Bad => {
                 self.called();
                 Next::Fall
             }
