@@ -1881,3 +1881,58 @@ ret
 .data
 .quad __fentry__
 .text
+
+### a conditional jump that a kernel may take for a trampoline, and a register that what it leads to then does not keep
+# refuse: P4-rsp
+# from: Linux 6.2 arch/x86/kernel/static_call.c, __is_Jcc: a tail call with a condition, also as a trampoline
+push %rbx
+mov %rsp, %rbx
+call g
+mov %rbx, %rsp
+pop %rbx
+ret
+.type g,@function
+g: .byte 0x0f, 0x84
+.long 0
+.reloc .-4, R_X86_64_PLT32, e-4
+.byte 0xb9, 0xcc, 0, 0, 0
+ret
+.size g,.-g
+.type h,@function
+h: xor %ebx, %ebx
+ret
+.size h,.-h
+.section .text.e,"ax"
+.type e,@function
+e: ret
+.size e,.-e
+.data
+.quad h
+.text
+
+### the same without the trampoline's mark
+# accept
+push %rbx
+mov %rsp, %rbx
+call g
+mov %rbx, %rsp
+pop %rbx
+ret
+.type g,@function
+g: .byte 0x0f, 0x84
+.long 0
+.reloc .-4, R_X86_64_PLT32, e-4
+.byte 0xb9, 0xcd, 0, 0, 0
+ret
+.size g,.-g
+.type h,@function
+h: xor %ebx, %ebx
+ret
+.size h,.-h
+.section .text.e,"ax"
+.type e,@function
+e: ret
+.size e,.-e
+.data
+.quad h
+.text

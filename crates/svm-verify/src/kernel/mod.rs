@@ -72,7 +72,7 @@ pub struct Patches {
     pub copies: HashSet<u32>,
     /// `ud2` of a WARN, or what a kernel may take for one: control continues.
     pub warns: HashSet<u32>,
-    /// Jumps that the kernel may turn into a return, or into a jump elsewhere, and calls of the
+    /// Jumps that the kernel may turn into a return, or into one elsewhere, and calls of the
     /// trace entry, or nops that become such, which may write or use the return address.
     pub leaves: HashSet<u32>,
     /// Instructions that yield the address of code that is not the start of a function
@@ -486,7 +486,7 @@ impl Patches {
     // The call may become a nop, the jump a return (__static_call_transform,
     // arch/x86/kernel/static_call.c), so that a jump is one out of an empty frame,
     // wherever the trampoline is. `tail` decides which the kernel expects; on
-    // anything else it stops (__static_call_validate).
+    // anything else it stops, and up to Linux 5.15 only warns (__static_call_validate).
     fn static_call(
         &mut self,
         reader: &Reader<'_, '_>,

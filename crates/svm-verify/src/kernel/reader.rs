@@ -260,9 +260,13 @@ impl<'a, 'o> Reader<'a, 'o> {
     }
 }
 
-/// Whether an instruction is of the kind that a trampoline begins with.
+/// Whether an instruction is of the kind that a trampoline begins with. With a condition and a
+/// distance of 32 bits it is one of a tail call to Linux 6.2 and later, and to releases of older ones
+/// (`__is_Jcc`, arch/x86/kernel/static_call.c).
 fn may_be_trampoline(insn: &Insn) -> bool {
+    const LONG: u8 = 6;
     matches!(insn.op, Op::Jump(_) | Op::Ret)
+        || matches!(insn.op, Op::Branch(..)) && insn.len == LONG
 }
 
 /// First instructions of functions whose name is that of a trampoline, in order.

@@ -112,7 +112,7 @@ impl Callees {
             | Op::Jump(BranchTarget::Routine(_))
             | Op::Branch(_, BranchTarget::Routine(_)) => self.leaves(kept),
             // A static call's jump, which may lead anywhere; what the others call is the kernel's.
-            Op::Jump(_) if marks.has(Marks::LEAVES) => self.goes_on(kept, POINTED),
+            Op::Jump(_) | Op::Branch(..) if marks.has(Marks::LEAVES) => self.goes_on(kept, POINTED),
             _ if marks.has(Marks::LEAVES) => self.leaves(kept),
             _ => Vec::new(),
         }

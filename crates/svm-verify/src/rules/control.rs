@@ -125,6 +125,7 @@ impl Step<'_> {
     pub(super) fn branch(&mut self, target: BranchTarget) -> Result<Next, Broken> {
         self.clobber()?;
         match target {
+            BranchTarget::Insn(to) if self.site.leaving => self.leaves().map(|()| Next::Branch(to)),
             BranchTarget::Insn(to) => Ok(Next::Branch(to)),
             BranchTarget::Routine(Routine::Thunk(r)) => {
                 self.jump_indirect(Some(r)).map(|_| Next::Fall)
