@@ -75,6 +75,7 @@ d: .quad 0
 # accept
 1: .byte 0x0f,0x1f,0x44,0,0; ret; 2: ret
 .pushsection __jump_table,"aw"
+.balign 8
 .long 1b - ., 2b - .
 .quad key - .
 .popsection
@@ -83,6 +84,7 @@ d: .quad 0
 # accept
 1: xchg %ax, %ax; ret; 2: ret
 .pushsection __jump_table,"aw"
+.balign 8
 .long 1b - ., 2b - .
 .quad key - .
 .popsection
@@ -91,6 +93,7 @@ d: .quad 0
 # accept
 1: jmp 2f; ret; 2: ret
 .pushsection __jump_table,"aw"
+.balign 8
 .long 1b - ., 2b - .
 .quad key - .
 .popsection

@@ -901,6 +901,7 @@ d: .quad 0
 .byte 9b-1b, 3b-2b
 .popsection
 .pushsection __jump_table,"aw"
+.balign 8
 .long 1b - ., 9b - .
 .quad key - .
 .popsection
@@ -1032,6 +1033,7 @@ d: .quad 0
 .byte 9b-1b, 3b-2b
 .popsection
 .pushsection __jump_table,"aw"
+.balign 8
 .long 2b - ., 9b - .
 .quad key - .
 .popsection

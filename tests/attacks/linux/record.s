@@ -262,3 +262,15 @@ ret
 .section .modinfo,"a"
 .asciz "vermagic=6.1.0-56-amd64 SMP preempt mod_unload modversions "
 .text
+
+### a record at any address, where nodes of trees have flags in the low bits
+# refuse: P2-metadata
+# from: Linux 6.1 include/linux/module.h, mod_tree_node; include/linux/rbtree.h, rb_parent
+ret
+.section .gnu.linkonce.this_module,"aw"
+1: .skip 24
+.asciz "x"
+.org 1b + 0x380
+.section .modinfo,"a"
+.asciz "vermagic=6.1.0-56-amd64 SMP preempt mod_unload modversions "
+.text

@@ -782,6 +782,7 @@ ret
 .type h,@function
 h: ret
 .pushsection __jump_table,"aw"
+.balign 8
 .long 3b - ., 2b - .
 .quad key - .
 .popsection
@@ -794,6 +795,7 @@ h: ret
 ret
 2: ret
 .pushsection __jump_table,"aw"
+.balign 8
 .long 1b - ., 2b - .
 .quad key - .
 .popsection

@@ -5,6 +5,7 @@
 ret
 2: ret
 .pushsection __jump_table,"aw"
+.balign 8
 .long 1b - ., 2b - .
 .quad k - .
 .popsection
@@ -20,6 +21,7 @@ k: .quad 0, 0
 ret
 2: ret
 .pushsection __jump_table,"aw"
+.balign 8
 .long 1b - ., 2b - .
 .quad key + 2 - .
 .popsection
@@ -35,6 +37,7 @@ k: .quad 0, 0
 ret
 2: ret
 .pushsection __jump_table,"aw"
+.balign 8
 .long 1b - ., 2b - .
 .quad 0x1000
 .popsection
@@ -50,6 +53,7 @@ k: .quad 0, 0
 ret
 2: ret
 .pushsection __jump_table,"aw"
+.balign 8
 .long 1b - ., 2b - .
 .quad k + 8 - .
 .popsection
@@ -65,6 +69,7 @@ k: .quad 0, 0
 ret
 2: ret
 .pushsection __jump_table,"aw"
+.balign 8
 .long 1b - ., 2b - .
 .quad k + 4096 - .
 .popsection
@@ -80,6 +85,7 @@ k: .quad 0, 0
 ret
 2: ret
 .pushsection __jump_table,"aw"
+.balign 8
 .long 1b - ., 2b - .
 .quad r - .
 .popsection
@@ -95,6 +101,7 @@ r: .quad 0, 0
 ret
 2: ret
 .pushsection __jump_table,"aw"
+.balign 8
 .long 1b - ., 2b - .
 .quad f - .
 .popsection
@@ -110,6 +117,7 @@ k: .quad 0, 0
 ret
 2: ret
 .pushsection __jump_table,"aw"
+.balign 8
 .long 1b - ., 2b - .
 .quad twin_stlb - .
 .popsection
@@ -125,6 +133,7 @@ k: .quad 0, 0
 ret
 2: ret
 .pushsection __jump_table,"aw"
+.balign 8
 t:
 .long 1b - ., 2b - .
 .quad t - .
@@ -141,6 +150,7 @@ k: .quad 0, 0
 ret
 2: ret
 .pushsection __jump_table,"aw"
+.balign 8
 .long 1b - ., 2b - .
 .quad there - .
 .popsection
@@ -154,6 +164,7 @@ there = 0xffffffff81000000
 ret
 2: ret
 .pushsection __jump_table,"aw"
+.balign 8
 .long 1b - ., 2b - .
 .quad p - .
 .popsection
@@ -169,6 +180,7 @@ p: .quad 0, 0
 ret
 2: ret
 .pushsection __jump_table,"aw"
+.balign 8
 .long 1b - ., 2b - .
 .quad key + 0x40000000 - .
 .popsection
@@ -184,6 +196,7 @@ k: .quad 0, 0
 ret
 2: ret
 .pushsection __jump_table,"aw"
+.balign 8
 .long 1b - ., 2b - .
 .quad k - .
 .long 1b - ., 2b - .
@@ -202,6 +215,7 @@ ret
 2: mov $1, %eax
 ret
 .pushsection __jump_table,"aw"
+.balign 8
 .long 1b - ., 2b+1 - .
 .quad k - .
 .popsection
@@ -219,6 +233,7 @@ ret
 2: ret
 3: ret
 .pushsection __jump_table,"aw"
+.balign 8
 .long 1b - ., 2b - .
 .quad k - .
 .popsection
@@ -234,6 +249,7 @@ k: .quad 0, 0
 ret
 2: ret
 .pushsection __jump_table,"aw"
+.balign 8
 .long 1b - ., 2b - .
 .quad k - .
 .popsection
@@ -249,6 +265,7 @@ k: .quad 0, 0
 ret
 2: ret
 .pushsection __jump_table,"aw"
+.balign 8
 .long 1b - ., 2b - .
 .quad k - .
 .popsection
@@ -264,6 +281,7 @@ pop %rax
 ret
 2: ret
 .pushsection __jump_table,"aw"
+.balign 8
 .long 1b+1 - ., 2b - .
 .quad k - .
 .popsection
@@ -277,6 +295,7 @@ k: .quad 0, 0
 ret
 2: ret
 .pushsection __jump_table,"aw"
+.balign 8
 .long twin_slow_rax - ., 2b - .
 .quad key - .
 .popsection
@@ -287,6 +306,7 @@ ret
 ret
 2: ret
 .pushsection __jump_table,"aw"
+.balign 8
 .long 1b - ., twin_slow_rax - .
 .quad key - .
 .popsection
@@ -454,6 +474,7 @@ ret
 2: ret
 .weak there
 .pushsection __jump_table,"aw"
+.balign 8
 .long 1b - ., 2b - .
 .quad there + 0x10000 - .
 .popsection
@@ -1547,6 +1568,7 @@ ret
 mov %rax, %rdx
 jmp 7b
 .pushsection __jump_table,"aw"
+.balign 8
 .long 1b - ., 5b - .
 .quad k - .
 .popsection
@@ -1575,6 +1597,7 @@ wrmsr
 add $8, %rsp
 jmp *%rdx
 .pushsection __jump_table,"aw"
+.balign 8
 .long 1b - ., 5b - .
 .quad k - .
 .popsection
@@ -1935,4 +1958,45 @@ e: ret
 .size e,.-e
 .data
 .quad h
+.text
+
+### a table of static branches at any address, to whose entries the kernel adds flags
+# refuse: P2-metadata
+# from: Linux 6.1 kernel/jump_label.c, static_key_set_entries: it then reads entries a byte before these
+1: .byte 0x0f, 0x1f, 0x44, 0, 0
+2: ret
+.data
+.balign 8
+key: .quad 0, 0
+.section __jump_table,"aw"
+.long 1b-., 2b-.
+.quad key-.
+.text
+
+### a key at any address, of whose low bits the kernel makes flags
+# refuse: P2-metadata
+# from: Linux 5.10 arch/x86/kernel/static_call.c, __static_call_validate: with the flag of a tail call it only warns, and makes a jump of the call
+sub $8, %rsp
+1: call __SCT__x
+add $8, %rsp
+ret
+.data
+key: .quad 0, 0
+.section .static_call_sites,"aw"
+.balign 8
+.long 1b-., key-.
+.text
+
+### a static call with an aligned key of its own
+# accept
+sub $8, %rsp
+1: call __SCT__x
+add $8, %rsp
+ret
+.data
+.balign 4
+key: .quad 0, 0
+.section .static_call_sites,"aw"
+.balign 8
+.long 1b-., key-.
 .text

@@ -8,6 +8,7 @@ lea 1f+1(%rip), %rdi; 1: call g; ret
 # refuse: P2-metadata
 1: xchg %ax, %ax; ret; .skip 200, 0xcc; 2: ret
 .pushsection __jump_table,"aw"
+.balign 8
 .long 1b - ., 2b - .
 .quad key - .
 .popsection
@@ -16,6 +17,7 @@ lea 1f+1(%rip), %rdi; 1: call g; ret
 # refuse: P2-metadata
 1: nop; nop; ret; 2: ret
 .pushsection __jump_table,"aw"
+.balign 8
 .long 1b - ., 2b - .
 .quad key - .
 .popsection
@@ -286,6 +288,7 @@ mov $f+1, %rax; mov $0, %edx; ret
 # refuse: P1-untranslated
 1: .byte 0x0f,0x1f,0x44,0,0; {T} mov (%rax), %dl; ret
 .pushsection __jump_table,"aw"
+.balign 8
 .long 1b - ., .Lback1 - .
 .quad key - .
 .popsection
@@ -294,6 +297,7 @@ mov $f+1, %rax; mov $0, %edx; ret
 # refuse: P2-metadata
 1: mov $1, %eax; ret
 .pushsection __jump_table,"aw"
+.balign 8
 .long 1b - ., f - .
 .quad key - .
 .popsection

@@ -42,6 +42,9 @@ const KERNELS: [Series; 2] = [(5, 10), (7, 3)];
 /// Bytes of `struct static_key` and of `struct static_call_key`, which the kernel
 /// writes (include/linux/jump_label_types.h, static_call_types.h).
 const KEY: u64 = 16;
+/// What may be in the low bits of the address of a key or of a static branch's entry
+/// (`jump_entry_key`, include/linux/jump_label.h; `STATIC_CALL_SITE_FLAGS`, static_call_types.h).
+const FLAGS: u64 = 3;
 
 /// Judges the sections that hold tables. Returns the kernel that the module is for, if it is
 /// known.
@@ -175,7 +178,15 @@ fn has(series: Series, kind: SpecialKind, layout: &EntryLayout) -> bool {
     }
 }
 
+/// Judges the section of a table.
 fn table(kind: SpecialKind, section: &Section<'_>) -> Result<(), &'static str> {
+    // A key has the address of its first entry, with flags in the bits that are zero then
+    // (`static_key_set_entries`, kernel/jump_label.c).
+    if kind == SpecialKind::JumpTable && section.align <= FLAGS {
+        return Err(
+            "the kernel keeps flags in the low bits of an entry's address: align it to a word",
+        );
+    }
     let code = kind == SpecialKind::AltInstrReplacement;
     if section.flags & SHF_ALLOC == 0 {
         return Err("the kernel finds this table by its name, but it is not loaded");
@@ -239,6 +250,9 @@ fn own_key(image: &Image<'_>, id: SectionId, offset: u64) -> Result<(), &'static
     let inside = offset
         .checked_add(KEY)
         .is_some_and(|end| end <= section.size);
+    if section.align <= FLAGS {
+        return Err("the low bits of a key's address are flags: align its section to a word");
+    }
     (inside && section.flags & SHF_WRITE != 0)
         .then_some(())
         .ok_or("a key that is not in writable data")

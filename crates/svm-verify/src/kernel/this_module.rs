@@ -41,6 +41,15 @@ pub(super) fn judge<'o>(object: &'o Object<'o>, findings: &mut Findings<'o>) {
 /// What is wrong with a record, and where.
 fn record(object: &Object<'_>, section: &Section<'_>) -> Result<(), (u64, &'static str)> {
     const KEPT: u64 = SHF_ALLOC | SHF_WRITE;
+    // It has nodes of trees, with flags in the low bits of their addresses (`struct rb_node`,
+    // include/linux/rbtree_types.h).
+    const WORD: u64 = 8;
+    if section.align < WORD {
+        return Err((
+            0,
+            "the kernel's record of a module is not aligned to a word",
+        ));
+    }
     let whole = section.data.len() as u64 == section.size && section.kind == SHT_PROGBITS;
     if !whole || section.flags & KEPT != KEPT || section.size < SMALLEST {
         return Err((

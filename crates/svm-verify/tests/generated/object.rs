@@ -21,9 +21,9 @@ pub fn template(accesses: Accesses) -> Vec<u8> {
     let runtime =
         twin_linux_runtime::object(svm_verify::Scheme::Stlb, twin_linux_runtime::Returns::Thunk);
     let source = format!(
-        "{note}.text\n{functions}call imported\ncall __put_user_4\ncall *key(%rip)\n.data\nkey: .quad f1, 0\n.section .altinstr_replacement,\"ax\"\n.Lr: nop
+        "{note}.text\n{functions}call imported\ncall __put_user_4\ncall *key(%rip)\n.data\n.balign 8\nkey: .quad f1, 0\n.section .altinstr_replacement,\"ax\"\n.Lr: nop
 .section .altinstructions,\"a\"\n.long f0-., .Lr-.\n.section __ex_table,\"a\"\n.long f0-.,f0-.,1
-.section __bug_table,\"aw\"\n.long f0-.,key-.\n.short 1,1\n.section __jump_table,\"aw\"\n.long f0-.,f0-.\n.quad key-.\n.section .note.GNU-stack,\"\",@progbits\n"
+.section __bug_table,\"aw\"\n.long f0-.,key-.\n.short 1,1\n.section __jump_table,\"aw\"\n.balign 8\n.long f0-.,f0-.\n.quad key-.\n.section .note.GNU-stack,\"\",@progbits\n"
     );
     link(&source, runtime)
 }
