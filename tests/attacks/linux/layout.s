@@ -167,3 +167,17 @@ ret
 .data
 d: .quad 0
 .text
+
+### code of which a linker keeps equal parts once
+# refuse: object-section
+# from: lld -r: what is behind the second ud2 has another place then, but the jump leads as far
+.section .text.m,"axM",@progbits,8
+.globl m
+m: jmp 1f
+.balign 8, 0xcc
+ud2
+.balign 8, 0xcc
+1: ud2
+.balign 8, 0xcc
+.text
+ret

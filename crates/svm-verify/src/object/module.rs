@@ -77,6 +77,9 @@ pub fn sections<'o>(image: &mut Image<'o>, findings: &mut Findings<'o>) {
             findings.at(id, 0, ViolationCode::Section, "code without its bytes");
         } else if code && section.flags & SHF_ALLOC == 0 {
             findings.at(id, 0, ViolationCode::Section, "code that is not loaded");
+        } else if code && section.flags & STRINGS != 0 {
+            let reason = "code of which a linker keeps equal parts once, elsewhere than they were";
+            findings.at(id, 0, ViolationCode::Section, reason);
         } else if code && !RUNTIME.contains(&name) && !is_code_name(name) {
             let reason = "code in a section that a kernel may take for something else by its name";
             findings.at(id, 0, ViolationCode::Section, reason);
@@ -107,6 +110,9 @@ const PAGE: u64 = 4096;
 const SHF_INFO_LINK: u64 = 0x40;
 /// A linker would expand the contents; the kernel takes them as they are (gABI chapter 4).
 const SHF_COMPRESSED: u64 = 0x800;
+/// `SHF_MERGE` and `SHF_STRINGS`: lld joins equal parts of such a section also with `-r`, and moves
+/// them (gABI chapter 4; `MergeInputSection`, lld/ELF/InputSection.cpp).
+const STRINGS: u64 = 0x30;
 /// The section belongs to a group (gABI chapter 4).
 const SHF_GROUP: u64 = 0x200;
 
