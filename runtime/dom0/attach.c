@@ -54,8 +54,8 @@ static struct twin_card card;
 static bool attached;
 /* close_and_put_back() closes the interface. */
 static bool closing;
-/* The kernel is about to sleep, or sleeps. */
-static bool sleeping;
+/* The kernel is about to sleep, or sleeps, or goes down. */
+static bool going;
 
 /* ---- The hot routines ---- */
 
@@ -353,7 +353,7 @@ int twin_attach(const char *name)
 	int error;
 
 	ASSERT_RTNL();
-	if (sleeping)
+	if (going)
 		return -EBUSY;
 	if (attached || !hot) {
 		TWIN_LOG(err, "%s", attached ? "there is an attached interface" : "twin_hot.ko is not loaded");
@@ -377,6 +377,7 @@ int twin_attach(const char *name)
 		return error;
 	}
 	attached = true;
+	twin_card_unlock(&card);
 	twin_vif_connect_all();
 	TWIN_LOG(info, "%s is driven inside Xen", name);
 	return 0;
@@ -615,6 +616,7 @@ static struct notifier_block unbind_notifier = { .notifier_call = unbinding };
 static int going_down(struct notifier_block *block, unsigned long event, void *data)
 {
 	rtnl_lock();
+	going = true;
 	try_to_let_go("the kernel goes down");
 	rtnl_unlock();
 	return NOTIFY_DONE;
@@ -629,10 +631,10 @@ static int going_to_sleep(struct notifier_block *block, unsigned long event, voi
 	bool refused;
 
 	rtnl_lock();
-	sleeping = event == PM_SUSPEND_PREPARE || event == PM_HIBERNATION_PREPARE;
-	refused = sleeping && attached;
+	going = event == PM_SUSPEND_PREPARE || event == PM_HIBERNATION_PREPARE;
+	refused = going && attached;
 	if (refused) {
-		sleeping = false;
+		going = false;
 		TWIN_LOG(err, "%s is driven inside Xen: detach it before the machine sleeps",
 			 card.netdev->name);
 	}

@@ -96,24 +96,51 @@ void twin_card_share_interrupt(struct twin_card *card)
 	card->shared = 0;
 }
 
+#define LOCK_TRIES	100u	/* of 10 ms */
+
+/*
+ * Whoever resets the card, takes it from its driver or has the machine go down has its lock meanwhile (drivers/pci/pci.c,
+ * pci_dev_lock; drivers/base/dd.c, device_release_driver_internal; drivers/base/core.c, device_shutdown). What they begin with, this
+ * module hears, and what follows it does not. So nothing is attached in between. They ask for RTNL with the lock
+ * held, so nobody waits for them for long.
+ */
+static bool lock(struct twin_card *card)
+{
+	u32 tries = LOCK_TRIES;
+
+	while (!(card->locked = device_trylock(&card->pci->dev)) && --tries)
+		msleep(10);
+	return card->locked;
+}
+
+void twin_card_unlock(struct twin_card *card)
+{
+	if (card->locked)
+		device_unlock(&card->pci->dev);
+	card->locked = false;
+}
+
 /*
  * Whether it can move packets: another one would be driven in Xen and move none. The kernel has taken it from its driver after an
  * error of its bus, or it is not the bus's master, as one that did not answer when it was detached (twin_card_reset).
  */
-static int check_bus(const struct net_device *dev, struct pci_dev *pci)
+static int check_bus(struct twin_card *card)
 {
 	const u16 needed = PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER;
+	const char *name = card->netdev->name;
+	const bool locked = lock(card), present = netif_device_present(card->netdev);
 	u16 command = 0;
 
-	if (!netif_device_present(dev)) {
-		TWIN_LOG(err, "%s is being reset, after an error of its bus: try again", dev->name);
+	if (!locked || !present) {
+		TWIN_LOG(err, "%s is being reset, %s: try again", name,
+			 present ? "or taken from its driver" : "after an error of its bus");
 		return -EBUSY;
 	}
-	pci_read_config_word(pci, PCI_COMMAND, &command);
+	pci_read_config_word(card->pci, PCI_COMMAND, &command);
 	if ((command & needed) == needed)
 		return 0;
-	TWIN_LOG(err, "%s may not access memory: unbind it from /sys/bus/pci/drivers/e1000 and bind it again (%s)", dev->name,
-		 pci_name(pci));
+	TWIN_LOG(err, "%s may not access memory: unbind it from /sys/bus/pci/drivers/e1000 and bind it again (%s)", name,
+		 pci_name(card->pci));
 	return -EIO;
 }
 
@@ -137,10 +164,10 @@ static int fill_card(struct twin_card *card)
 			 dev->name, ETH_DATA_LEN);
 		return -EMSGSIZE;
 	}
-	error = check_bus(dev, to_pci_dev(dev->dev.parent));
+	card->pci = to_pci_dev(dev->dev.parent);
+	error = check_bus(card);
 	if (error)
 		return error;
-	card->pci = to_pci_dev(dev->dev.parent);
 	card->napi = list_first_entry(&dev->napi_list, struct napi_struct, dev_list);
 	error = claim_interrupt(card, driver->owner);
 	if (error) {
@@ -171,8 +198,10 @@ int twin_card_find(const char *name, struct twin_card *card)
 
 void twin_card_put(struct twin_card *card)
 {
-	if (card->pci)
+	if (card->pci) {
 		twin_card_share_interrupt(card);
+		twin_card_unlock(card);
+	}
 	if (card->registers)
 		iounmap(card->registers);
 	dev_put(card->netdev);

@@ -91,6 +91,7 @@ struct twin_card {
 	void *interrupt_cookie;
 	int pirq;
 	unsigned int shared;		/* IRQF_SHARED, if that was taken from the interrupt */
+	bool locked;			/* nobody else resets it, or takes it from its driver */
 	bool deaf;			/* the line is disabled in dom0 */
 	bool stopped;			/* it was the bus's master before */
 	bool lost;
@@ -105,10 +106,11 @@ struct twin_card {
 
 /*
  * Finds the e1000 of that name, open and with one queue, and takes references to
- * it. The interrupt is the card's alone from then on. 0, or a negative errno after a line in the
- * log that says what does not fit.
+ * it. The interrupt is the card's alone from then on, and the lock of its device is taken until it is
+ * unlocked or put. 0, or a negative errno after a line in the log that says what does not fit.
  */
 int twin_card_find(const char *name, struct twin_card *card);
+void twin_card_unlock(struct twin_card *card);
 void twin_card_put(struct twin_card *card);
 /* Others may request the interrupt, too. */
 void twin_card_share_interrupt(struct twin_card *card);

@@ -41,6 +41,20 @@ if start_guest 1 forever; then
     rmmod xen_error
     detaches again "the card's bus has an error" insmod /xen_error.ko
     detaches reset 'the card is reset' sh -c "echo 1 >$card/reset"
+    # Between what twin hears of a reset and the reset nothing is attached.
+    rmmod xen_error
+    dmesg -c >/dev/null
+    insmod /xen_error.ko asked=1 wait=20 &
+    holder=$!
+    await 20 asked/begun kernel_said 'xen_error: eth0 waits'
+    is interface - && ip link set eth0 up
+    step asked/detached $? "interface $(status_of interface)"
+    ! sh -c "echo eth0 >$twin/attach" 2>/dev/null && kernel_said 'twin: eth0 is being reset, or taken from its driver: try again'
+    step asked/refused $? "interface $(status_of interface), $(dmesg | sed -n 's/.*twin: //p' | tail -n 1)"
+    wait $holder
+    await 60 asked/carrier has_carrier
+    tell 30 asked/attach attach eth0
+    await_traffic asked/moving
     no_failure
     destroyed 1
 fi
