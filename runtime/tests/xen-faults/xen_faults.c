@@ -7,7 +7,9 @@
  * runs function NUMBER of driver.S with ADDRESS (hexadecimal), or with the address of an
  * entry of dom0's own top-level page table for `table`; on that processor of the machine. Reading it gives the result: 0
  * returned, 1 aborted. Or it is a hash of Xen's text, for `hash`. Between `lock` and `unlock` Xen gives no device back.
+ * `detach` has it give the device back behind twin_dom0's back, which nobody but a test does.
  */
+#include <linux/delay.h>
 #include <linux/module.h>
 #include <linux/sched.h>
 #include <asm/xen/hypercall.h>
@@ -29,6 +31,18 @@ static int pin(int processor)
 	return HYPERVISOR_sched_op(SCHEDOP_pin_override, &there);
 }
 
+static long detach(void)
+{
+	struct twin_xen_detach detach = {
+		.header = { .version = TWIN_XEN_VERSION, .size = sizeof(detach) }, .stopped = 1,
+	};
+	long error;
+
+	while ((error = xen_single_call(TWIN_XEN_HYPERCALL, TWIN_XEN_DETACH, (unsigned long)&detach, 0, 0, 0)) == -EAGAIN)
+		msleep(1);
+	return error;
+}
+
 static int run(const char *text, const struct kernel_param *parameter)
 {
 	const char *where = strstr(text, "on ");
@@ -36,6 +50,10 @@ static int run(const char *text, const struct kernel_param *parameter)
 	unsigned int number;
 	int processor;
 
+	if (strstr(text, "detach")) {
+		result = detach();
+		return 0;
+	}
 	number = strstr(text, "hash") ? XEN_TEST_TEXT : strstr(text, "unlock") ? XEN_TEST_UNLOCK : strstr(text, "lock") ? XEN_TEST_LOCK : 0;
 	if (number) {
 		result = xen_single_call(TWIN_XEN_HYPERCALL, number, 0, 0, 0, 0);
