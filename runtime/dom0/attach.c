@@ -452,6 +452,8 @@ static int take_back(unsigned long patience, bool must)
 		return error;
 	}
 	attached = false;
+	/* A call that was taken and has not begun: its pointers lead to what may go now. */
+	twin_upcall_flush();
 	twin_card_share_interrupt(&card);
 	recover_all();
 	return 0;

@@ -253,6 +253,8 @@ int twin_poison(const char *words);
 
 int twin_upcall_init(void);
 void twin_upcall_exit(void);
+/* Waits for the call that is being done, if one is. Xen has no driver, so none follows. */
+void twin_upcall_flush(void);
 /* For tests: a dom0 that answers none. */
 void twin_upcall_deaf(bool deaf);
 /* Calls of this kernel that were done for the driver inside Xen, since the module was loaded. */

@@ -57,6 +57,12 @@ static irqreturn_t raised(int number, void *unused)
 	return IRQ_HANDLED;
 }
 
+/* Nothing sleeps in such a call, so none waits for RTNL. */
+void twin_upcall_flush(void)
+{
+	flush_work(&work);
+}
+
 void twin_upcall_deaf(bool deaf)
 {
 	static bool is_deaf;
