@@ -5,7 +5,7 @@
  *   attach      write an interface's name: its driver runs inside Xen
  *   detach      write anything: it runs in dom0 again; "force": also if the card does not come to
  *               rest, whose packets are lost then
- *   restart     write anything: both, after an abort
+ *   restart     write anything: both, after an abort; "force": as for detach
  *   poison      write "PLACE VALUE": a test's fault in the driver's data (poison.c)
  *   link        write anything: the card's interrupt for a change of its link, for a test
  *   deaf        write 1: upcalls are not answered, for a test; 0: they are
@@ -61,7 +61,7 @@ static ssize_t restart_store(struct kobject *object, struct kobj_attribute *attr
 	int error;
 
 	rtnl_lock();
-	error = twin_restart(false);
+	error = twin_restart(sysfs_streq(text, "force"));
 	rtnl_unlock();
 	return written(error, length);
 }

@@ -5,7 +5,8 @@
 # up: all stays as it was. Then it insists: the card is stopped, its packets are lost. With a
 # card that may reach memory again, dom0's own driver works, and so does the guest with another
 # attachment. Then the transmitter is off, packets wait in the card's ring, and dom0 insists again: when Xen has freed them the
-# driver's watchdog in dom0 turns the transmitter on (runtime/tests/xen-faults/xen_watchdog.c). None is sent. Last, the card's registers
+# driver's watchdog in dom0 turns the transmitter on (runtime/tests/xen-faults/xen_watchdog.c). None is sent. Once more, by
+# a restart. Last, the card's registers
 # are off (bit 1), so that nothing of Xen's or dom0's reaches it: it loses its bus master bit until the driver is bound again, and is not attached without.
 . /twin.sh
 
@@ -69,11 +70,18 @@ if start_guest 1 forever; then
     step watchdog/none-sent $? "$(cat $watchdog/sent) of $waiting, which Xen has freed"
     [ "$(command_of)" = "$whole" ]
     step watchdog/bus-master $? "$(command_of), it was $whole"
-    try 20 watchdog/gone rmmod xen_watchdog
     native watchdog/
     tell 30 watchdog/attach attach eth0
     await_traffic watchdog/moving
     never_aborted watchdog/alive
+
+    # ---- The same, and given to Xen again at once ----
+    try 20 again/off sh -c "echo 1 >$watchdog/hold"
+    await 60 again/on-their-way hangs
+    tell 60 again/restart restart force
+    await_traffic again/moving
+    never_aborted again/alive
+    try 20 watchdog/gone rmmod xen_watchdog
 
     # ---- Its registers are off ----
     dmesg -c >/dev/null
