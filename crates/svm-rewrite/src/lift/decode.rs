@@ -33,6 +33,7 @@ impl Lifter<'_> {
     /// Decodes every code section.
     pub fn decode_all(&mut self) {
         let object = self.lifted.object;
+        self.make_room();
         let mut names = HashSet::new();
         for (id, section) in object.sections().filter(|(_, s)| s.is_code()) {
             let reason = if section.flags & SHF_WRITE != 0 {
@@ -50,6 +51,24 @@ impl Lifter<'_> {
         }
     }
 
+    /// Makes room for what all sections have, at once: what is moved when there is too little is
+    /// all that was decoded.
+    fn make_room(&mut self) {
+        let sections = self.lifted.object.sections().map(|(_, section)| section);
+        let code = sections.filter(|section| section.is_code());
+        let (bytes, relocations) = code.fold((0, 0), |(bytes, relocations), section| {
+            (
+                bytes + section.data.len(),
+                relocations + section.relocations.len(),
+            )
+        });
+        // An instruction is about 4 bytes long, and each fourth a branch.
+        let room = (bytes / 4).min(MOST_INSTRUCTIONS);
+        self.lifted.insts.reserve(room);
+        self.pending.reserve(room / 4);
+        self.lifted.relocated_values.reserve(relocations);
+    }
+
     fn decode_section(&mut self, id: SectionId) {
         let section = self.lifted.object.section(id);
         let index = CodeIdx(self.lifted.sections.len() as u16);
@@ -61,12 +80,6 @@ impl Lifter<'_> {
             .filter(|r| !matches!(r.kind, R_X86_64_NONE | R_X86_64_TLSDESC_CALL))
             .peekable();
         let mut decoder = Decoder::with_ip(64, &section.data, 0, DecoderOptions::NONE);
-        let room = (section.data.len() / 4).min(MOST_INSTRUCTIONS);
-        self.lifted.insts.reserve(room);
-        self.pending.reserve(room / 4);
-        self.lifted
-            .relocated_values
-            .reserve(section.relocations.len());
         while decoder.can_decode() {
             if self.lifted.insts.len() == MOST_INSTRUCTIONS {
                 let reason = format!("more than {MOST_INSTRUCTIONS} instructions");
