@@ -173,6 +173,18 @@ impl Branch {
     }
 }
 
+/// What [`Memo::find`] knows of an instruction.
+#[derive(Clone, Copy, Debug)]
+pub struct Answer<'m> {
+    pub known: &'m Remembered,
+    /// How many bytes it has. This is the length in the key, which is that of the entry; but
+    /// nothing has to wait for the entry, which is often in no near cache: a processor looks up
+    /// the next instruction meanwhile.
+    pub length: usize,
+    /// From its end to where it branches, if it is a direct branch.
+    pub distance: u64,
+}
+
 /// Masks of the first so many bytes.
 const FIRST: [u128; WINDOW] = {
     let mut masks = [0; WINDOW];
@@ -283,10 +295,9 @@ impl Memo {
         }
     }
 
-    /// The entry for the instruction at the start of the bytes, and its distance if it is
-    /// a direct branch. `relocation`: how many bytes from their start the next relocation
-    /// is.
-    pub fn find(&self, bytes: &[u8], relocation: u64) -> Option<(&Remembered, u64)> {
+    /// The entry for the instruction at the start of the bytes. `relocation`: how many bytes
+    /// from their start the next relocation is.
+    pub fn find(&self, bytes: &[u8], relocation: u64) -> Option<Answer<'_>> {
         let window = window(bytes)?;
         let branch = Branch::of(window);
         let (compared, length) = match branch {
@@ -303,8 +314,11 @@ impl Memo {
         let key = Key::new(window, compared, length, relocation < length as u64);
         let slot = self.entries.get(key.place(self.entries.len().max(2)))?;
         let (_, known) = slot.iter().flatten().find(|(found, _)| *found == key)?;
-        let distance = branch.map_or(known.distance, |branch| branch.distance(window));
-        Some((known, distance))
+        Some(Answer {
+            known,
+            length,
+            distance: branch.map_or(known.distance, |branch| branch.distance(window)),
+        })
     }
 
     /// Adds an entry for the instruction at the start of the bytes.
@@ -380,7 +394,7 @@ mod tests {
             for n in 0..3000 {
                 memo.keep(&add(n), known(&add(n), 0, OperandField::None).unwrap());
                 for m in (0..=n).rev().step_by(97) {
-                    let imm = memo.find(&add(m), FAR).map(|(k, _)| match k.insn.op {
+                    let imm = memo.find(&add(m), FAR).map(|a| match a.known.insn.op {
                         crate::insn::Op::Alu { imm, .. } => imm,
                         op => panic!("{op:?}"),
                     });
@@ -398,7 +412,8 @@ mod tests {
         let short = padded(&[0x8b, 0x08, 0x24]);
         let long = padded(&[0x8b, 0x0c, 0x24]);
         memo.keep(&short, known(&short, 0, OperandField::None).unwrap());
-        assert!(memo.find(&short, FAR).is_some_and(|(k, _)| k.insn.len == 2));
+        let found = memo.find(&short, FAR).unwrap();
+        assert_eq!((found.length, found.known.insn.len), (2, 2));
         assert!(memo.find(&long, FAR).is_none());
         // A guess of two bytes for three.
         let place = length_place(window(&long).unwrap(), memo.lengths.len());
@@ -414,7 +429,7 @@ mod tests {
         assert!(memo.find(&bytes, FAR).is_none());
         // After its last byte, at its last byte.
         assert!(memo.find(&bytes, 7).is_none());
-        let (found, _) = memo.find(&bytes, 6).unwrap();
+        let found = memo.find(&bytes, 6).unwrap().known;
         assert_eq!(found.field, OperandField::Tag);
         assert_eq!(found.operands.displacement, Some((3, 4)));
     }
@@ -444,7 +459,9 @@ mod tests {
                     distance
                 };
                 let own = known(&bytes(distance), 0x2000, OperandField::None).unwrap();
-                let (found, far) = memo.find(&bytes(distance), FAR).expect("the same opcode");
+                let answer = memo.find(&bytes(distance), FAR).expect("the same opcode");
+                let (found, far) = (answer.known, answer.distance);
+                assert_eq!(answer.length, usize::from(own.insn.len));
                 assert_eq!(format!("{:?}", found.insn), format!("{:?}", own.insn));
                 assert_eq!(
                     (far, found.field),
@@ -466,8 +483,8 @@ mod tests {
             &bytes(0xf0),
             known(&bytes(0xf0), 0x1000, OperandField::None).unwrap(),
         );
-        let (_, far) = memo.find(&bytes(0xf0), FAR).unwrap();
-        assert_eq!(far as i64, -16);
+        let found = memo.find(&bytes(0xf0), FAR).unwrap();
+        assert_eq!((found.length, found.distance as i64), (3, -16));
         assert!(memo.find(&bytes(0xf1), FAR).is_none());
     }
 

@@ -20,7 +20,7 @@ use yaxpeax_x86::long_mode::InstDecoder;
 
 use self::allow::Admission;
 use self::classify::OperandField;
-use self::memo::{Memo, Operands, Remembered};
+use self::memo::{Answer, Memo, Operands, Remembered};
 use self::relocation::{Destination, Relocated};
 use crate::findings::{Findings, ViolationCode};
 use crate::insn::{BranchTarget, CodeAt, Disassembly, Insn, Op, Routine, Starts, forced};
@@ -236,9 +236,12 @@ impl<'o> SectionDecoder<'_, 'o> {
     fn again(&mut self, at: u32, rest: &[u8]) -> Option<usize> {
         let next = self.section.relocations.get(self.next_relocation);
         let distance = next.map_or(u64::MAX, |r| r.offset.saturating_sub(u64::from(at)));
-        let (known, far) = self.memo.find(rest, distance)?;
-        let length = usize::from(known.insn.len);
-        let end = at + u32::from(known.insn.len);
+        let Answer {
+            known,
+            length,
+            distance: far,
+        } = self.memo.find(rest, distance)?;
+        let end = at + length as u32;
         let relocated = match known.field {
             OperandField::None => Relocated::NONE,
             _ => match self.relocations(at, end, known.operands) {
