@@ -50,7 +50,9 @@ pub fn leave_out(
     let reached = reach.from(entered);
     for (insts, reached) in flow.blocks().iter().zip(reached) {
         for i in insts.clone().map(|i| i as usize) {
-            let stops = lifted.insts[i].iced.mnemonic() == Mnemonic::Int3;
+            let stops = || lifted.insts[i].iced.mnemonic() == Mnemonic::Int3;
+            // Of all instructions only these are looked at: they are many.
+            let stops = exits[i] == Exit::Stop && stops();
             let class = &mut classes[i];
             match (reached, stops) {
                 (false, false) => *class = Class::Unreached(class.site_class()),
@@ -98,8 +100,8 @@ impl Reach<'_> {
 
     /// Where control goes from an instruction: to the next one, and elsewhere.
     fn after(&self, i: InstIdx) -> (Option<u32>, Option<u32>) {
-        let section = |i: u32| self.lifted.insts.get(i as usize).map(|inst| inst.section);
-        let next = Some(i.0 + 1).filter(|&next| section(next) == section(i.0));
+        let count = self.lifted.insts.len() as u32;
+        let next = Some(i.0 + 1).filter(|&next| next < count && !self.lifted.begins_section(next));
         match self.exits[i.0 as usize] {
             Exit::Next | Exit::CallOut => (next, None),
             Exit::Jump { to, conditional } => (next.filter(|_| conditional), Some(to.0)),

@@ -27,6 +27,8 @@ pub struct Survey {
     /// Whether it names `rsp` or a part, or has an operand `disp(%reg)`, which may be in the
     /// frame.
     pub may_reach_frame: bool,
+    /// Whether it is `std` or `cld`.
+    pub sets_direction: bool,
 }
 
 /// What an instruction does to memory.
@@ -87,6 +89,7 @@ impl Surveyor {
             memory: memory(info),
             uses_stack: iced.is_stack_instruction() || names_rsp(iced),
             may_reach_frame: may_reach_frame(iced),
+            sets_direction: matches!(iced.mnemonic(), Mnemonic::Std | Mnemonic::Cld),
         };
         for used in info.used_registers() {
             let Some(register) = gpr(used.register()).map(WholeRegisters::of) else {
@@ -189,7 +192,7 @@ pub const FOLLOWED: LocSet = LocSet::registers()
 pub fn may_change_facts(iced: &Instruction, survey: &Survey) -> bool {
     survey.memory == MemoryEffect::Written
         || survey.written().intersects(FOLLOWED)
-        || matches!(iced.mnemonic(), Mnemonic::Std | Mnemonic::Cld)
+        || survey.sets_direction
         || matches!(
             iced.flow_control(),
             FlowControl::Call | FlowControl::IndirectCall

@@ -8,7 +8,7 @@ use super::control::BEHIND;
 use crate::analyse::references::FieldReference;
 use crate::asm::import::Import;
 use crate::asm::{Field, Jump, Label, Referent};
-use crate::lift::{CodeIdx, Destination, InstIdx};
+use crate::lift::{Destination, InstIdx};
 
 /// The kernel's `nop` of five bytes (arch/x86/kernel/alternative.c, `x86nops`):
 /// `nopl 0(%rax,%rax,1)`.
@@ -67,7 +67,8 @@ impl Emitter<'_> {
     }
 
     pub(super) fn is_near(&self, to: InstIdx) -> bool {
-        self.lifted.inst(to).section == CodeIdx(self.section)
+        let own = &self.lifted.sections[usize::from(self.section)].insts;
+        own.contains(&to.0)
     }
 
     /// A branch that had a relocation keeps all its bytes: `cs call` of a thunk is one

@@ -244,6 +244,13 @@ impl Lifted<'_> {
         found.ok().map(|i| CodeIdx(i as u16))
     }
 
+    /// Whether an instruction is the first one of a section: the one before it is somewhere else
+    /// in memory.
+    pub fn begins_section(&self, i: u32) -> bool {
+        let first = |section: &CodeSection| section.insts.start;
+        self.sections.binary_search_by_key(&i, first).is_ok()
+    }
+
     /// The functions of a code section.
     pub fn functions_of(&self, section: CodeIdx) -> impl Iterator<Item = FuncIdx> + use<> {
         let before = |s: u16| self.functions.partition_point(|f| f.section.0 < s) as u32;

@@ -32,8 +32,8 @@ use iced_x86::{Code, FlowControl, Instruction, Mnemonic, Register};
 use liveness::{BlockId, LocSet, Reg};
 use twin_abi::stack;
 
-use super::Edges;
 use super::invocations::BlockEnding;
+use super::{Edges, Exit};
 use crate::analyse::routines;
 use crate::analyse::survey::{MemoryEffect, Survey};
 use crate::asm::Operand;
@@ -283,6 +283,8 @@ impl Depth {
 pub struct Input<'i, 'a> {
     /// The instructions.
     pub lifted: &'i Lifted<'a>,
+    /// How each instruction continues.
+    pub exits: &'i [Exit],
     /// What the decoder says of each.
     pub surveys: &'i [Survey],
     /// Whether each may change what is known of the stack.
@@ -421,7 +423,8 @@ impl Input<'_, '_> {
         let Some(last) = self.blocks.get(block.0 as usize).map(|insts| insts.end - 1) else {
             return true;
         };
-        let calls = |i: u32| routines::is_call(&self.lifted.insts[i as usize].iced);
+        let calls =
+            |i: u32| self.may_leave(i) && routines::is_call(&self.lifted.insts[i as usize].iced);
         let padding = |first: u32| {
             let f = self.lifted.function_of(InstIdx(first));
             self.lifted.function(f).padding
@@ -438,9 +441,18 @@ impl Input<'_, '_> {
         let last = insts.end.saturating_sub(1);
         // Calls are among those that may change facts, and a return ends its block.
         insts.filter(move |&i| {
-            let inst = || &self.lifted.insts[i as usize];
-            self.changes_facts[i as usize] && self.concerns_stack(i) || i == last && leaves(inst())
+            let leaves = || self.may_leave(i) && leaves(&self.lifted.insts[i as usize]);
+            self.changes_facts[i as usize] && self.concerns_stack(i) || i == last && leaves()
         })
+    }
+
+    /// Whether an instruction may be a call or return. This is known of all without a look at
+    /// the instructions, which are in no near cache.
+    fn may_leave(&self, i: u32) -> bool {
+        matches!(
+            self.exits[i as usize],
+            Exit::CallLocal(_) | Exit::CallOut | Exit::CallStop | Exit::Return
+        )
     }
 
     /// Whether an instruction has to do with the stack, the registers that lead to it, or the
@@ -448,10 +460,7 @@ impl Input<'_, '_> {
     fn concerns_stack(&self, i: u32) -> bool {
         const POINTERS: LocSet = LocSet::reg(Reg::RSP).union(LocSet::reg(Reg::RBP));
         let survey = &self.surveys[i as usize];
-        let code = || self.lifted.insts[i as usize].iced.code();
-        survey.uses_stack
-            || survey.registers().intersects(POINTERS)
-            || matches!(code(), Code::Std | Code::Cld)
+        survey.uses_stack || survey.registers().intersects(POINTERS) || survey.sets_direction
     }
 }
 

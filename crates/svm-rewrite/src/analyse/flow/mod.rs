@@ -22,7 +22,7 @@ use iced_x86::FlowControl;
 use liveness::{BlockId, Effect, FlowGraph, InstId, LocSet};
 
 use crate::analyse::survey::Survey;
-use crate::lift::{Destination, FuncIdx, InstIdx, Lifted};
+use crate::lift::{FuncIdx, InstIdx, Lifted};
 use exits::Tables;
 use invocations::{BlockEnding, Callees};
 use metadata::ExtraEdges;
@@ -196,6 +196,7 @@ pub fn analyse(
     let nowhere = HashSet::default();
     let input = balance::Input {
         lifted,
+        exits,
         surveys: known.surveys,
         changes_facts: known.changes_facts,
         blocks: &flow.blocks,
@@ -230,10 +231,10 @@ pub fn analyse(
     };
     flow.connect_returns(&endings, &callees, found);
     flow.stops = stops;
-    let exits = (0..).zip(exits);
-    let known = exits.filter(|(_, exit)| **exit == Exit::CallStop);
+    let known = (0..).zip(exits);
+    let known = known.filter(|(_, exit)| **exit == Exit::CallStop);
     flow.stops.extend(known.map(|(i, _)| i));
-    flow.continuations = flow.find_continuations(lifted);
+    flow.continuations = flow.find_continuations(exits);
     flow.backward = balance.backward;
     flow.unbalanced = unbalanced;
     flow.deep = deep;
@@ -307,10 +308,7 @@ impl Flow {
             let last = self.blocks[b].end - 1;
             let next = self.block_of.get(last as usize + 1).map(|&n| BlockId(n));
             // Sections are adjacent here but not in memory.
-            let next = next.filter(|_| {
-                let section = |i: u32| lifted.insts[i as usize].section;
-                section(last) == section(last + 1) && !ends.contains(&last)
-            });
+            let next = next.filter(|_| !lifted.begins_section(last + 1) && !ends.contains(&last));
             let mut to = |block| found.push((BlockId(b as u32), block));
             match exits[last as usize] {
                 Exit::Next | Exit::CallOut => next.into_iter().for_each(to),
@@ -419,15 +417,11 @@ impl Flow {
     }
 
     /// [`Flow::continuations`] of all blocks, when their successors are known.
-    fn find_continuations(&self, lifted: &Lifted<'_>) -> Edges {
+    fn find_continuations(&self, exits: &[Exit]) -> Edges {
         let real = self.blocks().len() as u32;
         let mut found = Vec::with_capacity(2 * self.blocks.len());
         for (block, insts) in (0..).map(BlockId).zip(&self.blocks) {
-            let last = &lifted.insts[insts.end as usize - 1];
-            let calls = matches!(
-                (last.iced.flow_control(), last.target),
-                (FlowControl::Call, Some(Destination::Inst(_)))
-            );
+            let calls = matches!(exits[insts.end as usize - 1], Exit::CallLocal(_));
             for to in self.successors(block) {
                 match self.table(*to) {
                     Some(places) => found.extend(places.iter().map(|place| (block, *place))),
@@ -435,7 +429,7 @@ impl Flow {
                     None => {}
                 }
             }
-            let follows = (insts.end as usize) < lifted.insts.len();
+            let follows = (insts.end as usize) < exits.len();
             if calls && follows && !self.never_returns(InstIdx(insts.end - 1)) {
                 found.push((block, self.block_of(InstIdx(insts.end))));
             }
@@ -451,10 +445,9 @@ impl Flow {
             Exit::Return => BlockEnding::Return,
             Exit::TailOut => BlockEnding::TailOut,
             Exit::CallLocal(to) => {
-                let next = lifted.insts.get(last as usize + 1);
-                let adjacent =
-                    next.is_some_and(|n| n.section == lifted.insts[last as usize].section);
-                let behind = adjacent.then(|| BlockId(self.block_of[last as usize + 1]));
+                let next = self.block_of.get(last as usize + 1);
+                let adjacent = next.filter(|_| !lifted.begins_section(last + 1));
+                let behind = adjacent.map(|&n| BlockId(n));
                 BlockEnding::Call(self.block_of(to), behind)
             }
             Exit::Next
