@@ -34,6 +34,9 @@ pub struct Decided<'a> {
     pub variants: Variants,
     /// Stack facts.
     pub facts: FactsBefore,
+    /// What each instruction is. Its plan says so too, among much that most questions are not
+    /// about.
+    pub classes: Vec<Class>,
     /// How each instruction is treated.
     pub plans: Vec<InstPlan>,
     /// Where return addresses are kept and compared.
@@ -45,7 +48,7 @@ pub struct Decided<'a> {
 impl Decided<'_> {
     /// Counts of the instructions.
     pub fn stats(&self) -> Stats {
-        let classes = self.plans.iter().map(|plan| Some(plan.class));
+        let classes = self.classes.iter().copied().map(Some);
         stats::stats(&self.analysis, classes, Accesses::All)
     }
 
@@ -56,6 +59,7 @@ impl Decided<'_> {
             rules: &targets::of(options.target).code,
             scheme: options.scheme,
             row: options.row(),
+            classes: &self.classes,
             plans: &self.plans,
             facts: &self.facts,
             variants: &self.variants,
@@ -102,7 +106,7 @@ pub fn decide<'a>(
     // --- classes do not change beyond this point ---
     // Registers and flags for each sequence.
     let plans = plan_all(&analysis, &classes, options, &target.plans)?;
-    let refusals = plan::stack::check(lifted, &plans, &facts, &variants);
+    let refusals = plan::stack::check(lifted, &classes, &plans, &facts, &variants);
     if !refusals.is_empty() {
         return Err(refusals);
     }
@@ -128,6 +132,7 @@ pub fn decide<'a>(
         analysis,
         variants,
         facts,
+        classes,
         plans,
         returns,
         words,

@@ -68,6 +68,8 @@ pub struct Decisions<'d> {
     pub scheme: Scheme,
     /// Its row.
     pub row: &'static Row,
+    /// What each instruction is.
+    pub classes: &'d [Class],
     /// How each instruction is treated.
     pub plans: &'d [InstPlan],
     /// Stack facts.
@@ -143,7 +145,7 @@ pub fn object(decisions: &Decisions<'_>, poison: bool) -> Applied {
     let labels = apply(decisions, poison, &mut written);
     // --- all code is written; the rest collects the results ---
     let assemblers = (0..).zip(written.assemblers);
-    let unreached = |plan: &InstPlan| matches!(plan.class, Class::Unreached(_));
+    let unreached = |class: &Class| matches!(class, Class::Unreached(_));
     Applied {
         sections: assemblers.map(|(n, asm)| asm.lay_out(n, &labels)).collect(),
         labels,
@@ -154,7 +156,7 @@ pub fn object(decisions: &Decisions<'_>, poison: bool) -> Applied {
         depths: written.depths,
         locked: written.locked,
         thunks: written.thunks,
-        left_out: decisions.plans.iter().map(unreached).collect(),
+        left_out: decisions.classes.iter().map(unreached).collect(),
     }
 }
 

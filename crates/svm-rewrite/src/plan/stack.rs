@@ -16,6 +16,7 @@ use crate::refusal::{self, Refusal, RefusalCode};
 /// function whose entry cannot choose a variant.
 pub fn check(
     lifted: &Lifted<'_>,
+    classes: &[Class],
     plans: &[InstPlan],
     facts: &FactsBefore,
     variants: &Variants,
@@ -26,14 +27,13 @@ pub fn check(
             refusals.extend(flags_at_entry(lifted, plans, f));
         }
         if variants.of(f).count() > 1 {
-            refusals.extend(subroutine(lifted, plans, f));
+            refusals.extend(subroutine(lifted, classes, f));
         }
         for variant in variants.of(f) {
             for i in lifted.function(f).insts.clone().map(InstIdx) {
                 let iced = &lifted.inst(i).iced;
                 let before = || facts.get(i, variant);
-                if let Err((code, reason)) = known(plans[i.0 as usize].class, iced, before, variant)
-                {
+                if let Err((code, reason)) = known(classes[i.0 as usize], iced, before, variant) {
                     refusal::add(&mut refusals, lifted.refusal(code, i, reason));
                 }
             }
@@ -51,8 +51,8 @@ fn flags_at_entry(lifted: &Lifted<'_>, plans: &[InstPlan], f: FuncIdx) -> Option
 }
 
 /// A call that leads inside the function does not choose among variants.
-fn subroutine(lifted: &Lifted<'_>, plans: &[InstPlan], f: FuncIdx) -> Option<Refusal> {
-    let is_reached = |i: &InstIdx| !matches!(plans[i.0 as usize].class, Class::Unreached(_));
+fn subroutine(lifted: &Lifted<'_>, classes: &[Class], f: FuncIdx) -> Option<Refusal> {
+    let is_reached = |i: &InstIdx| !matches!(classes[i.0 as usize], Class::Unreached(_));
     let start = lifted.function(f).insts.start;
     let mut inside = lifted.entries_of(f).filter(|i| i.0 != start);
     let entry = inside.find(is_reached)?;
