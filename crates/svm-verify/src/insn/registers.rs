@@ -40,6 +40,11 @@ impl GprSet {
         self.0 & r.set().0 != 0
     }
 
+    /// Whether some register is in both sets.
+    pub fn meets(self, other: GprSet) -> bool {
+        self.0 & other.0 != 0
+    }
+
     /// The registers in the set.
     pub fn iter(self) -> impl Iterator<Item = Gpr> {
         let mut left = self.0;

@@ -255,6 +255,10 @@ impl Step<'_> {
 
 /// What an instruction may leave in the registers that it writes, by these that it reads.
 pub fn left(insn: &Insn, addresses: Addresses) -> Option<Address> {
+    // As always for a hypervisor, and mostly in a module.
+    if addresses == Addresses::default() {
+        return None;
+    }
     let of_named = match insn.op {
         // A translation is the address itself: each page is mapped where it is.
         Op::Table { read, .. } => match read.half {
@@ -300,7 +304,7 @@ fn computes(insn: &Insn, addresses: GprSet) -> bool {
         Op::And { d, s } | Op::MoveIfAbove { d, s } => is_one(d) || is_one(s),
         Op::Alu { op, d: r, .. } => op != Alu::Cmp && is_one(r),
         Op::Table { r, .. } => is_one(r),
-        Op::Lea { inputs, .. } => inputs.iter().any(is_one),
+        Op::Lea { inputs, .. } => inputs.meets(addresses),
         // It leaves its pointers moved, and a count that is less. `lodsb` writes a part of rax, `rep lods`
         // perhaps nothing.
         Op::String { rep, .. } => {
@@ -311,7 +315,7 @@ fn computes(insn: &Insn, addresses: GprSet) -> bool {
                 || leaves && is_one(Gpr::RAX)
         }
         // `loop` counts in rcx.
-        Op::Plain | Op::Misread | Op::Branch(..) => insn.reads.iter().any(is_one),
+        Op::Plain | Op::Misread | Op::Branch(..) => insn.reads.meets(addresses),
         // Its rule says it.
         Op::Exchange { .. } => false,
         Op::Nop
