@@ -27,20 +27,24 @@
 //! 4. *A direct branch is known by its opcode.* One without prefixes is the opcode
 //!    and the distance, nothing else ([`Branch`]). So all branches with one opcode mean
 //!    the same except for the distance, which is read from the bytes each time.
-//! 5. *A relocation is judged each time.* Only its [`OperandField`] is kept, which is all
+//! 5. *A displacement that ends an instruction is read each time*, as that distance is
+//!    ([`displacement_at_end`]). What says that there is one, how wide it is and that nothing follows,
+//!    comes before it (SDM volume 2, 2.1.3 to 2.1.5), and is compared. All that the rules of P3
+//!    make of it is [`MemoryOperand::disp`]; what it may be, later phases judge at each place.
+//! 6. *A relocation is judged each time.* Only its [`OperandField`] is kept, which is all
 //!    that classification sees. The caller judges the current relocation, with its own
 //!    symbol, addend and offset, and takes the answer only if the field is the same. Keys
 //!    of relocated instructions differ from those of others.
-//! 6. *Nothing refused is kept.* An instruction that breaks a rule is judged each time,
+//! 7. *Nothing refused is kept.* An instruction that breaks a rule is judged each time,
 //!    so that each violation is reported at its place.
-//! 7. *What a list says of a code is a function of the code.* The list of unprivileged
+//! 8. *What a list says of a code is a function of the code.* The list of unprivileged
 //!    instructions is long, so it is asked once for each code ([`Memo::admission`]).
 
-use iced_x86::{Code, ConstantOffsets, Instruction, OpKind};
+use iced_x86::{Code, ConstantOffsets, EncodingKind, Instruction, OpKind, Register};
 
 use crate::decode::allow::{self, Admission};
 use crate::decode::classify::OperandField;
-use crate::insn::Insn;
+use crate::insn::{Access, Insn};
 use crate::targets::Instructions;
 
 /// Fewest and most instructions that are remembered at a time. The most is about
@@ -54,8 +58,8 @@ const WAYS: usize = 2;
 /// Bytes of code for each place, so that small objects have small tables.
 const BYTES_PER_PLACE: usize = 16;
 
-/// Guesses at the length for each place, a byte each: a wrong one is as bad as no entry.
-const LENGTHS_PER_PLACE: usize = 4;
+/// Guesses at the shape for each place, a byte each: a wrong one is as bad as no entry.
+const SHAPES_PER_PLACE: usize = 4;
 
 /// Bytes that are read for a key: one more than the longest instruction has.
 const WINDOW: usize = 16;
@@ -94,11 +98,34 @@ impl Operands {
     }
 }
 
+/// How many bytes the displacement of an instruction without a relocation takes at its end, if all
+/// that the rules of P3 make of it is [`MemoryOperand::disp`]; else 0. `lea` computes with it, and
+/// what `pop` adds to it depends on its value. Without a base, its width says more than its value.
+///
+/// [`MemoryOperand::disp`]: crate::insn::MemoryOperand::disp
+pub fn displacement_at_end(i: &Instruction, insn: &Insn, fields: &ConstantOffsets) -> u8 {
+    let base = i.memory_base();
+    let is_usual = insn.memory.access != Access::None
+        && i.code().encoding() == EncodingKind::Legacy
+        && !i.is_stack_instruction()
+        && !i.is_string_instruction()
+        && base != Register::None
+        && !base.is_ip();
+    let size = fields.displacement_size();
+    let is_last = !fields.has_immediate() && fields.displacement_offset() + size == i.len();
+    match size {
+        1 | 4 if is_usual && is_last => size as u8,
+        _ => 0,
+    }
+}
+
 /// An instruction that keeps the rules of P3 at any place.
 #[derive(Clone, Copy, Debug)]
 pub struct Remembered {
     /// The instruction for the interpretation, without its place and target.
     pub insn: Insn,
+    /// The bytes of the displacement at its end, if that may be another one.
+    displacement: u8,
     /// What its relocation was of, [`OperandField::None`] if it had none.
     pub field: OperandField,
     /// Where a relocation may be; the default if it had none.
@@ -134,10 +161,20 @@ impl Remembered {
         };
         Some(Remembered {
             insn,
+            displacement: 0,
             field,
             operands,
             distance,
         })
+    }
+
+    /// The entry for all instructions that differ in the displacement at the end alone, which has
+    /// so many bytes ([`displacement_at_end`]).
+    pub fn of_any_displacement(self, bytes: u8) -> Remembered {
+        Remembered {
+            displacement: bytes,
+            ..self
+        }
     }
 }
 
@@ -167,22 +204,40 @@ impl Branch {
 
     /// How far the one at the start of the bytes goes.
     fn distance(self, window: u128) -> u64 {
-        let field = (window >> (8 * self.opcode)) as u64;
-        let above = 64 - 8 * self.distance as u32;
-        ((field << above) as i64 >> above) as u64
+        signed(window, self.opcode, self.distance) as u64
     }
+}
+
+/// The number in a field of the bytes.
+fn signed(window: u128, at: usize, size: usize) -> i64 {
+    let field = (window >> (8 * at)) as u64;
+    let above = 64 - 8 * size as u32;
+    (field << above) as i64 >> above
 }
 
 /// What [`Memo::find`] knows of an instruction.
 #[derive(Clone, Copy, Debug)]
 pub struct Answer<'m> {
     pub known: &'m Remembered,
+    /// The displacement at its end, if it is not the entry's.
+    displacement: Option<i32>,
     /// How many bytes it has. This is the length in the key, which is that of the entry; but
     /// nothing has to wait for the entry, which is often in no near cache: a processor looks up
     /// the next instruction meanwhile.
     pub length: usize,
     /// From its end to where it branches, if it is a direct branch.
     pub distance: u64,
+}
+
+impl Answer<'_> {
+    /// The instruction for the interpretation, without its place and target.
+    pub fn insn(&self) -> Insn {
+        let mut insn = self.known.insn;
+        if let Some(displacement) = self.displacement {
+            insn.memory.disp = displacement;
+        }
+        insn
+    }
 }
 
 /// Masks of the first so many bytes.
@@ -197,8 +252,9 @@ const FIRST: [u128; WINDOW] = {
 };
 
 /// All bytes of an instruction, their number in the low half of the last byte,
-/// and above it whether a relocation applies to them. Never zero. Of a [`Branch`]
-/// the bytes of the distance are zero.
+/// above it whether a relocation applies to them, and above that how many bytes at the end do
+/// not count: those of the distance of a [`Branch`], or of a displacement. They are zero here.
+/// Never zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Key(u128);
 
@@ -206,8 +262,10 @@ impl Key {
     /// Of an instruction of `length` bytes, of which the first `compared` count.
     fn new(window: u128, compared: usize, length: usize, relocated: bool) -> Key {
         debug_assert!((1..WINDOW).contains(&length) && compared <= length);
+        debug_assert!(length - compared < 8);
         let bytes = window & FIRST[compared];
-        Key(bytes | (length as u128) << 120 | u128::from(relocated) << 124)
+        let left_out = (length - compared) as u128;
+        Key(bytes | (length as u128) << 120 | u128::from(relocated) << 124 | left_out << 125)
     }
 
     /// Its slot in a table of `places` slots, at least two.
@@ -232,9 +290,15 @@ fn window(bytes: &[u8]) -> Option<u128> {
         .map(u128::from_le_bytes)
 }
 
-/// The slot of the guess at the length: by opcode and ModRM, with the byte before them
+/// A guess at the shape of an instruction: its length, and above it the bytes of the displacement
+/// at its end, if that may be another one.
+fn shape(length: u8, displacement: u8) -> u8 {
+    length | displacement << 4
+}
+
+/// The slot of the guess at the shape: by opcode and ModRM, with the byte before them
 /// if there is exactly one, and behind the prefixes 65 67 of an operand in the window.
-fn length_place(window: u128, places: usize) -> usize {
+fn shape_place(window: u128, places: usize) -> usize {
     let in_window = matches!(window as u16, 0x6765 | 0x6567);
     let window = if in_window { window >> 16 } else { window };
     let two = (window & 0xffff) as u64;
@@ -250,9 +314,9 @@ pub struct Memo {
     /// A power of two of slots, the younger entry first in each; empty if nothing is to be
     /// remembered.
     entries: Vec<[Option<(Key, Remembered)>; WAYS]>,
-    /// How long the last instruction with the same first bytes was; 0 if there
+    /// The [`shape`] that the last instruction with the same first bytes had; 0 if there
     /// was none. A guess.
-    lengths: Vec<u8>,
+    shapes: Vec<u8>,
     /// What the list of unprivileged instructions says, by code; empty if nothing is to be
     /// remembered.
     admissions: Vec<Option<Admission>>,
@@ -268,7 +332,7 @@ impl Memo {
     fn with_places(places: usize) -> Memo {
         Memo {
             entries: vec![[None; WAYS]; places / WAYS],
-            lengths: vec![0; places * LENGTHS_PER_PLACE],
+            shapes: vec![0; places * SHAPES_PER_PLACE],
             admissions: vec![None; Code::values().len()],
         }
     }
@@ -277,7 +341,7 @@ impl Memo {
     pub fn disabled() -> Memo {
         Memo {
             entries: Vec::new(),
-            lengths: Vec::new(),
+            shapes: Vec::new(),
             admissions: Vec::new(),
         }
     }
@@ -300,22 +364,29 @@ impl Memo {
     pub fn find(&self, bytes: &[u8], relocation: u64) -> Option<Answer<'_>> {
         let window = window(bytes)?;
         let branch = Branch::of(window);
-        let (compared, length) = match branch {
-            Some(branch) => (branch.opcode, branch.length()),
+        let (length, displacement) = match branch {
+            Some(branch) => (branch.length(), 0),
             None => {
-                let place = length_place(window, self.lengths.len().max(2));
-                let guess = usize::from(*self.lengths.get(place)?);
-                (guess, guess)
+                let place = shape_place(window, self.shapes.len().max(2));
+                let guess = usize::from(*self.shapes.get(place)?);
+                (guess & 15, guess >> 4)
             }
         };
         if length == 0 {
             return None;
         }
-        let key = Key::new(window, compared, length, relocation < length as u64);
+        let relocated = relocation < length as u64;
+        let displacement = if relocated { 0 } else { displacement };
+        let compared = branch.map_or(length - displacement, |branch| branch.opcode);
+        let key = Key::new(window, compared, length, relocated);
         let slot = self.entries.get(key.place(self.entries.len().max(2)))?;
         let (_, known) = slot.iter().flatten().find(|(found, _)| *found == key)?;
         Some(Answer {
             known,
+            displacement: match displacement {
+                0 => None,
+                size => Some(signed(window, compared, size) as i32),
+            },
             length,
             distance: branch.map_or(known.distance, |branch| branch.distance(window)),
         })
@@ -326,7 +397,9 @@ impl Memo {
         let (Some(window), length) = (window(bytes), usize::from(remembered.insn.len)) else {
             return;
         };
-        let compared = Branch::of(window).map_or(length, |branch| branch.opcode);
+        let displacement = remembered.displacement;
+        let compared = length - usize::from(displacement);
+        let compared = Branch::of(window).map_or(compared, |branch| branch.opcode);
         let key = Key::new(
             window,
             compared,
@@ -334,16 +407,15 @@ impl Memo {
             remembered.field != OperandField::None,
         );
         let place = key.place(self.entries.len().max(2));
-        let guess = length_place(window, self.lengths.len().max(2));
-        if let (Some(slot), Some(guess)) =
-            (self.entries.get_mut(place), self.lengths.get_mut(guess))
+        let guess = shape_place(window, self.shapes.len().max(2));
+        if let (Some(slot), Some(guess)) = (self.entries.get_mut(place), self.shapes.get_mut(guess))
         {
             match slot {
-                // A wrong guess at the length may hide an entry that is there.
+                // A wrong guess at the shape may hide an entry that is there.
                 [Some((found, known)), _] if *found == key => *known = remembered,
                 [younger, older] => *older = younger.replace((key, remembered)),
             }
-            *guess = remembered.insn.len;
+            *guess = shape(remembered.insn.len, displacement);
         }
     }
 }
@@ -352,8 +424,11 @@ impl Memo {
 mod tests {
     use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory};
 
+    use twin_abi::{Accesses, MadeFor, Processor, Scheme, Target};
+    use yaxpeax_x86::long_mode::InstDecoder;
+
     use super::*;
-    use crate::decode::classify;
+    use crate::decode::{self, classify, second};
     use crate::targets::Rules;
 
     /// The entry for the instruction at the start of the bytes, at an address.
@@ -416,8 +491,8 @@ mod tests {
         assert_eq!((found.length, found.known.insn.len), (2, 2));
         assert!(memo.find(&long, FAR).is_none());
         // A guess of two bytes for three.
-        let place = length_place(window(&long).unwrap(), memo.lengths.len());
-        memo.lengths[place] = 2;
+        let place = shape_place(window(&long).unwrap(), memo.shapes.len());
+        memo.shapes[place] = 2;
         assert!(memo.find(&long, FAR).is_none());
     }
 
@@ -486,6 +561,135 @@ mod tests {
         let found = memo.find(&bytes(0xf0), FAR).unwrap();
         assert_eq!((found.length, found.distance as i64), (3, -16));
         assert!(memo.find(&bytes(0xf1), FAR).is_none());
+    }
+
+    /// The entry for the instruction at the start of the bytes, if no rule of P3 refuses it.
+    fn judged(bytes: &[u8], rules: &Rules) -> Option<Remembered> {
+        let mut decoder = Decoder::with_ip(64, bytes, 0, DecoderOptions::NONE);
+        let i = decoder.decode();
+        let admission = decode::allowed(&i, &bytes[..i.len()], rules).ok()?;
+        let field = OperandField::None;
+        let insn = classify::classify(&i, field, rules, &mut InstructionInfoFactory::new()).ok()?;
+        let agrees = match admission {
+            Admission::System => second::same_length(&InstDecoder::default(), &i, bytes),
+            _ => second::agrees(&InstDecoder::default(), &i, &insn, bytes),
+        };
+        agrees.ok()?;
+        let len = i.len() as u8;
+        let known = Remembered::new(&i, Insn { len, ..insn }, field, Operands::default())?;
+        let fields = decoder.get_constant_offsets(&i);
+        Some(known.of_any_displacement(displacement_at_end(&i, &insn, &fields)))
+    }
+
+    /// The rules of modules.
+    fn linux() -> &'static Rules {
+        let made = MadeFor {
+            target: Target::Linux,
+            scheme: Scheme::Stlb,
+            accesses: Accesses::All,
+            processor: Processor::Any,
+        };
+        Rules::of(made).expect("there are such modules")
+    }
+
+    /// Beginnings of instructions of all opcodes of one and two bytes, with operands that have a
+    /// displacement of one or four bytes, and its size.
+    fn with_displacements() -> impl Iterator<Item = (Vec<u8>, usize)> {
+        let prefixes: [&[u8]; 8] = [
+            &[],
+            &[0x48],
+            &[0x66],
+            &[0xf0],
+            &[0xf3],
+            &[0x65, 0x67],
+            &[0x67, 0x65, 0x4d],
+            &[0x65],
+        ];
+        // d8(%rbx), d32(%rbx), d8(%rsp), d32(%rbx,%rcx,4)
+        let operands: [(&[u8], usize); 4] = [
+            (&[0x43], 1),
+            (&[0x83], 4),
+            (&[0x44, 0x24], 1),
+            (&[0x84, 0x8b], 4),
+        ];
+        let opcodes = (0..2 * 256).map(|n| (n / 256 == 1, n as u8));
+        opcodes.flat_map(move |(second, opcode)| {
+            let map: &[u8] = if second { &[0x0f] } else { &[] };
+            prefixes.into_iter().flat_map(move |prefix| {
+                operands.into_iter().flat_map(move |(operand, size)| {
+                    (0..8).map(move |reg| {
+                        let modrm = [opcode, operand[0] | reg << 3];
+                        let all = [prefix, map, &modrm, &operand[1..]].concat();
+                        (all, size)
+                    })
+                })
+            })
+        })
+    }
+
+    /// What is judged with one displacement is judged the same with any other.
+    #[test]
+    fn a_displacement_at_the_end_is_read_each_time() {
+        let hypervisor = |scheme| Rules::hypervisor(scheme, Processor::Any);
+        let rules = [
+            hypervisor(Scheme::Window32),
+            hypervisor(Scheme::Window),
+            hypervisor(Scheme::Stlb),
+            linux(),
+        ];
+        let mut kept = 0;
+        for (rules, (start, size)) in rules
+            .into_iter()
+            .flat_map(|rules| with_displacements().map(move |start| (rules, start)))
+        {
+            let bytes = |displacement: i32| {
+                let field = &displacement.to_le_bytes()[..size];
+                padded(&[&start, field].concat())
+            };
+            let Some(first) = judged(&bytes(0x11), rules).filter(|first| first.displacement != 0)
+            else {
+                continue;
+            };
+            kept += 1;
+            let mut memo = Memo::with_places(4);
+            memo.keep(&bytes(0x11), first);
+            for displacement in [0, 1, -1, 8, -8, 127, -128, 0x1234_5678, i32::MAX, i32::MIN] {
+                let bytes = bytes(displacement);
+                let own = judged(&bytes, rules).expect("as with the other displacement");
+                let found = memo.find(&bytes, FAR).expect("it is kept").insn();
+                assert_eq!(
+                    format!("{found:?}"),
+                    format!("{:?}", own.insn),
+                    "{start:02x?}"
+                );
+                // With a relocation it is another one.
+                assert!(memo.find(&bytes, 0).is_none());
+            }
+        }
+        assert!(kept > 5_000, "{kept}");
+    }
+
+    #[test]
+    fn displacements_that_count_are_not_left_out() {
+        // lea 8(%rbx),%rax; pop 8(%rsp); push 8(%rbx); movl $1,8(%rbx); shll $3,8(%rbx);
+        // mov 8,%eax; mov 8(,%rbx,4),%eax; vmovups 8(%rbx),%xmm0
+        let counts: [&[u8]; 8] = [
+            &[0x48, 0x8d, 0x43, 8],
+            &[0x8f, 0x44, 0x24, 8],
+            &[0xff, 0x73, 8],
+            &[0xc7, 0x43, 8, 1, 0, 0, 0],
+            &[0xc1, 0x63, 8, 3],
+            &[0x8b, 0x04, 0x25, 8, 0, 0, 0],
+            &[0x8b, 0x04, 0x9d, 8, 0, 0, 0],
+            &[0xc5, 0xf8, 0x10, 0x43, 8],
+        ];
+        for bytes in counts {
+            let known = judged(&padded(bytes), linux());
+            assert!(
+                known.is_none_or(|known| known.displacement == 0),
+                "{bytes:02x?}"
+            );
+        }
     }
 
     #[test]

@@ -20,7 +20,7 @@ use yaxpeax_x86::long_mode::InstDecoder;
 
 use self::allow::Admission;
 use self::classify::OperandField;
-use self::memo::{Answer, Memo, Operands, Remembered};
+use self::memo::{Answer, Memo, Operands, Remembered, displacement_at_end};
 use self::relocation::{Destination, Relocated};
 use crate::findings::{Findings, ViolationCode};
 use crate::insn::{BranchTarget, CodeAt, Disassembly, Insn, Op, Routine, Starts, forced};
@@ -236,11 +236,8 @@ impl<'o> SectionDecoder<'_, 'o> {
     fn again(&mut self, at: u32, rest: &[u8]) -> Option<usize> {
         let next = self.section.relocations.get(self.next_relocation);
         let distance = next.map_or(u64::MAX, |r| r.offset.saturating_sub(u64::from(at)));
-        let Answer {
-            known,
-            length,
-            distance: far,
-        } = self.memo.find(rest, distance)?;
+        let answer = self.memo.find(rest, distance)?;
+        let Answer { known, length, .. } = answer;
         let end = at + length as u32;
         let relocated = match known.field {
             OperandField::None => Relocated::NONE,
@@ -249,8 +246,8 @@ impl<'o> SectionDecoder<'_, 'o> {
                 _ => return None,
             },
         };
-        let target = u64::from(end).wrapping_add(far);
-        let (insn, to) = (known.insn, self.destination(relocated, target));
+        let target = u64::from(end).wrapping_add(answer.distance);
+        let (insn, to) = (answer.insn(), self.destination(relocated, target));
         self.next_relocation += usize::from(relocated.field != OperandField::None);
         self.push(at, insn, to);
         Some(length)
@@ -271,6 +268,13 @@ impl<'o> SectionDecoder<'_, 'o> {
         insn.relocated = relocated.field != OperandField::None;
         insn.len = instruction.len() as u8;
         if good && let Some(known) = Remembered::new(instruction, insn, relocated.field, operands) {
+            let known = match relocated.field {
+                OperandField::None if instruction.memory_displ_size() != 0 => {
+                    let fields = decoder.get_constant_offsets(instruction);
+                    known.of_any_displacement(displacement_at_end(instruction, &insn, &fields))
+                }
+                _ => known,
+            };
             self.memo.keep(rest, known);
         }
         // Later instructions on this path are not judged. But a check that skips a
