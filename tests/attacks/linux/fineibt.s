@@ -6,7 +6,8 @@ mov $-0x12345678, %r10d
 add -15(%r11), %r10d
 je 1f
 ud2
-1: cs call __x86_indirect_thunk_r11
+1: cs
+call __x86_indirect_thunk_r11
 ret
 .pushsection .text.unlikely,"ax"
 2: mov $0x12345678, %eax
@@ -118,7 +119,8 @@ mov %rdi, %rsi
 mov %rdi, %rdx
 nop
 nop
-1: cs call __x86_indirect_thunk_r11
+1: cs
+call __x86_indirect_thunk_r11
 ret
 .pushsection .text.unlikely,"ax"
 2: mov $0x12345678, %eax
@@ -140,7 +142,8 @@ mov %rdi, %rsi
 mov %rdi, %rdx
 nop
 nop
-1: cs call __x86_indirect_thunk_r11
+1: cs
+call __x86_indirect_thunk_r11
 ret
 .pushsection .retpoline_sites,"a"
 .long 1b - .
@@ -151,7 +154,8 @@ ret
 # from: ibid., decode_caller_hash
 jmp 1f
 .skip 12, 0x90
-1: cs call __x86_indirect_thunk_r11
+1: cs
+call __x86_indirect_thunk_r11
 ret
 .pushsection .text.unlikely,"ax"
 2: mov $0x12345678, %eax
@@ -195,7 +199,8 @@ mov $-0x12345678, %r10d
 add -15(%r11), %r10d
 je 1f
 ud2
-1: cs call __x86_indirect_thunk_r11
+1: cs
+call __x86_indirect_thunk_r11
 ret
 .pushsection .text.unlikely,"ax"
 2: mov $0x12345678, %eax
@@ -218,7 +223,8 @@ mov $-0x12345678, %r10d
 3: add -15(%r11), %r10d
 je 1f
 ud2
-1: cs call __x86_indirect_thunk_r11
+1: cs
+call __x86_indirect_thunk_r11
 ret
 .pushsection .text.unlikely,"ax"
 2: mov $0x12345678, %eax
@@ -237,7 +243,8 @@ g: ret
 # from: ibid., decode_caller_hash
 ret
 .pushsection .text.unlikely,"ax"
-1: cs call __x86_indirect_thunk_r11
+1: cs
+call __x86_indirect_thunk_r11
 ret
 2: mov $0x12345678, %eax
 .skip 11, 0x90
@@ -287,9 +294,9 @@ ret
 .data
 .quad h
 
-### a kernel whose FineIBT is not known
+### a table that the kernel does not have
 # refuse: P2-metadata
-# from: Linux 6.15 arch/x86/kernel/alternative.c, fineibt_paranoid_start
+# from: Linux 6.2 arch/x86/kernel/alternative.c, __apply_fineibt: there is none in 6.1
 ret
 .pushsection .text.unlikely,"ax"
 2: mov $0x12345678, %eax
@@ -300,10 +307,10 @@ g: ret
 .long 2b - .
 .popsection
 .pushsection .modinfo,"a"
-.asciz "vermagic=6.15.0 SMP mod_unload "
+.asciz "vermagic=6.1.0 SMP mod_unload "
 .popsection
 
-### one whose is
+### one that it has
 # accept
 # from: Linux 6.12, ibid.
 ret
@@ -458,3 +465,375 @@ g: ret
 .popsection
 .data
 d: .asciz "f"
+
+### what kernels with FineIBT write over from Linux 6.15 on
+# accept
+# from: Linux 7.3 arch/x86/kernel/alternative.c, __apply_fineibt
+mov $-0x12345678, %r10d
+add -15(%r11), %r10d
+je 1f
+ud2
+1: cs
+call __x86_indirect_thunk_r11
+ret
+.pushsection .text.unlikely,"ax"
+2: mov $0x12345678, %eax
+.skip 11, 0x90
+g: endbr64
+ret
+.popsection
+.pushsection .cfi_sites,"a"
+.long 2b - .
+.popsection
+.pushsection .retpoline_sites,"a"
+.long 1b - .
+.popsection
+.pushsection .ibt_endbr_seal,"a"
+.long g - .
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=7.3.0 SMP mod_unload "
+.popsection
+.data
+.quad g
+
+### a call of five bytes behind a check, over which the kernel writes six
+# refuse: P2-metadata
+# from: ibid., cfi_rewrite_callers: with `paranoid` it writes 20 bytes from the check on
+mov $-0x12345678, %r10d
+add -15(%r11), %r10d
+je 1f
+ud2
+1: call __x86_indirect_thunk_r11
+ret
+.pushsection .text.unlikely,"ax"
+2: mov $0x12345678, %eax
+.skip 11, 0x90
+g: ret
+.popsection
+.pushsection .cfi_sites,"a"
+.long 2b - .
+.popsection
+.pushsection .retpoline_sites,"a"
+.long 1b - .
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=6.17.0 SMP mod_unload "
+.popsection
+
+### a jump of five bytes behind a check
+# refuse: P2-metadata
+# from: ibid.
+mov $-0x12345678, %r10d
+add -15(%r11), %r10d
+je 1f
+ud2
+1: jmp __x86_indirect_thunk_r11
+.pushsection .text.unlikely,"ax"
+2: mov $0x12345678, %eax
+.skip 11, 0x90
+g: ret
+.popsection
+.pushsection .cfi_sites,"a"
+.long 2b - .
+.popsection
+.pushsection .retpoline_sites,"a"
+.long 1b - .
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=7.3.0 SMP mod_unload "
+.popsection
+
+### the same in a kernel that writes over the check alone
+# accept
+# from: Linux 6.12, ibid.
+mov $-0x12345678, %r10d
+add -15(%r11), %r10d
+je 1f
+ud2
+1: jmp __x86_indirect_thunk_r11
+.pushsection .text.unlikely,"ax"
+2: mov $0x12345678, %eax
+.skip 11, 0x90
+g: ret
+.popsection
+.pushsection .cfi_sites,"a"
+.long 2b - .
+.popsection
+.pushsection .retpoline_sites,"a"
+.long 1b - .
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=6.12.0 SMP mod_unload "
+.popsection
+
+### a trap that a kernel takes for one before a function, and goes on before it
+# refuse: P2-metadata
+# from: Linux 7.3, ibid., decode_fineibt_preamble: it goes on 16 bytes behind endbr64, which is in an instruction
+test %rsi, %rsi
+je 1f
+push %rdi
+endbr64
+.nops 15
+3: ud2
+1: ret
+.pushsection .text.unlikely,"ax"
+2: mov $0x12345678, %eax
+.skip 11, 0x90
+g: ret
+.popsection
+.pushsection .cfi_sites,"a"
+.long 2b - .
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=7.3.0 SMP mod_unload "
+.popsection
+
+### a trap that is nearer than that
+# accept
+test %rsi, %rsi
+je 1f
+push %rdi
+endbr64
+.nops 14
+3: ud2
+1: ret
+.pushsection .text.unlikely,"ax"
+2: mov $0x12345678, %eax
+.skip 11, 0x90
+g: ret
+.popsection
+.pushsection .cfi_sites,"a"
+.long 2b - .
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=7.3.0 SMP mod_unload "
+.popsection
+
+### a trap that a kernel takes for one before a function, and goes on behind it
+# refuse: P2-metadata
+# from: Linux 6.17, ibid., decode_fineibt_preamble: it goes on 16 bytes behind endbr64
+test %rsi, %rsi
+je 1f
+push %rdi
+endbr64
+.nops 2
+3: ud2
+1: ret
+.pushsection .text.unlikely,"ax"
+2: mov $0x12345678, %eax
+.skip 11, 0x90
+g: ret
+.popsection
+.pushsection .cfi_sites,"a"
+.long 2b - .
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=6.17.0 SMP mod_unload "
+.popsection
+
+### both in a kernel that goes by another distance
+# accept
+# from: Linux 6.12, ibid.
+test %rsi, %rsi
+je 1f
+push %rdi
+endbr64
+.nops 15
+3: ud2
+1: ret
+.pushsection .text.unlikely,"ax"
+2: mov $0x12345678, %eax
+.skip 11, 0x90
+g: ret
+.popsection
+.pushsection .cfi_sites,"a"
+.long 2b - .
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=6.12.0 SMP mod_unload "
+.popsection
+
+### a BUG that a kernel takes for a trap before a function
+# refuse: P2-metadata
+# from: ibid.; handle_bug, arch/x86/kernel/traps.c
+test %rsi, %rsi
+je 1f
+push %rdi
+endbr64
+.nops 15
+3: ud2
+1: ret
+.pushsection .text.unlikely,"ax"
+2: mov $0x12345678, %eax
+.skip 11, 0x90
+g: ret
+.popsection
+.pushsection .cfi_sites,"a"
+.long 2b - .
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=7.3.0 SMP mod_unload "
+.popsection
+.pushsection __bug_table,"aw"
+.long 3b - ., 0, d - .
+.short 1, 0
+.popsection
+.data
+d: .asciz "f"
+
+### a WARN, of which the kernel asks first
+# accept
+# from: ibid.
+test %rsi, %rsi
+je 1f
+endbr64
+.nops 15
+3: ud2
+1: ret
+.pushsection .text.unlikely,"ax"
+2: mov $0x12345678, %eax
+.skip 11, 0x90
+g: ret
+.popsection
+.pushsection .cfi_sites,"a"
+.long 2b - .
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=7.3.0 SMP mod_unload "
+.popsection
+.pushsection __bug_table,"aw"
+.long 3b - ., 0, d - .
+.short 1, 1
+.popsection
+.data
+d: .asciz "f"
+
+### a WARN that is a BUG as well
+# refuse: P2-metadata
+# from: ibid.; find_bug, lib/bug.c: it takes the first
+test %rsi, %rsi
+je 1f
+endbr64
+.nops 15
+3: ud2
+1: ret
+.pushsection .text.unlikely,"ax"
+2: mov $0x12345678, %eax
+.skip 11, 0x90
+g: ret
+.popsection
+.pushsection .cfi_sites,"a"
+.long 2b - .
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=7.3.0 SMP mod_unload "
+.popsection
+.pushsection __bug_table,"aw"
+.long 3b - ., 0, d - .
+.short 1, 0
+.long 3b - ., 0, d - .
+.short 1, 1
+.popsection
+.data
+d: .asciz "f"
+
+### the trap of a check that the kernel does not write over
+# refuse: P2-metadata
+# from: ibid., decode_fineibt_preamble
+endbr64
+mov %rdi, %r11
+mov $-0x12345678, %r10d
+add -15(%r11), %r10d
+je 1f
+ud2
+1: cs
+call __x86_indirect_thunk_r11
+ret
+.pushsection .text.unlikely,"ax"
+2: mov $0x12345678, %eax
+.skip 11, 0x90
+g: ret
+.popsection
+.pushsection .cfi_sites,"a"
+.long 2b - .
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=7.3.0 SMP mod_unload "
+.popsection
+
+### the same of one that it writes over
+# accept
+# from: ibid.
+endbr64
+mov %rdi, %r11
+mov $-0x12345678, %r10d
+add -15(%r11), %r10d
+je 1f
+ud2
+1: cs
+call __x86_indirect_thunk_r11
+ret
+.pushsection .text.unlikely,"ax"
+2: mov $0x12345678, %eax
+.skip 11, 0x90
+g: ret
+.popsection
+.pushsection .cfi_sites,"a"
+.long 2b - .
+.popsection
+.pushsection .retpoline_sites,"a"
+.long 1b - .
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=7.3.0 SMP mod_unload "
+.popsection
+
+### an alternative over what the kernel writes over where a function begins
+# refuse: P2-metadata
+# from: ibid., cfi_rewrite_preamble: what is before a function leads to its fourth byte
+ret
+.pushsection .text.unlikely,"ax"
+2: mov $0x12345678, %eax
+.skip 11, 0x90
+g: endbr64
+nop
+ret
+.popsection
+.pushsection .cfi_sites,"a"
+.long 2b - .
+.popsection
+.pushsection .altinstr_replacement,"ax"
+4: mov $0xc3, %eax
+.popsection
+.pushsection .altinstructions,"a"
+.long g - ., 4b - ., 20
+.byte 5, 5
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=7.3.0 SMP mod_unload "
+.popsection
+
+### the same over a function that begins otherwise
+# accept
+# from: ibid.
+ret
+.pushsection .text.unlikely,"ax"
+2: mov $0x12345678, %eax
+.skip 11, 0x90
+g: mov $0, %eax
+ret
+.popsection
+.pushsection .cfi_sites,"a"
+.long 2b - .
+.popsection
+.pushsection .altinstr_replacement,"ax"
+4: mov $0xc3, %eax
+.popsection
+.pushsection .altinstructions,"a"
+.long g - ., 4b - ., 20
+.byte 5, 5
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=7.3.0 SMP mod_unload "
+.popsection

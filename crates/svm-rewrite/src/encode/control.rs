@@ -262,6 +262,23 @@ impl Emitter<'_> {
 
     /// The code after this is not reached.
     pub fn stop(&mut self) {
+        self.part_trap();
         self.emit(&Instruction::with(Code::Ud2));
+    }
+
+    /// Before a `ud2` that the kernel may take for another one by what is before it:
+    ///
+    /// ```text
+    ///     nopw 0(%rax,%rax,1)               nine bytes
+    ///     nopw 0(%rax,%rax,1)
+    ///     nop
+    /// ```
+    pub fn part_trap(&mut self) {
+        const NOP9: [u8; 9] = [0x66, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0];
+        if self.parts_traps {
+            self.asm.raw(&NOP9);
+            self.asm.raw(&NOP9);
+            self.asm.raw(&[0x90]);
+        }
     }
 }

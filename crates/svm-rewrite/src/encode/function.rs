@@ -41,6 +41,9 @@ impl FunctionWriter<'_, '_> {
             let label = self.emitter.inst_labels.of(InstIdx(i));
             if i != function.insts.start {
                 self.check_above(InstIdx(i));
+                if emitted && !verbatim && self.is_bug(InstIdx(i)) {
+                    self.emitter.part_trap();
+                }
             }
             self.emitter.begin(InstIdx(i), label);
             self.keep_return_word(f, InstIdx(i));
@@ -60,6 +63,13 @@ impl FunctionWriter<'_, '_> {
         if verbatim && self.may_lead_behind(f) {
             self.emitter.stop();
         }
+    }
+
+    /// Whether it is a `ud2` behind which nothing goes on. What the kernel knows it by is its own
+    /// place, so what has to be before it is before its label.
+    fn is_bug(&self, i: InstIdx) -> bool {
+        let iced = &self.emitter.lifted.inst(i).iced;
+        iced.code() == Code::Ud2 && self.decisions.analysis.exits[i.0 as usize] == Exit::Stop
     }
 
     /// Whether a section that stays as it is ends with a branch to the beginning of another

@@ -21,6 +21,7 @@ mod string;
 mod switch;
 mod window;
 
+use elf_loader::Object;
 use iced_x86::{Code, Instruction, Register};
 use liveness::{LocSet, Reg};
 use twin_abi::Processor;
@@ -73,6 +74,9 @@ pub struct Rules {
     /// Whether a kernel may execute a load in the processor's place, as in an encrypted guest, and
     /// take `%ah` for `%spl` then: a register's second byte is loaded by way of its first one.
     pub loads_low_bytes: bool,
+    /// Whether the kernel of an object may take a `ud2` that is no WARN for a trap of its own, by what
+    /// is 6 or 19 bytes before: there are nops then.
+    pub parts_traps: fn(&Object<'_>) -> bool,
     /// Whether all instructions of a section, given by name, stay as they are.
     pub is_verbatim: fn(&str) -> bool,
 }
@@ -149,6 +153,8 @@ pub struct Emitter<'a> {
     /// makes the tables of thunks.
     pub prints: bool,
     rules: &'static Rules,
+    /// [`Rules::parts_traps`] of the object.
+    parts_traps: bool,
     scheme: &'static Row,
     stubs: Vec<Stub>,
     /// Targets of failed comparisons of return addresses, each with the instruction
@@ -196,6 +202,7 @@ impl<'a> Emitter<'a> {
             thunks: Vec::new(),
             prints: false,
             rules,
+            parts_traps: (rules.parts_traps)(lifted.object),
             scheme,
             stubs: Vec::new(),
             smashed: Vec::new(),

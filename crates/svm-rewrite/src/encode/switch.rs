@@ -1,6 +1,6 @@
 //! Jumps through tables (`analyse/switches`).
 
-use iced_x86::{Code, Instruction};
+use iced_x86::Code;
 use liveness::Reg;
 
 use super::{Emitter, Indirect};
@@ -70,7 +70,7 @@ impl Emitter<'_> {
         }
         match self.rules.indirect {
             Indirect::Runtime => self.trap(Trap::Bug),
-            Indirect::Register | Indirect::RedZone => self.emit(&Instruction::with(Code::Ud2)),
+            Indirect::Register | Indirect::RedZone => self.stop(),
         }
         if let (true, Some(Destination::Import(s))) = (
             self.rules.keeps_calls && !self.prints,

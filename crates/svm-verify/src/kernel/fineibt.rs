@@ -1,5 +1,5 @@
 //! FineIBT: what kernels with it write before functions and before calls through pointers
-//! (`__apply_fineibt` and `poison_cfi`, arch/x86/kernel/alternative.c of Linux 6.2 to 6.14).
+//! (`__apply_fineibt` and `poison_cfi`, arch/x86/kernel/alternative.c). Linux 6.2 to 6.14:
 //!
 //! ```text
 //! __cfi_f:
@@ -27,6 +27,22 @@
 //!
 //! A kernel that only reports what has another type (`CONFIG_CFI_PERMISSIVE`) goes on behind the `ud2`.
 //! It knows it by the `endbr64`, and takes others for it ([`traps`]).
+//!
+//! Linux 6.15 and later write over the call as well (here, of those whose source was read, what 7.3
+//! writes; 6.17 has `%r10d` in the place of `%eax`), and over an `endbr64` with which the function begins:
+//!
+//! ```text
+//!                                 __cfi_f:
+//!     mov   $hash, %eax               endbr64
+//!     cmp   -11(%r11), %eax           sub   $hash, %eax
+//!     cs lea -16(%r11), %r11          jne   f + 3     # 0xd6, which is no instruction
+//!     jne   .-1   # `lock jne`        # 6.17: jne __cfi_f + 6, which is 0xea
+//!     cs call *%r11               f:  nopl  -42(%rax)
+//! ```
+//!
+//! So the call has six bytes, and nothing else is written over the function's first instruction. For
+//! functions with arguments in the hash's register (`-fsanitize-kcfi-arity`) they write more: these are
+//! not known here. Where such a kernel goes on behind a trap is not behind the `ud2` ([`misplaced`]).
 
 use std::collections::HashSet;
 
@@ -35,6 +51,7 @@ use elf_loader::special::{Entry, SpecialKind};
 use super::Patches;
 use super::prefixes::NOP;
 use super::reader::{Reader, SectionPlace};
+use super::tables::Series;
 use super::types::{self, Checks};
 use crate::findings::{Findings, ViolationCode};
 use crate::insn::{BranchTarget, CodeAt, Disassembly, Gpr, Insn, Op};
@@ -46,6 +63,12 @@ const PREAMBLE: u64 = 16;
 const CALLER: i64 = 14;
 /// From `endbr64` before a function to `ud2`.
 const TRAP: i64 = 13;
+/// The first kernel that writes over calls.
+const FIRST_WITH_CALLS: Series = (6, 15);
+/// From `endbr64` to the trap, in such kernels: 6.17 has the first, 7.3 the second.
+const LATER_TRAPS: [i64; 2] = [6, 19];
+/// Bytes of a call that they write over.
+const CALL: u8 = 6;
 /// How the kernel recognises what is before a call: `mov`, or the jump that it wrote itself.
 const CALLERS: [[u8; 2]; 2] = [[0x41, 0xba], [0xeb, 0x0c]];
 
@@ -53,6 +76,25 @@ const CALLERS: [[u8; 2]; 2] = [[0x41, 0xba], [0xeb, 0x0c]];
 pub(super) fn is_there(image: &Image<'_>) -> bool {
     let table = image.object.section_named(SpecialKind::CfiSites.name());
     table.is_some_and(|id| image.object.section(id).size != 0)
+}
+
+/// Whether the module's kernel may write over calls.
+fn writes_calls(reader: &Reader<'_, '_>) -> bool {
+    reader
+        .series
+        .is_none_or(|series| series >= FIRST_WITH_CALLS)
+}
+
+/// The first instruction of the function that an entry of `.cfi_sites` is about, if the kernel may
+/// write over it (`is_endbr`): what it wrote before leads to its last byte.
+pub(super) fn function(reader: &Reader<'_, '_>, entry: &Entry) -> Option<u32> {
+    let (id, at) = entry.site()?;
+    let (n, insn) = reader.insn((id, at.checked_add(PREAMBLE)?))?;
+    let is_endbr = matches!(
+        reader.image.bytes(insn),
+        Some([0xf3, 0x0f, 0x1e, 0xfa | 0xfb] | [0x0f, 0x1f, _, _] | [0x66, 0x0f, 0x1f, _])
+    );
+    (writes_calls(reader) && is_endbr).then_some(n)
 }
 
 /// Takes what is before the function that an entry of `.cfi_sites` names.
@@ -124,6 +166,10 @@ pub(super) fn caller(
         i64::from(first.at) == before && types::goes_to(insn) == Some(Gpr(11))
     });
     let check = check.ok_or("before it is what the kernel takes for kCFI's check, and is none")?;
+    let bytes = reader.image.bytes(insn);
+    if writes_calls(reader) && !(insn.len == CALL && matches!(bytes, Some([0x2e, ..]))) {
+        return Err("the kernel writes over six bytes there, and the call has others");
+    }
     patches.whole.push(check);
     patches.checked.insert(n);
     Ok(())
@@ -156,22 +202,62 @@ pub(super) fn entered(reader: &Reader<'_, '_>, patches: &Patches, entries: &[u32
 /// report control continues. What it writes itself, and what is before a section, may be `endbr64`;
 /// and it may copy a `ud2` behind one.
 pub(super) fn traps(reader: &Reader<'_, '_>, written: &HashSet<u32>) -> Vec<u32> {
+    if reader
+        .series
+        .is_some_and(|series| series >= FIRST_WITH_CALLS)
+    {
+        return Vec::new();
+    }
+    let all = (0..).zip(&reader.disassembly.insns);
+    let stops = all.filter(|(_, insn)| matches!(insn.op, Op::Stop));
+    stops
+        .filter(|&(n, insn)| written.contains(&n) || is_behind(reader, written, insn, TRAP))
+        .map(|(n, _)| n)
+        .collect()
+}
+
+/// Whether an instruction may be this many bytes behind `endbr64`.
+fn is_behind(reader: &Reader<'_, '_>, written: &HashSet<u32>, insn: &Insn, by: i64) -> bool {
     const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
     let is_written = |n: u32| written.contains(&n);
     let may_be = |place: CodeAt, byte: u8| {
         reader.may_be(place, byte) || reader.disassembly.around(place).is_none_or(is_written)
     };
-    let is_behind = |insn: &Insn| {
-        let place = |by: i64| CodeAt {
-            section: insn.section,
-            offset: i64::from(insn.at) - TRAP + by,
-        };
-        (0..).zip(ENDBR64).all(|(by, byte)| may_be(place(by), byte))
+    let place = |n: i64| CodeAt {
+        section: insn.section,
+        offset: i64::from(insn.at) - by + n,
     };
+    (0..).zip(ENDBR64).all(|(n, byte)| may_be(place(n), byte))
+}
+
+//      endbr64
+//      ...                     # 2 or 15 bytes, whatever they are
+//      ud2
+//
+/// The `ud2`s that a kernel of Linux 6.15 or later may take for a trap of one byte before a function
+/// (`decode_fineibt_preamble`): after a report control continues at another place, which may be inside
+/// an instruction. `warns`: of these the kernel asks before whether they are a WARN (`handle_bug`,
+/// arch/x86/kernel/traps.c).
+pub(super) fn misplaced(
+    reader: &Reader<'_, '_>,
+    checks: &Checks,
+    patches: &Patches,
+    written: &HashSet<u32>,
+    warns: &HashSet<u32>,
+) -> Vec<u32> {
+    if !writes_calls(reader) {
+        return Vec::new();
+    }
+    let is_ud2 = |insn: &Insn| matches!(reader.image.bytes(insn), Some([.., 0x0f, 0x0b]));
+    // A check that the kernel writes over has none.
+    let is_gone = |n: u32| checks.has_trap(n) && patches.checked.contains(&(n + 1));
     let all = (0..).zip(&reader.disassembly.insns);
-    let stops = all.filter(|(_, insn)| matches!(insn.op, Op::Stop));
-    stops
-        .filter(|&(n, insn)| is_written(n) || is_behind(insn))
+    let traps = all.filter(|&(n, insn)| is_ud2(insn) && !warns.contains(&n) && !is_gone(n));
+    traps
+        .filter(|&(n, insn)| {
+            let behind = |by| is_behind(reader, written, insn, by);
+            written.contains(&n) || LATER_TRAPS.into_iter().any(behind)
+        })
         .map(|(n, _)| n)
         .collect()
 }

@@ -176,6 +176,10 @@ impl Patches {
                     SpecialKind::KcfiTraps => patches.trap(&reader, &checks, &entry),
                     _ => patches.entry(&reader, kind, &entry).map(|site| {
                         others.extend(site.map(|n| (id, entry.offset, kind, n)));
+                        if kind == SpecialKind::CfiSites {
+                            let function = fineibt::function(&reader, &entry);
+                            others.extend(function.map(|n| (id, entry.offset, kind, n)));
+                        }
                     }),
                 };
                 if let Err(reason) = judged {
@@ -209,6 +213,13 @@ impl Patches {
             let reads = |kind| matches!(kind, SpecialKind::BugTable | SpecialKind::ExTable);
             let writes = others.iter().filter(|&&(_, _, kind, _)| !reads(kind));
             written.extend(writes.map(|&(.., n)| n));
+            let warnings = warnings(&reader);
+            for n in fineibt::misplaced(&reader, &checks, &patches, &written, &warnings) {
+                let (section, offset) = image.place(&disassembly.insns[n as usize]);
+                let reason = "a ud2 that kernels with FineIBT may take for the trap before a function, \
+                              by an endbr64 6 or 19 bytes before it, and go on elsewhere";
+                findings.at(section, offset, ViolationCode::Metadata, reason);
+            }
             patches.warns.extend(fineibt::traps(&reader, &written));
         }
         for n in fineibt::entered(&reader, &patches, functions) {
@@ -509,4 +520,19 @@ impl Patches {
             .then_some(())
             .ok_or("not a call of a static call's trampoline")
     }
+}
+
+/// The `ud2`s that the kernel's table of bugs calls warnings, and nothing else.
+fn warnings(reader: &Reader<'_, '_>) -> HashSet<u32> {
+    let object = reader.image.object;
+    let table = object.section_named(SpecialKind::BugTable.name());
+    let entries = table.and_then(|id| special::entries(object, id).ok());
+    let entries = entries.unwrap_or_default();
+    let of = |warning: bool| {
+        let entries = entries.iter().filter(move |e| e.is_warning() == warning);
+        let sites = entries.filter_map(|entry| reader.insn(entry.site()?));
+        sites.map(|(n, _)| n)
+    };
+    let bugs: HashSet<u32> = of(false).collect();
+    of(true).filter(|n| !bugs.contains(n)).collect()
 }

@@ -31,8 +31,8 @@ const MODINFO: &str = ".modinfo";
 pub(super) const THIS_MODULE: &str = ".gnu.linkonce.this_module";
 const VERMAGIC: &[u8] = b"vermagic=";
 
-/// The kernels with FineIBT whose changes to code the rules here are about.
-const FINEIBT: [Series; 2] = [(6, 2), (6, 14)];
+/// The first kernel with FineIBT.
+const FIRST_WITH_FINEIBT: Series = (6, 2);
 /// Tables that the kernel of x86 reads as little as what names them (`site`), or that a linker
 /// script joins: compilers make one for each section of code.
 const MANY: [&str; 2] = ["__patchable_function_entries", ".kcfi_traps"];
@@ -173,7 +173,7 @@ fn has(series: Series, kind: SpecialKind, layout: &EntryLayout) -> bool {
         // names: such a module is not linked there. Of the other way, see `Fixup`.
         SpecialKind::ExTable if series == (5, 15) => true,
         SpecialKind::ExTable => routine == (series < (5, 15)),
-        SpecialKind::CfiSites => (FINEIBT[0]..=FINEIBT[1]).contains(&series),
+        SpecialKind::CfiSites => series >= FIRST_WITH_FINEIBT,
         _ => true,
     }
 }

@@ -4,8 +4,9 @@
 use elf_loader::SectionId;
 use elf_loader::special::{self, Entry, FieldRole, SpecialKind};
 use foldhash::HashMap;
-use iced_x86::{Mnemonic, Register};
+use iced_x86::{Code, Mnemonic, Register};
 
+use super::series;
 use super::unused::Unused;
 use crate::analyse::class::Class;
 use crate::analyse::classify::Kept;
@@ -37,7 +38,14 @@ pub fn kept(lifted: &Lifted<'_>) -> Result<HashMap<u32, Kept>, Refusal> {
         }
     }
     finder.type_hashes()?;
+    let writes_calls = series::writes_calls(lifted.object);
     for check in type_checks::find(lifted)? {
+        let call = InstIdx(check.insts().end - 1);
+        if writes_calls && !has_room(lifted, call) {
+            let reason = "the kernel (FineIBT) writes over six bytes there, and the call has others: \
+                          compile with -mindirect-branch-cs-prefix, as the kernel does";
+            return Err(lifted.refusal(RefusalCode::Metadata, call, reason));
+        }
         // The call is classified as any other one, and stays.
         let own = check.insts().take(4);
         finder.found.extend(own.map(|i| (i, Kept::TypeCheck)));
@@ -78,6 +86,20 @@ pub fn kept(lifted: &Lifted<'_>) -> Result<HashMap<u32, Kept>, Refusal> {
         }
     }
     Ok(finder.found)
+}
+
+/// Whether it is a hash in another register than `%eax`.
+fn counts_arguments(lifted: &Lifted<'_>, i: InstIdx) -> bool {
+    let iced = &lifted.inst(i).iced;
+    iced.code() == Code::Mov_r32_imm32 && iced.op0_register() != Register::EAX
+}
+
+/// Whether a call behind a check is one that the kernel does not write over, or has the bytes that it
+/// writes.
+fn has_room(lifted: &Lifted<'_>, call: InstIdx) -> bool {
+    const PREFIX_CS: u8 = 0x2e;
+    let bytes = lifted.bytes(call);
+    lifted.inst(call).target.is_none() || bytes.len() == 6 && bytes[0] == PREFIX_CS
 }
 
 /// Keeps moves of `rsp` from a register that cannot become moves by a constant: if the
@@ -135,6 +157,16 @@ impl Finder<'_, '_> {
                 return Err(Refusal::at(code, section, function.start, reason));
             }
             let insts = function.insts.clone();
+            let counting = insts
+                .clone()
+                .map(InstIdx)
+                .find(|&i| counts_arguments(self.lifted, i));
+            if let (Some(i), true) = (counting, series::has_fineibt(self.lifted.object)) {
+                let reason = "the hash of a type in a register that says how many arguments the function \
+                              has: what the kernel (FineIBT) writes there is not known; compile without \
+                              -fsanitize-kcfi-arity (CONFIG_FINEIBT_BHI)";
+                return Err(self.lifted.refusal(RefusalCode::Metadata, i, reason));
+            }
             self.found.extend(insts.map(|i| (i, Kept::TypeCheck)));
         }
         Ok(())

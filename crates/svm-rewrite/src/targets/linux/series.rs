@@ -24,9 +24,10 @@ const NEWEST: Series = (7, 3);
 /// A module without a bug table of its own cannot show it.
 const BUG_FORMAT: Series = (6, 19);
 
-/// The kernels with FineIBT whose changes are known: what they write before functions and calls
-/// (arch/x86/kernel/alternative.c).
-const FINEIBT: [Series; 2] = [(6, 2), (6, 14)];
+/// The first kernel with FineIBT (arch/x86/kernel/alternative.c).
+const FIRST_WITH_FINEIBT: Series = (6, 2);
+/// The first one that writes over calls as well, and that may go on somewhere else behind a `ud2`.
+const FIRST_WITH_CALLS: Series = (6, 15);
 
 /// The forms that a module's kernel has of what the runtime adds to its tables.
 #[derive(Clone, Copy, Debug)]
@@ -79,8 +80,10 @@ pub fn check(object: &Object<'_>) -> Result<(), Refusal> {
         let name = &*section.name;
         let kind = special::kind_of(name);
         let reason = match kind {
-            Some(SpecialKind::CfiSites) if section.size != 0 && !is_known_fineibt(object) => {
-                Some("kernels with FineIBT (CONFIG_FINEIBT) are known from Linux 6.2 to 6.14")
+            Some(SpecialKind::CfiSites)
+                if section.size != 0 && series(object).is_some_and(|s| s < FIRST_WITH_FINEIBT) =>
+            {
+                Some("kernels with FineIBT (CONFIG_FINEIBT) are known from Linux 6.2 on")
             }
             _ if name == ".modinfo" && section.kind == SHT_NOBITS => {
                 Some("the module's description of itself, without its bytes")
@@ -100,9 +103,17 @@ pub fn check(object: &Object<'_>) -> Result<(), Refusal> {
     Kernel::of(object).map(|_| ())
 }
 
-/// Whether the kernel that the module says it is for has no FineIBT that is not known.
-fn is_known_fineibt(object: &Object<'_>) -> bool {
-    series(object).is_none_or(|series| (FINEIBT[0]..=FINEIBT[1]).contains(&series))
+/// Whether the module's kernel has FineIBT: objtool made the table.
+pub fn has_fineibt(object: &Object<'_>) -> bool {
+    let table = object.section_named(SpecialKind::CfiSites.name());
+    table.is_some_and(|id| object.section(id).size != 0)
+}
+
+/// Whether the module's kernel has FineIBT and may write over calls: it then takes a `ud2` at a
+/// distance behind `endbr64` for a trap of its own, and may go on at another place
+/// (`decode_fineibt_preamble`, arch/x86/kernel/alternative.c of Linux 6.15 and later).
+pub fn writes_calls(object: &Object<'_>) -> bool {
+    has_fineibt(object) && series(object).is_none_or(|series| series >= FIRST_WITH_CALLS)
 }
 
 /// Whether an object may have several tables of this name. Compilers make one for each section

@@ -65,6 +65,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
         keeps_calls: false,
         pads_returns: false,
         keeps_prefixes: false,
+        parts_traps: |_| false,
         loads_low_bytes: false,
         is_verbatim: |_| false,
     },
