@@ -10,7 +10,9 @@
 use std::cell::{Cell, RefCell};
 
 use foldhash::{HashMap, HashSet};
-use iced_x86::{Code, FlowControl, Instruction, InstructionInfoFactory, OpAccess, Register};
+use iced_x86::{
+    Code, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
+};
 use liveness::Reg;
 
 use super::find::{Candidate, Finder};
@@ -318,6 +320,9 @@ fn reads(
     if iced.flow_control() == FlowControl::Exception {
         return false;
     }
+    if is_borrow(iced, register) {
+        return false;
+    }
     let info = factory.info(iced);
     let addresses = info.used_memory().iter();
     let operands = info.used_registers().iter();
@@ -338,12 +343,16 @@ fn left(
     register: Reg,
     held: Held,
 ) -> Option<Held> {
+    let whole = |r: Register| r.is_gpr64() || r.is_gpr32();
+    if is_borrow(iced, register) && whole(iced.op0_register()) {
+        return None;
+    }
     let used = factory.info(iced).used_registers().iter();
     let mut written = used
         .filter(|u| same(u.register(), register) && u.access() == OpAccess::Write)
         .map(|u| u.register());
     written.try_fold(held, |held, r| match r {
-        _ if r.is_gpr64() || r.is_gpr32() => None,
+        _ if whole(r) => None,
         _ if is_lowest_byte(r) => Some(Held::Upper),
         _ => Some(held),
     })
@@ -353,4 +362,13 @@ fn left(
 fn is_lowest_byte(r: Register) -> bool {
     let second = [Register::AH, Register::BH, Register::CH, Register::DH];
     r.is_gpr8() && !second.contains(&r)
+}
+
+/// `sbb %eax,%eax` and so on of a register: the result is what the carry says, whatever was there
+/// before.
+fn is_borrow(iced: &Instruction, register: Reg) -> bool {
+    iced.mnemonic() == Mnemonic::Sbb
+        && iced.op_kinds().all(|kind| kind == OpKind::Register)
+        && iced.op0_register() == iced.op1_register()
+        && same(iced.op0_register(), register)
 }
