@@ -75,7 +75,7 @@ pub struct Rules {
     /// take `%ah` for `%spl` then: a register's second byte is loaded by way of its first one.
     pub loads_low_bytes: bool,
     /// Whether the kernel of an object may take a `ud2` that is no WARN for a trap of its own, by what
-    /// is 6 or 19 bytes before: there are nops then.
+    /// is 6, 13 or 19 bytes before: there are nops then.
     pub parts_traps: fn(&Object<'_>) -> bool,
     /// Whether all instructions of a section, given by name, stay as they are.
     pub is_verbatim: fn(&str) -> bool,

@@ -95,7 +95,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
         keeps_calls: true,
         pads_returns: true,
         keeps_prefixes: true,
-        parts_traps: series::writes_calls,
+        parts_traps: series::has_fineibt,
         loads_low_bytes: true,
         is_verbatim: kept::is_verbatim,
     },

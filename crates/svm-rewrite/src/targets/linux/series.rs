@@ -103,15 +103,15 @@ pub fn check(object: &Object<'_>) -> Result<(), Refusal> {
     Kernel::of(object).map(|_| ())
 }
 
-/// Whether the module's kernel has FineIBT: objtool made the table.
+/// Whether the module's kernel has FineIBT: objtool made the table. It then takes a `ud2` at a distance
+/// behind `endbr64` for a trap of its own, and may go on behind it or at another place
+/// (`decode_fineibt_insn`, arch/x86/kernel/alternative.c).
 pub fn has_fineibt(object: &Object<'_>) -> bool {
     let table = object.section_named(SpecialKind::CfiSites.name());
     table.is_some_and(|id| object.section(id).size != 0)
 }
 
-/// Whether the module's kernel has FineIBT and may write over calls: it then takes a `ud2` at a
-/// distance behind `endbr64` for a trap of its own, and may go on at another place
-/// (`decode_fineibt_preamble`, arch/x86/kernel/alternative.c of Linux 6.15 and later).
+/// Whether the module's kernel has FineIBT and may write over calls.
 pub fn writes_calls(object: &Object<'_>) -> bool {
     has_fineibt(object) && series(object).is_none_or(|series| series >= FIRST_WITH_CALLS)
 }
