@@ -117,12 +117,13 @@ fn run(options: &Options) -> Result<bool, Error> {
 
 /// Whether the verifier rejected every mutant that could do harm.
 fn mutate(options: &Options, start: Instant) -> Result<bool, Error> {
-    let report = mutants::campaign::run(&mutants::campaign::Extent {
+    let plan = mutants::campaign::Extent {
         checks: options.checks,
         one_in: 1,
         seed: 1,
         jobs: options.jobs,
-    })?;
+    };
+    let report = mutants::campaign::run(&plan, &|_, _| {})?;
     print!("{report}");
     println!("{:<34}{:>11.0}s", "time", start.elapsed().as_secs_f64());
     Ok(report.surviving() == 0)

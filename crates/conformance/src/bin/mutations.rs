@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+use conformance::mutants::Tally;
 use conformance::mutants::campaign::{self, Extent};
 use process_lab::Error;
 use process_lab::verdict;
@@ -32,12 +33,23 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> Result<bool, Error> {
-    let report = campaign::run(&Extent {
+    let plan = Extent {
         checks: options.checks,
         one_in: options.one_in,
         seed: options.seed,
         jobs: options.jobs,
-    })?;
+    };
+    let report = campaign::run(&plan, &tell)?;
     print!("{report}");
     Ok(report.surviving() == 0)
+}
+
+/// It takes an hour: what is done so far.
+fn tell(name: &str, tally: &Tally) {
+    let (checks, survivors) = (tally.checks, &tally.survivors);
+    let count = survivors.len();
+    eprintln!("{name}: {checks} checks, {count} mutants accepted without an argument");
+    for survivor in survivors {
+        eprintln!("  {}", survivor.mutant.text);
+    }
 }

@@ -80,12 +80,10 @@ impl MutantsReport {
         self.accepted.iter().filter(survives).count() as u64
     }
 
-    /// Adds a tally whose mutants cannot be run.
-    fn add(&mut self, name: String, tally: Tally) {
-        let survivors = tally.survivors.iter();
-        let texts = survivors.map(|survivor| survivor.mutant.text.clone());
-        let accepted = texts.map(|text| (MutantEffect::Unknown, text));
-        self.accepted.extend(accepted);
+    /// Adds a tally, with the effects of its survivors.
+    fn add(&mut self, name: String, tally: Tally, effects: Vec<MutantEffect>) {
+        let texts = tally.survivors.iter().map(|s| s.mutant.text.clone());
+        self.accepted.extend(effects.into_iter().zip(texts));
         self.tallies.push((name, tally));
     }
 
@@ -115,36 +113,43 @@ impl fmt::Display for MutantsReport {
     }
 }
 
-/// Makes them and asks the verifier about each.
+/// Makes them and asks the verifier about each. `tell` hears of each object when it is done.
 ///
 /// # Errors
 /// The stock module cannot be found, rewritten, or run.
-pub fn run(plan: &Extent) -> Result<MutantsReport, Error> {
+pub fn run(plan: &Extent, tell: &dyn Fn(&str, &Tally)) -> Result<MutantsReport, Error> {
     let mut report = MutantsReport::default();
+    let mut add = |name: String, tally: Tally, effects: Vec<MutantEffect>| {
+        tell(&name, &tally);
+        report.add(name, tally, effects);
+    };
+    let unknown = |tally: &Tally| vec![MutantEffect::Unknown; tally.survivors.len()];
     let file = stock::find()?;
     let stock = Stock::new(&file, native::import_entry())?;
-    for variant in Variant::PLAIN {
+    let hypervisor = Variant::PLAIN.map(|variant| {
         let setting = Setting::of(Target::Hypervisor, variant.scheme);
+        (setting, Some(variant))
+    });
+    let modules = Setting::MODULES.map(|setting| (setting, None));
+    for (setting, variant) in hypervisor.into_iter().chain(modules) {
         let (mut object, tally) = setting_tally(&stock.object, setting, plan)?;
-        for survivor in &tally.survivors {
-            let meaning = means_the_same(&stock, variant, &mut object, survivor)?;
-            report
-                .accepted
-                .push((meaning, survivor.mutant.text.clone()));
-        }
-        report.tallies.push((format!("e1000, {setting}"), tally));
-        let name = format!("small object, {setting}");
-        report.add(name, small_tally(setting, plan));
-    }
-    for setting in Setting::MODULES {
-        let (_, tally) = setting_tally(&stock.object, setting, plan)?;
-        report.add(format!("e1000, {setting}"), tally);
-        let name = format!("small object, {setting}");
-        report.add(name, small_tally(setting, plan));
+        let effects = match variant {
+            Some(variant) => tally
+                .survivors
+                .iter()
+                .map(|survivor| means_the_same(&stock, variant, &mut object, survivor))
+                .collect::<Result<_, _>>()?,
+            None => unknown(&tally),
+        };
+        add(format!("e1000, {setting}"), tally, effects);
+        let tally = small_tally(setting, plan);
+        let effects = unknown(&tally);
+        add(format!("small object, {setting}"), tally, effects);
     }
     for variant in Variant::WINDOWS.into_iter().chain(Variant::STRICT) {
         let tally = window_tally(&stock.object, variant, plan)?;
-        report.add(format!("e1000, scheme {}", variant.name()), tally);
+        let effects = unknown(&tally);
+        add(format!("e1000, scheme {}", variant.name()), tally, effects);
     }
     Ok(report)
 }
