@@ -95,6 +95,43 @@ fn of_a_small_object_systematically() {
     }
 }
 
+/// Mutants that the verifier accepts, each for a reason of its own: stores and loads that stay in
+/// the own frame, and a copy of a register to one that holds the same.
+#[test]
+fn harmless_by_what_registers_hold() {
+    const STLB: Setting = Setting::of(Target::Linux, Scheme::Stlb);
+    const PAPER: Setting = Setting::of(Target::Linux, Scheme::Paper);
+    let known = [
+        (STLB, ".text+0x2e96 (", "`mov (%r12),%r10` with REX 4c"),
+        (STLB, ".text+0xd24f (", "`mov %eax,(%r10)` with REX 40"),
+        (
+            PAPER,
+            ".text+0x992b (",
+            "`mov %rbx,%rdi` swapped with `mov %rdi,%rax`",
+        ),
+    ];
+    let file = stock::find().unwrap_or_else(|error| panic!("{error}"));
+    let object = elf_loader::read(&file).expect("the stock module reads");
+    for setting in [STLB, PAPER] {
+        let rewritten = setting.rewritten(&object).expect("rewritten");
+        let all = mutants::checks(&rewritten.object, &rewritten.sites, setting);
+        let mut object = rewritten.object;
+        for (_, place, how) in known.iter().filter(|(of, ..)| *of == setting) {
+            let here = all.iter().filter(|check| check.place().starts_with(place));
+            let made = here.flat_map(|c| c.mutants(&object, &all[..1], true, &mut Random::new(1)));
+            let made: Vec<_> = made.filter(|mutant| mutant.text.ends_with(how)).collect();
+            assert!(!made.is_empty(), "{place}: {how}");
+            for mutant in made {
+                let undo = mutant.apply(&mut object).expect("it fits");
+                let verdict = svm_verify::verify(&object, setting.contract());
+                undo.undo(&mut object);
+                assert!(mutant.harmless, "{}", mutant.text);
+                assert!(verdict.is_ok(), "{}", mutant.text);
+            }
+        }
+    }
+}
+
 /// Operands, cuts, moves of the stack pointer, string pointers and comparisons of the schemes
 /// with a window.
 #[test]

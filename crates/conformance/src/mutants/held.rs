@@ -4,7 +4,9 @@
 use std::collections::HashSet;
 
 use elf_loader::{Object, Relocation};
-use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, OpAccess, OpKind, Register};
+use iced_x86::{
+    FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
+};
 use twin_abi::{names, stlb};
 
 use super::Piece;
@@ -47,6 +49,9 @@ impl Paths<'_> {
         let mut seen = HashSet::new();
         let mut open = vec![place];
         while let Some(at) = open.pop() {
+            if self.reached.is_partial() {
+                return false;
+            }
             if !seen.insert(at) {
                 continue;
             }
@@ -64,7 +69,9 @@ impl Paths<'_> {
     /// instruction does not change that.
     fn leaves_translated(&self, piece: &Piece, register: Register) -> Option<bool> {
         let i = &piece.decoded;
-        let adds_translation = |r: &Relocation| r.addend == stlb::XLATE as i64;
+        let adds_translation = |r: &Relocation| {
+            r.addend == stlb::XLATE as i64 && self.object.symbol(r.symbol).name == names::STLB
+        };
         if piece.relocations.iter().any(adds_translation) && i.op0_register() == register {
             return Some(true);
         }
@@ -75,22 +82,16 @@ impl Paths<'_> {
                 Called::Any => Some(false),
             };
         }
-        if i.flow_control() == FlowControl::IndirectCall {
+        if i.flow_control() == FlowControl::IndirectCall || may_change_all(i) {
             return Some(false);
         }
         writes(i, register).then_some(false)
     }
 
-    /// What a call does with a register. The slow path changes the one that it translates,
-    /// and no other.
+    /// What a call does with a register.
     fn called(&self, call: &Piece, register: Register) -> Called {
-        let symbols = call
-            .relocations
-            .iter()
-            .map(|r| self.object.symbol(r.symbol));
-        let mut called = symbols.map(|symbol| &symbol.name);
-        match called.find_map(|name| name.strip_prefix(names::SLOW_PREFIX)) {
-            Some(name) if format!("{register:?}").eq_ignore_ascii_case(name) => Called::Translates,
+        match slow_path(self.object, call) {
+            Some(translated) if translated == register => Called::Translates,
             Some(_) => Called::Keeps,
             None => Called::Any,
         }
@@ -112,7 +113,7 @@ impl Paths<'_> {
                 | FlowControl::UnconditionalBranch => Use::None,
                 _ => Use::Other,
             },
-            FlowControl::Next if loads_by(i, register) => match writes(i, register) {
+            FlowControl::Next if loads_by(i, register) => match sets(i, register) {
                 true => Use::Lost,
                 false => Use::Load,
             },
@@ -144,6 +145,27 @@ enum Use {
     Other,
 }
 
+/// The register that a call of a slow path translates: that changes no other.
+pub(super) fn slow_path(object: &Object<'_>, call: &Piece) -> Option<Register> {
+    let mut called = call
+        .relocations
+        .iter()
+        .map(|r| &object.symbol(r.symbol).name);
+    let name = called.find_map(|name| name.strip_prefix(names::SLOW_PREFIX))?;
+    let is_named = |r: &Register| r.is_gpr64() && format!("{r:?}").eq_ignore_ascii_case(name);
+    Register::values().find(is_named)
+}
+
+/// Whether an instruction may change any register but `rsp`: the machine's hypervisor answers
+/// it, and an access to a port may be a call of VMware's.
+pub(super) fn may_change_all(i: &Instruction) -> bool {
+    use Mnemonic as M;
+    matches!(
+        i.mnemonic(),
+        M::In | M::Out | M::Insb | M::Insw | M::Insd | M::Outsb | M::Outsw | M::Outsd
+    ) || matches!(i.mnemonic(), M::Vmcall | M::Vmmcall)
+}
+
 fn names(i: &Instruction, register: Register) -> bool {
     let mut info = InstructionInfoFactory::new();
     let mut used = info.info(i).used_registers().iter();
@@ -162,6 +184,7 @@ fn loads_by(i: &Instruction, register: Register) -> bool {
     let mut operands = 0..i.op_count();
     i.memory_base() == register
         && i.memory_index() != register
+        && i.mnemonic() != Mnemonic::Lea
         && only_reads(i)
         && operands.all(|n| !is_itself(n) || info.op_access(n) == OpAccess::Write)
 }
@@ -170,7 +193,20 @@ fn loads_by(i: &Instruction, register: Register) -> bool {
 fn is_set(i: &Instruction, register: Register) -> bool {
     let mut info = InstructionInfoFactory::new();
     let mut used = info.info(i).used_registers().iter();
-    used.all(|u| u.register().full_register() != register || u.access() == OpAccess::Write)
+    let writes =
+        used.all(|u| u.register().full_register() != register || u.access() == OpAccess::Write);
+    writes && sets(i, register)
+}
+
+/// Whether the instruction leaves nothing of what the register held: a write of 32 bits clears
+/// the others.
+pub(super) fn sets(i: &Instruction, register: Register) -> bool {
+    let mut info = InstructionInfoFactory::new();
+    let mut used = info.info(i).used_registers().iter();
+    used.any(|u| {
+        let whole = u.register().full_register() == register && u.register().size() >= 4;
+        whole && u.access() == OpAccess::Write
+    })
 }
 
 /// Whether an instruction writes no memory.
@@ -189,4 +225,139 @@ pub(super) fn writes(i: &Instruction, register: Register) -> bool {
         let kept = matches!(used.access(), OpAccess::Read | OpAccess::CondRead);
         used.register().full_register() == register && !kept
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mutants::reach;
+    use crate::mutants::sample::{
+        at, function, with_bug, with_call, with_jump, with_table, with_word,
+    };
+
+    /// `add WORD,%rdx`; the word's address is at byte 4.
+    const ADD: [u8; 8] = [0x48, 0x03, 0x14, 0x25, 0, 0, 0, 0];
+
+    fn holds(object: &Object<'_>, place: u64) -> bool {
+        let reached = &reach::reached(object);
+        Paths { object, reached }.hold(Register::RDX, at(place))
+    }
+
+    fn only_loads(object: &Object<'_>) -> bool {
+        let reached = &reach::reached(object);
+        Paths { object, reached }.only_loads(Register::RDX, at(0))
+    }
+
+    #[test]
+    fn the_translation_alone_makes_a_translated_address() {
+        let object = function(&[&ADD[..], &[0x8b, 0x02, 0xc3]].concat());
+        assert!(holds(&with_word(object.clone(), 4, names::STLB, 8), 8));
+        assert!(!holds(&with_word(object.clone(), 4, names::STLB, 0), 8));
+        assert!(!holds(&with_word(object, 4, "jiffies", 8), 8));
+    }
+
+    #[test]
+    fn a_register_may_change_behind_a_warning() {
+        // jb ud2; add; jmp over; ud2; mov (%rdx),%eax; ret
+        let code = [
+            &[0x72, 0x0a],
+            &ADD[..],
+            &[0xeb, 0x02, 0x0f, 0x0b, 0x8b, 0x02, 0xc3],
+        ]
+        .concat();
+        let object = with_word(function(&code), 6, names::STLB, 8);
+        assert!(holds(&object, 0xe));
+        assert!(!holds(&with_bug(object.clone(), 0xc, 1), 0xe));
+        // A BUG is the end.
+        assert!(holds(&with_bug(object, 0xc, 0), 0xe));
+    }
+
+    #[test]
+    fn a_register_may_change_where_a_static_branch_leads() {
+        // nop; add; mov (%rdx),%eax; ret; and apart: xor %edx,%edx; jmp to the mov
+        let code = [
+            &[0x0f, 0x1f, 0x44, 0, 0],
+            &ADD[..],
+            &[0x8b, 0x02, 0xc3, 0xcc, 0xcc, 0x31, 0xd2, 0xeb, 0xf7],
+        ];
+        let object = with_word(function(&code.concat()), 9, names::STLB, 8);
+        assert!(holds(&object, 0xd));
+        assert!(!holds(&with_jump(object, 0, 0x12), 0xd));
+    }
+
+    #[test]
+    fn nothing_is_held_beside_a_table_that_is_not_followed() {
+        let object = function(&[&ADD[..], &[0x8b, 0x02, 0xc3]].concat());
+        let object = with_word(object, 4, names::STLB, 8);
+        let table = with_table(object, ".altinstructions", &[0], &[]);
+        assert!(!holds(&table, 8));
+        assert!(!only_loads(&with_table(
+            function(&[0xc3]),
+            "__ex_table",
+            &[0],
+            &[]
+        )));
+    }
+
+    #[test]
+    fn what_is_only_loaded_by_is_told_from_what_is_stored_by() {
+        // mov (%rdx),%eax; movzwl 8(%rdx),%ecx; mov (%rdx,%rax),%ecx; cmp %eax,(%rdx)
+        for load in [
+            &[0x8b, 0x02][..],
+            &[0x0f, 0xb7, 0x4a, 0x08],
+            &[0x8b, 0x0c, 0x02],
+            &[0x39, 0x02],
+        ] {
+            assert!(
+                only_loads(&function(&[load, &[0xc3]].concat())),
+                "{load:x?}"
+            );
+        }
+        // mov %eax,(%rdx); add %eax,(%rdx); mov %rdx,%rax; push %rdx; lea 8(%rdx),%rdx;
+        // mov (%rdx,%rdx),%eax; add (%rdx),%rdx; mov %rdx,(%rax); cmpxchg %ecx,(%rdx)
+        let others: [&[u8]; 9] = [
+            &[0x89, 0x02],
+            &[0x01, 0x02],
+            &[0x48, 0x89, 0xd0],
+            &[0x52],
+            &[0x48, 0x8d, 0x52, 0x08],
+            &[0x8b, 0x04, 0x12],
+            &[0x48, 0x03, 0x12],
+            &[0x48, 0x89, 0x10],
+            &[0x0f, 0xb1, 0x0a],
+        ];
+        for other in others {
+            assert!(
+                !only_loads(&function(&[other, &[0xc3]].concat())),
+                "{other:x?}"
+            );
+            // The same behind a load.
+            let code = [&[0x8b, 0x02], other, &[0xc3]].concat();
+            assert!(!only_loads(&function(&code)), "{other:x?}");
+        }
+    }
+
+    #[test]
+    fn a_store_by_another_address_is_not_this_ones() {
+        let store = [0x89, 0x02, 0xc3];
+        // mov (%rdx),%edx; mov $0,%edx
+        for lost in [&[0x8b, 0x12][..], &[0xba, 0, 0, 0, 0]] {
+            assert!(only_loads(&function(&[lost, &store].concat())), "{lost:x?}");
+        }
+        // mov $0,%dl leaves the rest; so may cmovb %eax,%edx.
+        for kept in [&[0xb2, 0][..], &[0x0f, 0x42, 0xd0]] {
+            assert!(
+                !only_loads(&function(&[kept, &store].concat())),
+                "{kept:x?}"
+            );
+        }
+        let called = function(&[&[0xe8, 0, 0, 0, 0][..], &store].concat());
+        assert!(only_loads(&with_call(called.clone(), 0, "printk")));
+        assert!(only_loads(&with_call(called.clone(), 0, "twin_slow_rdx")));
+        assert!(!only_loads(&with_call(called, 0, "twin_slow_rax")));
+        // jb to the store, over mov (%rdx),%eax; ret
+        assert!(!only_loads(&function(&[
+            0x72, 0x03, 0x8b, 0x02, 0xc3, 0x89, 0x02, 0xc3
+        ])));
+    }
 }

@@ -22,7 +22,7 @@ impl Check {
         let mut made = Vec::new();
         let check = &self.pieces[..self.pieces.len() - 1];
         for (n, piece) in check.iter().enumerate() {
-            let spare = n == 0 || self.is_redundant(piece) || is_idempotent(piece);
+            let spare = self.only_says_address(n) || is_idempotent(piece);
             made.push(self.twice(piece, spare));
         }
         for piece in &self.slow {
@@ -73,21 +73,19 @@ impl Check {
                     ..New::plain(&JB)
                 };
                 let mutant = self.splice(MutantKind::Entered, start, 0, vec![branch], &how);
-                let skips_all = at == end && (self.held || self.needless);
+                let held = self.facts.held && self.facts.counted.is_empty();
+                let skips_all = at == end && (held || self.facts.needless);
                 let harmless = instructions.contains(&at) && self.skips_nothing(at) || skips_all;
                 Mutant { harmless, ..mutant }
             })
             .collect()
     }
 
-    /// Whether the instructions before `at` only say which address is translated, or
-    /// which entry is read; see the module [`super`].
+    /// Whether the instructions before `at` only say which address is translated; see the
+    /// module [`super`].
     fn skips_nothing(&self, at: u64) -> bool {
         let skipped = self.pieces.iter().take_while(|p| p.at < at);
-        skipped.enumerate().all(|(n, piece)| {
-            let asks_any = self.pieces.len() == 9 && n <= 2;
-            n == 0 || asks_any || self.is_redundant(piece)
-        })
+        skipped.enumerate().all(|(n, _)| self.only_says_address(n))
     }
 
     /// `push`, `pop` and `lea` on the stack pointer at some place in the check.

@@ -22,33 +22,32 @@
 //!
 //! Instruction 0 says which address is translated, not whether: without it, or
 //! with another register in it, the rest is still a whole check of the address in the
-//! register. Such a mutant computes something else but is confined as before. The
-//! verifier may accept it (it does where the slow path does not compute the address
-//! again).
+//! register. Such a mutant computes something else but is confined as before, unless it
+//! overwrites a register that something relies on (`relied.rs`), or a count is computed from the
+//! address beside the check, as for `rep`. The verifier may accept it (it does where the slow path
+//! does not compute the address again).
 //!
-//! Two kinds of mutants are equivalent. Where instruction 0 is `mov %reg, ...`,
-//! `%reg` holds the same address and may be read instead. And in scheme `stlb`
-//! any entry may be read, where instruction 1's source is another register:
-//! every entry is whole, and its tag is compared with all of the address, so a
-//! wrong one misses and the slow path answers.
+//! Where instruction 0 is `mov %reg, ...`, `%reg` holds the same address and may be read instead,
+//! and so may any that holds the same there. In scheme `stlb` another address may not choose the
+//! entry: a free one has the tag of a page of another index, and no translation.
 //!
 //! A copy of the address to the register that holds it already (`%v` is that `%reg`)
 //! may be deleted. The verifier must reject all others, or a person has to look at the
 //! [`Survivor`]: `mutations` runs its function, native against mutated.
 //!
 //! An idempotent instruction (a copy, a mask, a compare and its branch) may be
-//! repeated. A branch into the check may skip instruction 0 and, in scheme `stlb`,
-//! the instructions that choose the entry, 1 to 3, for the same reasons; not the mask,
-//! without which the index is anything. It may skip the whole check where the register
+//! repeated. One that copies what its register holds already (`registers.rs`) may come after the
+//! next, if that changes neither. A branch into the check may skip instruction 0, for the same reasons.
+//! It may skip the whole check where the register
 //! still holds the translated address of the previous check: the access then goes to
 //! that one's window, and is covered.
 //!
 //! Prefixes are put before and into each instruction (`prefixed.rs`), those that it ignores
 //! (`ignored.rs`) among them.
 //!
-//! Checks that no path reaches are left out: code after a static branch that is off
-//! is not executed, so nothing needs to hold there. For a module the kernel may turn the
-//! branch on; its checks are left out all the same.
+//! Checks that no path reaches are left out: in an object for a hypervisor code after a static
+//! branch that is off is not executed, so nothing needs to hold there. In a module a kernel
+//! turns it on, and its checks are among the others.
 
 pub mod campaign;
 mod check;
@@ -59,10 +58,15 @@ mod inserted;
 mod mutant;
 mod prefixed;
 mod reach;
+mod registers;
+mod relied;
 mod replaced;
 mod returned;
+#[cfg(test)]
+mod sample;
 mod setting;
 mod splice;
+mod tables;
 mod tally;
 mod window;
 

@@ -5,8 +5,8 @@
 //! [`super`]:
 //!
 //! * any before an instruction that says which address is translated, but `lock`, and other
-//!   registers in it, but `rsp`; the register that a copied address came from;
-//! * another register that the entry is chosen by, in scheme `stlb`;
+//!   registers in it, but one that something relies on; the register that a copied address came
+//!   from, and one that holds the address when an entry is chosen;
 //! * REX.W of the instructions that compute an index: the index has no bits above 32.
 //!
 //! The access behind the check keeps its operand in memory, and what the check covers, with
@@ -17,7 +17,8 @@
 //!   what is loaded is a number, of any width;
 //! * 66 that makes a constant shorter, where the rest of it is an instruction that keeps to the
 //!   same operand, too;
-//! * REX.B, where the other register holds the translated address of an earlier check;
+//! * REX.B, where the other register holds the translated address of an earlier check, or
+//!   one of the own frame, and the operand stays in that (`registers.rs`);
 //! * in a module 65: by `%gs:` it may reach anything (docs/proof/linux.md, P1);
 //! * where stores alone are confined, any with which it only loads, and not into `rsp`.
 //!
@@ -133,7 +134,7 @@ impl Check {
     /// Whether a prefix that matters does no harm here.
     fn is_spare(&self, role: Role, piece: &Piece, byte: u8) -> bool {
         match (role, byte) {
-            (Role::Address, byte) => byte != 0xf0,
+            (Role::Address, byte) => byte != 0xf0 && self.facts.counted.is_empty(),
             // An access that can be locked: else the processor does not execute it.
             (Role::Access, 0xf0) => keeps_its_place(piece),
             // Of what begins with 0f these say the kind of vector instruction.
@@ -195,14 +196,20 @@ impl Check {
         match (role, bit) {
             _ if self.reads_the_source(piece, bit) => true,
             (Role::Address, bit) => {
-                bit != ignored::written(piece)
-                    || piece.decoded.op0_register().full_register() != Register::R12
+                let written = by_other_rex(piece.decoded.op0_register().full_register());
+                let keeps = bit != ignored::written(piece) || self.may_overwrite(piece, written);
+                keeps && self.facts.counted.is_empty()
             }
             (Role::Choice, Rex::W) | (Role::Index, Rex::W) => true,
-            (Role::Choice, bit) => bit == ignored::read(piece),
+            (Role::Choice, bit) => {
+                let read = by_other_rex(piece.decoded.op1_register().full_register());
+                bit == ignored::read(piece) && self.facts.alike.contains(&read)
+            }
             (Role::Access, Rex::W) => keeps_its_place(piece),
             (Role::Access, Rex::R) => keeps_its_place(piece) && !loads(piece),
-            (Role::Access, Rex::B) => self.other_held,
+            (Role::Access, Rex::B) => {
+                self.facts.other_held || self.facts.other_in_frame && keeps_its_place(piece)
+            }
             _ => false,
         }
     }

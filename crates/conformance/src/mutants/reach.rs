@@ -1,9 +1,9 @@
 //! Which instructions of a rewritten object some path reaches.
 //!
 //! Takes the object, follows every direct branch and call from every function's
-//! start. There is no indirect transfer in these objects. Unreached code comes after
-//! static branches that are off: a kernel would patch the branch, the hypervisor does
-//! not.
+//! start. There is no indirect transfer in these objects. In one for a hypervisor unreached
+//! code comes after static branches that are off. In a module a kernel turns them on, and goes
+//! on behind a WARN (`tables.rs`): both are followed.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,6 +11,8 @@ use elf_loader::consts::{STB_LOCAL, STT_FUNC};
 use elf_loader::special::{self, SpecialKind};
 use elf_loader::{Object, Place as Defined, Section, SectionId};
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, OpKind};
+
+use super::tables::Tables;
 
 /// Section and offset of an instruction.
 pub type Place = (SectionId, u64);
@@ -25,12 +27,24 @@ pub struct Reached {
     after: HashMap<Place, Vec<Place>>,
     /// Places that are called, or whose address something other than a branch holds.
     entries: HashSet<Place>,
+    /// See [`Reached::is_partial`].
+    is_partial: bool,
 }
 
 impl Reached {
     /// Whether some path reaches it.
     pub fn contains(&self, place: Place) -> bool {
         self.places.contains(&place)
+    }
+
+    /// Whether a kernel's table adds paths that are not followed: then everything is an entry.
+    pub fn is_partial(&self) -> bool {
+        self.is_partial
+    }
+
+    /// All reached instructions.
+    pub fn places(&self) -> impl Iterator<Item = Place> {
+        self.places.iter().copied()
     }
 
     /// The reached instructions that fall through or jump to it, wherever they are.
@@ -45,7 +59,12 @@ impl Reached {
 
     /// Whether control comes to it from elsewhere too, or nothing reached leads to it.
     pub fn is_entry(&self, place: Place) -> bool {
-        self.entries.contains(&place) || self.before(place).next().is_none()
+        self.is_partial || self.is_named(place) || self.before(place).next().is_none()
+    }
+
+    /// Whether it is called, or something other than a branch holds its address.
+    pub fn is_named(&self, place: Place) -> bool {
+        self.entries.contains(&place)
     }
 
     fn follow(&mut self, from: Place, to: Place) {
@@ -57,7 +76,11 @@ impl Reached {
 /// Follows every path from every function.
 pub fn reached(object: &Object<'_>) -> Reached {
     let fields = branch_fields(object);
-    let mut found = Reached::default();
+    let tables = Tables::of(object);
+    let mut found = Reached {
+        is_partial: tables.adds_others,
+        ..Reached::default()
+    };
     let mut branches = HashSet::new();
     let mut open: Vec<Place> = Vec::new();
     for (place, is_global) in functions(object) {
@@ -79,6 +102,10 @@ pub fn reached(object: &Object<'_>) -> Reached {
                 }
                 open.push(to);
             }
+            for to in tables.also_after((section, at), &decoded) {
+                found.follow((section, at), to);
+                open.push(to);
+            }
             if !goes_on(&decoded) {
                 break;
             }
@@ -91,7 +118,7 @@ pub fn reached(object: &Object<'_>) -> Reached {
 }
 
 /// Starts of functions, and whether other objects can name them.
-fn functions(object: &Object<'_>) -> impl Iterator<Item = (Place, bool)> {
+pub(super) fn functions(object: &Object<'_>) -> impl Iterator<Item = (Place, bool)> {
     let functions = object.symbols().filter(|(_, s)| s.kind == STT_FUNC);
     functions.filter_map(|(_, symbol)| match symbol.place {
         Defined::In(section) => Some(((section, symbol.value), symbol.binding != STB_LOCAL)),
@@ -105,7 +132,7 @@ fn decoded(object: &Object<'_>, (section, at): Place) -> Option<Instruction> {
     (!bytes.is_empty()).then(|| decoder.decode())
 }
 
-/// Places that relocations other than those of `branches` refer to. A field's addend
+/// Places that relocations other than those of `branches` refer to. In code a field's addend
 /// may count from the field or from its end: both places are taken.
 fn referred(object: &Object<'_>, branches: &HashSet<Place>) -> Vec<Place> {
     let mut found = Vec::new();
@@ -115,15 +142,16 @@ fn referred(object: &Object<'_>, branches: &HashSet<Place>) -> Vec<Place> {
             let symbol = object.symbol(r.symbol);
             if let Defined::In(to) = symbol.place {
                 let place = symbol.value.wrapping_add_signed(r.addend);
-                found.extend([(to, place), (to, place.wrapping_add(4))]);
+                found.push((to, place));
+                found.extend(section.is_code().then(|| (to, place.wrapping_add(4))));
             }
         }
     }
     found
 }
 
-/// Whether a section only says how to unwind from places, or which instructions a kernel may write
-/// over: nobody goes there by it.
+/// Whether a section only says how to unwind from places, which instructions a kernel may write
+/// over, or what it goes on behind: nobody else goes there by it.
 fn only_describes(section: &Section<'_>) -> bool {
     use SpecialKind as K;
     matches!(
@@ -135,6 +163,9 @@ fn only_describes(section: &Section<'_>) -> bool {
                 | K::ReturnSites
                 | K::RetpolineSites
                 | K::CallSites
+                | K::BugTable
+                | K::JumpTable
+                | K::KcfiTraps
         )
     )
 }

@@ -23,9 +23,12 @@ impl Check {
         let mut all = Vec::new();
         let count = self.pieces.len() - 1;
         for i in 0..count {
-            let spare = i == 0 || self.is_redundant(&self.pieces[i]);
+            let spare = self.only_says_address(i);
             all.push(self.deleted(&self.pieces[i], spare));
-            all.push(self.swapped(i));
+            all.push(
+                self.swapped(i)
+                    .harmless_if(i == 0 && self.facts.copies_nothing),
+            );
             all.extend(self.registers(&self.pieces[i], spare, everywhere, random));
         }
         for piece in &self.slow {
@@ -109,6 +112,12 @@ impl Check {
             && self.source() == Some(copied.op0_register())
     }
 
+    /// Whether an instruction only says which address is translated, and nothing else depends on
+    /// that, or does nothing.
+    pub(super) fn only_says_address(&self, n: usize) -> bool {
+        n == 0 && self.facts.counted.is_empty() || self.is_redundant(&self.pieces[n])
+    }
+
     /// Each register operand as another register, or as each other one.
     fn registers(
         &self,
@@ -128,10 +137,7 @@ impl Check {
             };
             let how = format!("as `{changed}`");
             let mutant = self.mutant(kind, piece, bytes, piece.relocations.clone(), &how);
-            made.push(Mutant {
-                harmless: harmless || spare,
-                ..mutant
-            });
+            made.push(mutant.harmless_if(harmless));
         };
         let mut others = |register| match everywhere {
             true => all_others(register),
@@ -143,6 +149,7 @@ impl Check {
             }
             let register = piece.decoded.op_register(operand);
             let is_copy = piece.decoded.mnemonic() == Mnemonic::Mov && operand == 1;
+            let is_first = self.pieces[0].at == piece.at;
             let is_index = self.pieces[1].at == piece.at && register.size() == 4;
             for now in others(register)
                 .into_iter()
@@ -150,15 +157,20 @@ impl Check {
             {
                 let mut changed = piece.decoded;
                 changed.set_op_register(operand, now);
-                let same = is_copy && (is_index || self.source() == Some(now.full_register()));
-                attempt(changed, same);
+                let now = now.full_register();
+                let same = self.source() == Some(now)
+                    || is_index && self.facts.alike.contains(&now)
+                    || is_first && self.facts.counted.contains(&now);
+                // What is written instead is overwritten.
+                let spare = spare && (operand > 0 || self.may_overwrite(piece, now));
+                attempt(changed, is_copy && same || spare);
             }
         }
         if is_general(piece.decoded.memory_base()) {
             for now in others(piece.decoded.memory_base()) {
                 let mut changed = piece.decoded;
                 changed.set_memory_base(now);
-                attempt(changed, false);
+                attempt(changed, spare);
             }
         }
         made

@@ -21,7 +21,7 @@ use svm_rewrite::{Site, Target};
 use svm_verify::{Accesses, Contract};
 use twin_abi::stack;
 
-use super::check::decode;
+use super::check::{Facts, decode};
 use super::inserted::function_of;
 use super::splice::New;
 use super::tally::ask;
@@ -101,9 +101,7 @@ fn guard(site: &Site, section: SectionId, pieces: &[Piece], n: usize) -> Option<
         slow: Vec::new(),
         place: format!("{}+{:#x} ({})", site.section, site.offset, site.function),
         function: site.function.clone(),
-        held: false,
-        other_held: false,
-        needless: false,
+        facts: Facts::default(),
         target: Target::Hypervisor,
         accesses: Accesses::All,
     };
