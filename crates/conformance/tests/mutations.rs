@@ -104,6 +104,7 @@ fn harmless_by_what_registers_hold() {
     let known = [
         (STLB, ".text+0x2e96 (", "`mov (%r12),%r10` with REX 4c"),
         (STLB, ".text+0xd24f (", "`mov %eax,(%r10)` with REX 40"),
+        (PAPER, ".text+0xf3b2 (", "`mov %eax,(%r10)` with REX 40"),
         (
             PAPER,
             ".text+0x992b (",

@@ -174,7 +174,7 @@ pub fn checks(object: &Object<'_>, sites: &[Site], setting: Setting) -> Vec<Chec
     let reached = &reach::reached(object);
     let analyses = Analyses {
         paths: Paths { object, reached },
-        registers: Registers::new(object, reached),
+        registers: Registers::new(object, reached, setting.target),
         relied: Relied::new(object, reached, setting.accesses),
     };
     let mut found = Vec::new();

@@ -27,6 +27,8 @@ pub struct Reached {
     after: HashMap<Place, Vec<Place>>,
     /// Places that are called, or whose address something other than a branch holds.
     entries: HashSet<Place>,
+    /// Places that are called.
+    called: HashSet<Place>,
     /// See [`Reached::is_partial`].
     is_partial: bool,
 }
@@ -60,6 +62,11 @@ impl Reached {
     /// Whether control comes to it from elsewhere too, or nothing reached leads to it.
     pub fn is_entry(&self, place: Place) -> bool {
         self.is_partial || self.is_named(place) || self.before(place).next().is_none()
+    }
+
+    /// Whether a call leads to it.
+    pub fn is_called(&self, place: Place) -> bool {
+        self.called.contains(&place)
     }
 
     /// Whether it is called, or something other than a branch holds its address.
@@ -97,7 +104,7 @@ pub fn reached(object: &Object<'_>) -> Reached {
             if let Some(to) = target(&decoded, section, &fields) {
                 branches.insert((section, field(&decoded)));
                 match decoded.flow_control() {
-                    FlowControl::Call => drop(found.entries.insert(to)),
+                    FlowControl::Call => drop(found.called.insert(to)),
                     _ => found.follow((section, at), to),
                 }
                 open.push(to);
@@ -114,6 +121,7 @@ pub fn reached(object: &Object<'_>) -> Reached {
         }
     }
     found.entries.extend(referred(object, &branches));
+    found.entries.extend(&found.called);
     found
 }
 
@@ -163,6 +171,7 @@ fn only_describes(section: &Section<'_>) -> bool {
                 | K::ReturnSites
                 | K::RetpolineSites
                 | K::CallSites
+                | K::StaticCallSites
                 | K::BugTable
                 | K::JumpTable
                 | K::KcfiTraps

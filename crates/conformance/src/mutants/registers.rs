@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use elf_loader::Object;
 use iced_x86::{Code, FlowControl, Instruction, Mnemonic, OpKind, Register};
+use svm_verify::Target;
 
 use super::Piece;
 use super::held::{self, writes};
@@ -23,37 +24,23 @@ pub(super) struct Registers {
 }
 
 impl Registers {
-    /// Follows all paths.
-    pub fn new(object: &Object<'_>, reached: &Reached) -> Registers {
-        let functions: HashSet<Place> = reach::functions(object).map(|(at, _)| at).collect();
-        let mut known = HashMap::new();
-        for at in reached.places().filter(|at| reached.is_entry(*at)) {
-            let is_called = functions.contains(&at) && reached.is_named(at);
-            known.insert(
-                at,
-                if is_called {
-                    Known::entered()
-                } else {
-                    Known::nothing()
-                },
-            );
-        }
-        let mut open: Vec<Place> = known.keys().copied().collect();
-        while let Some(at) = open.pop() {
-            let piece = Piece::at(object, at);
-            let mut after = known[&at];
-            after.pass(object, &piece);
-            for next in reached.after(at) {
-                let met = known.get(&next).map_or(after, |before| before.meet(&after));
-                if known.insert(next, met) != Some(met) {
-                    open.push(next);
-                }
-            }
-        }
+    /// Follows all paths. In a module a call keeps what every function of the object keeps, and
+    /// the kernel is trusted to keep; for a hypervisor a call keeps nothing.
+    pub fn new(object: &Object<'_>, reached: &Reached, target: Target) -> Registers {
         let decoded = |at| Piece::at(object, at).decoded;
-        Registers {
-            known,
-            moves_by_constants: reached.places().all(|at| keeps_constant(&decoded(at))),
+        let mut kept = if target == Target::Linux { KEPT } else { 0 };
+        loop {
+            let known = solved(object, reached, kept);
+            let leaves = |at: &Place| reached.after(*at).next().is_none() && is_exit(&decoded(*at));
+            let at_exits = known.iter().filter(|(at, _)| leaves(at));
+            let still = at_exits.fold(kept, |all, (_, known)| all & known.kept());
+            if still == kept {
+                return Registers {
+                    known,
+                    moves_by_constants: reached.places().all(|at| keeps_constant(&decoded(at))),
+                };
+            }
+            kept = still;
         }
     }
 
@@ -87,6 +74,52 @@ impl Registers {
     }
 }
 
+/// What is known at each place if a call keeps these registers.
+fn solved(object: &Object<'_>, reached: &Reached, kept: u16) -> HashMap<Place, Known> {
+    let functions: HashSet<Place> = reach::functions(object).map(|(at, _)| at).collect();
+    let mut known = HashMap::new();
+    // Code is entered at functions alone (docs/proof/linux.md, P2), unless a table says otherwise.
+    for at in reached.places() {
+        let is_named = functions.contains(&at) && reached.is_named(at);
+        if is_named || reached.is_called(at) {
+            known.insert(at, Known::entered());
+        } else if reached.is_partial() {
+            known.insert(at, Known::nothing());
+        }
+    }
+    let mut open: Vec<Place> = known.keys().copied().collect();
+    while let Some(at) = open.pop() {
+        let piece = Piece::at(object, at);
+        let mut after = known[&at];
+        after.pass(object, &piece, kept);
+        for next in reached.after(at) {
+            let met = known.get(&next).map_or(after, |before| before.meet(&after));
+            if known.insert(next, met) != Some(met) {
+                open.push(next);
+            }
+        }
+    }
+    known
+}
+
+/// What a call of the machine's hypervisor keeps besides `rsp`; by other ports than VMware's it
+/// changes six registers only.
+fn kept_by_machine(i: &Instruction) -> u16 {
+    const SIX: u16 = 0b1100_1111;
+    match i.mnemonic() {
+        Mnemonic::Out => !SIX,
+        _ => 0,
+    }
+}
+
+/// Whether a function is left by an instruction that nothing in the object follows.
+fn is_exit(i: &Instruction) -> bool {
+    !matches!(
+        i.flow_control(),
+        FlowControl::Exception | FlowControl::Interrupt
+    )
+}
+
 /// What is known of all general registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Known {
@@ -95,7 +128,21 @@ struct Known {
     /// For those that hold an address of the frame its distance from `rsp` at the function's
     /// entry, where the return address is.
     frame: [Option<i64>; COUNT],
+    /// For those that a function keeps, where the caller's value is.
+    callers: [Callers; COUNT],
 }
+
+/// Where the value is that a register had at the function's entry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Callers {
+    /// In the register.
+    here: bool,
+    /// In this word of the frame, as `push` put it there.
+    pushed: Option<i64>,
+}
+
+/// `rbx rbp r12-r15`.
+const KEPT: u16 = 1 << 3 | 1 << 5 | 0xf << 12;
 
 /// The number of `rsp`.
 pub(super) const RSP: usize = 4;
@@ -105,6 +152,7 @@ impl Known {
         Known {
             alike: array::from_fn(|n| 1 << n),
             frame: [None; COUNT],
+            callers: [Callers::default(); COUNT],
         }
     }
 
@@ -112,6 +160,7 @@ impl Known {
     fn entered() -> Known {
         let mut known = Known::nothing();
         known.frame[RSP] = Some(0);
+        known.callers.iter_mut().for_each(|c| c.here = true);
         known
     }
 
@@ -121,7 +170,14 @@ impl Known {
         Known {
             alike: array::from_fn(|n| self.alike[n] & other.alike[n]),
             frame: array::from_fn(same),
+            callers: array::from_fn(|n| self.callers[n].meet(other.callers[n])),
         }
+    }
+
+    /// The registers that hold what the caller had in them.
+    fn kept(&self) -> u16 {
+        let here = (0..COUNT).filter(|n| self.callers[*n].here);
+        here.fold(0, |set, n| set | 1 << n)
     }
 
     fn forget(&mut self, register: usize) {
@@ -130,13 +186,17 @@ impl Known {
             .for_each(|set| *set &= !(1 << register));
         self.alike[register] = 1 << register;
         self.frame[register] = None;
+        self.callers[register].here = false;
     }
 
-    /// All but `rsp`, which a callee leaves where it was.
-    fn forget_others(&mut self) {
+    /// All but `rsp`, which a callee leaves where it was, and those that it keeps.
+    fn forget_others(&mut self, kept: u16) {
+        let callers = self.callers;
         (0..COUNT)
-            .filter(|n| *n != RSP)
+            .filter(|n| *n != RSP && kept & 1 << n == 0)
             .for_each(|n| self.forget(n));
+        // What a callee does not keep, no function does.
+        self.callers = array::from_fn(|n| callers[n].over_call(kept & 1 << n != 0));
     }
 
     fn copy(&mut self, from: usize, to: usize) {
@@ -152,7 +212,7 @@ impl Known {
     }
 
     /// Goes over an instruction.
-    fn pass(&mut self, object: &Object<'_>, piece: &Piece) {
+    fn pass(&mut self, object: &Object<'_>, piece: &Piece, kept: u16) {
         let i = &piece.decoded;
         let is_call = matches!(
             i.flow_control(),
@@ -160,7 +220,8 @@ impl Known {
         );
         match held::slow_path(object, piece).and_then(number) {
             Some(register) if is_call => self.forget(register),
-            _ if is_call || held::may_change_all(i) => self.forget_others(),
+            _ if is_call => self.forget_others(kept),
+            _ if held::may_change_all(i) => self.forget_others(kept_by_machine(i)),
             _ => match copied(i) {
                 Some((from, to)) => self.copy(from, to),
                 None => self.compute(i),
@@ -170,12 +231,51 @@ impl Known {
 
     fn compute(&mut self, i: &Instruction) {
         let computed = self.in_frame(i);
+        let callers = self.after_words(i);
         (0..COUNT)
             .filter(|n| writes(i, Register::RAX + *n as u32))
             .for_each(|n| self.forget(n));
         if let Some((to, distance)) = computed {
             self.frame[to] = Some(distance);
         }
+        self.callers = array::from_fn(|n| Callers {
+            here: self.callers[n].here || callers[n].here && pops(i, n),
+            // Interrupts write below `rsp`.
+            pushed: callers[n]
+                .pushed
+                .filter(|word| self.frame[RSP].is_some_and(|top| *word >= top)),
+        });
+    }
+
+    /// The callers' values after what an instruction does to words of the frame. Pointers are
+    /// trusted not to lead to these, as the contract does (docs/proof/linux.md, P4).
+    fn after_words(&self, i: &Instruction) -> [Callers; COUNT] {
+        let top = self.frame[RSP];
+        let pushes = i.mnemonic() == Mnemonic::Push || i.mnemonic() == Mnemonic::Pushfq;
+        let pushed_at = top.map(|top| top + i64::from(i.stack_pointer_increment()));
+        let base = number(i.memory_base()).and_then(|n| self.frame[n]);
+        let written = base.filter(|_| !held::only_reads(i)).map(|base| {
+            let start = base.wrapping_add(i.memory_displacement64() as i64);
+            start - 7..start + i.memory_size().size() as i64
+        });
+        let is_indexed = i.memory_index() != Register::None;
+        array::from_fn(|n| {
+            let Callers { here, pushed } = self.callers[n];
+            let lost = |word: &i64| {
+                let is_written = written
+                    .as_ref()
+                    .is_some_and(|w| is_indexed || w.contains(word));
+                is_written || pushes && pushed_at.is_none_or(|at| (at - 7..at + 8).contains(word))
+            };
+            let is_push = i.mnemonic() == Mnemonic::Push
+                && i.op0_kind() == OpKind::Register
+                && number(i.op0_register()) == Some(n);
+            let word = pushed.filter(|word| !lost(word));
+            Callers {
+                here: word.is_some() && word == top,
+                pushed: word.or(pushed_at.filter(|_| is_push && here)),
+            }
+        })
     }
 
     /// The register that an instruction makes an address of the frame, and which.
@@ -205,6 +305,27 @@ impl Known {
         };
         Some((to, self.frame[from]?.checked_add(by)?))
     }
+}
+
+impl Callers {
+    fn meet(self, other: Callers) -> Callers {
+        Callers {
+            here: self.here && other.here,
+            pushed: self.pushed.filter(|_| self.pushed == other.pushed),
+        }
+    }
+
+    fn over_call(self, is_kept: bool) -> Callers {
+        Callers {
+            here: self.here && is_kept,
+            ..self
+        }
+    }
+}
+
+/// Whether an instruction pops a whole register.
+fn pops(i: &Instruction, register: usize) -> bool {
+    i.code() == Code::Pop_r64 && number(i.op0_register()) == Some(register)
 }
 
 /// The number of a register of 64 bits.
@@ -261,7 +382,7 @@ mod tests {
     const CALL: [u8; 5] = [0xe8, 0, 0, 0, 0];
 
     fn registers(object: &Object<'_>) -> Registers {
-        Registers::new(object, &reach::reached(object))
+        Registers::new(object, &reach::reached(object), Target::Hypervisor)
     }
 
     fn decoded(bytes: &[u8], ip: u64) -> Instruction {
@@ -365,6 +486,47 @@ mod tests {
         assert!(!copies_nothing(&CALL, "printk"));
         // jb over xor %ebx,%ebx
         assert!(!copies_nothing(&[0x72, 0x02, 0x31, 0xdb], ""));
+    }
+
+    /// Whether a call of `g`, which has this code, keeps `rbx` in a module.
+    fn keeps(g: &[u8]) -> bool {
+        // f: sub $8,%rsp; mov %rsp,%rbx; call g; mov (%rbx),%eax; add $8,%rsp; ret
+        let f = [
+            &[
+                0x53, 0x48, 0x83, 0xec, 0x08, 0x48, 0x89, 0xe3, 0xe8, 8, 0, 0, 0,
+            ][..],
+            &[0x8b, 0x03, 0x48, 0x83, 0xc4, 0x08, 0x5b, 0xc3],
+        ];
+        let mut object = function(&[&f.concat(), g].concat());
+        let mut symbol = object.symbols[1].clone();
+        symbol.value = 21;
+        object.symbols.push(symbol);
+        let access = decoded(&[0x8b, 0x00], 13);
+        let reached = &reach::reached(&object);
+        let of = |target| Registers::new(&object, reached, target);
+        assert!(!of(Target::Hypervisor).is_in_frame(&access, Register::RBX, at(13)));
+        of(Target::Linux).is_in_frame(&access, Register::RBX, at(13))
+    }
+
+    #[test]
+    fn a_call_keeps_what_every_function_keeps() {
+        // ret; push %rbx, xor %ebx,%ebx, pop %rbx, ret
+        assert!(keeps(&[0xc3]));
+        assert!(keeps(&[0x53, 0x31, 0xdb, 0x5b, 0xc3]));
+        // xor %ebx,%ebx; then pushed; another word popped; another register pushed
+        assert!(!keeps(&[0x31, 0xdb, 0xc3]));
+        assert!(!keeps(&[0x31, 0xdb, 0x53, 0x5b, 0xc3]));
+        assert!(!keeps(&[0x53, 0x51, 0x5b, 0x59, 0xc3]));
+        assert!(!keeps(&[0x51, 0x31, 0xdb, 0x5b, 0xc3]));
+        // push %rbx; mov %eax,(%rsp); pop %rbx: the word is overwritten.
+        assert!(!keeps(&[0x53, 0x89, 0x04, 0x24, 0x5b, 0xc3]));
+        // push %rbx; pop %rcx; push %rcx... below rsp in between: xor %ebx,%ebx; push; pop.
+        assert!(!keeps(&[0x53, 0x59, 0x31, 0xdb, 0x50, 0x5b, 0xc3]));
+        // push %rbx; add $8,%rsp; xor %ebx,%ebx; sub $8,%rsp; pop %rbx
+        let below = [
+            0x53, 0x48, 0x83, 0xc4, 8, 0x31, 0xdb, 0x48, 0x83, 0xec, 8, 0x5b, 0xc3,
+        ];
+        assert!(!keeps(&below));
     }
 
     #[test]
