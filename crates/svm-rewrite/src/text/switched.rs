@@ -8,14 +8,16 @@
 //! Nothing shows that what is below such a stack may be overwritten, until the program itself
 //! calls something on it. So an access whose sequence needs the stack is refused there. What
 //! leads to the function's own stack is followed: copies of `rsp`, sums with them, and words
-//! loaded from the frame, as compilers keep `rsp` there to take back an array of variable
-//! length. A word of the frame that another register was stored to leads elsewhere. Over a call of
-//! this text they are kept in any register that the callee leaves alone.
+//! of the frame that such a register was stored to, as compilers keep `rsp` there to take back an
+//! array of variable length. A word that the function stores something else to leads elsewhere, and
+//! so does one that it never stores a register to: a caller's, or one that is written in another way.
+//! Over a call of this text they are kept in any register that the callee leaves alone.
 //!
 //! What was pushed is followed within a block (`push %rdi; pop %rsp`), and so is a frame pointer that
-//! a program made of something else (`mov %rdi, %rbp; leave`).
+//! a program made of something else (`mov %rdi, %rbp; leave`). A function that pushes `rsp`, or a copy
+//! of it, may read that word by any distance (`push %rsp; push (%rsp); and $-16, %rsp; mov 8(%rsp), %rsp`).
 //!
-//! Not seen are words of the frame that are written in yet other ways.
+//! Not seen is a word that had `rsp` and is then written in another way than by `mov`.
 
 use foldhash::{HashMap, HashSet};
 use iced_x86::{ConditionCode, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
@@ -111,9 +113,61 @@ type Slot = (u32, Register, u64);
 struct Search<'s> {
     analysis: &'s Analysis<'s>,
     before: HashMap<u32, LocSet>,
-    /// Words of frames that something else was stored to.
-    others: HashSet<Slot>,
+    words: Words,
     kept: Kept<'s>,
+}
+
+/// What is known of words of frames.
+struct Words {
+    /// Those that a register is stored to.
+    stored: HashSet<Slot>,
+    /// Those of them that a register was stored to that leads elsewhere.
+    others: HashSet<Slot>,
+    /// The functions that push `rsp`, or a copy of it: that word is known by no distance.
+    pushing: HashSet<u32>,
+}
+
+impl Words {
+    fn of(analysis: &Analysis<'_>) -> Words {
+        let mut words = Words {
+            stored: HashSet::default(),
+            others: HashSet::default(),
+            pushing: HashSet::default(),
+        };
+        let mut copies = HashSet::default();
+        for (i, inst) in analysis.lifted.insts.iter().enumerate() {
+            let function = analysis.lifted.function_of(InstIdx(i as u32)).0;
+            let iced = &inst.iced;
+            if stored(iced).is_some() {
+                words.stored.extend(slot(function, iced));
+            }
+            if copies_stack_pointer(iced) {
+                copies.insert((function, iced.op0_register()));
+            }
+            let pushed = (function, iced.op0_register());
+            let own = pushed.1 == Register::RSP || copies.contains(&pushed);
+            if iced.mnemonic() == Mnemonic::Push && own {
+                words.pushing.insert(function);
+            }
+        }
+        words
+    }
+
+    /// Whether a word may be `rsp` that was kept.
+    fn lead(&self, word: &Slot) -> bool {
+        let known = self.stored.contains(word) || self.pushing.contains(&word.0);
+        known && !self.others.contains(word)
+    }
+}
+
+/// Whether it makes a copy of `rsp` that is no frame pointer, which most functions push.
+fn copies_stack_pointer(iced: &Instruction) -> bool {
+    let copy = match iced.mnemonic() {
+        Mnemonic::Mov => iced.op1_register() == Register::RSP,
+        Mnemonic::Lea => iced.memory_base() == Register::RSP,
+        _ => false,
+    };
+    copy && iced.op0_register().is_gpr64() && iced.op0_register() != Register::RBP
 }
 
 impl<'s> Search<'s> {
@@ -121,14 +175,14 @@ impl<'s> Search<'s> {
         let mut search = Search {
             analysis,
             before: HashMap::default(),
-            others: HashSet::default(),
+            words: Words::of(analysis),
             kept: Kept::of(analysis),
         };
         // Fewer registers lead there when more words do not.
         loop {
-            let words = search.others.len();
+            let others = search.words.others.len();
             search.spread();
-            if search.others.len() == words {
+            if search.words.others.len() == others {
                 return search;
             }
         }
@@ -204,7 +258,7 @@ impl<'s> Search<'s> {
         if let Some(stored) = stored(iced)
             && !has(path.own, stored)
         {
-            self.others.extend(slot(function, iced));
+            self.words.others.extend(slot(function, iced));
         }
         self.step(InstIdx(i), path);
     }
@@ -215,7 +269,7 @@ impl<'s> Search<'s> {
         let before = path.own;
         let frame = Frame {
             function: self.analysis.lifted.function_of(i).0,
-            others: &self.others,
+            words: &self.words,
         };
         frame.pass(path, iced, &self.analysis.surveys[i.0 as usize]);
         if iced.mnemonic() == Mnemonic::Call {
@@ -289,6 +343,15 @@ fn pushed_word(iced: &Instruction, path: &Path) -> Option<usize> {
     path.pushed.len().checked_sub(1)?.checked_sub(word)
 }
 
+/// The register that a word is loaded to which the block pushed, and whether it leads to the own stack.
+fn loaded_push(iced: &Instruction, path: &Path) -> Option<(Reg, bool)> {
+    let loads = iced.mnemonic() == Mnemonic::Mov
+        && iced.op1_kind() == OpKind::Memory
+        && iced.op0_register().is_gpr64();
+    let word = pushed_word(iced, path).filter(|_| loads)?;
+    Some((gpr(iced.op0_register())?, path.pushed[word]))
+}
+
 fn has(own: LocSet, register: Register) -> bool {
     gpr(register).is_some_and(|r| own.intersects(LocSet::reg(r)))
 }
@@ -296,13 +359,16 @@ fn has(own: LocSet, register: Register) -> bool {
 /// What is known of a function's frame.
 struct Frame<'f> {
     function: u32,
-    others: &'f HashSet<Slot>,
+    words: &'f Words,
 }
 
 impl Frame<'_> {
     fn pass(&self, path: &mut Path, iced: &Instruction, survey: &Survey) {
         let before = path.own;
         path.own = self.after(before, iced, survey);
+        if let Some((register, leads)) = loaded_push(iced, path) {
+            path.own = given(path.own, register, leads);
+        }
         match iced.mnemonic() {
             Mnemonic::Push => path.pushed.push(self.operand(before, iced, 0)),
             Mnemonic::Pushfq => path.pushed.push(false),
@@ -371,7 +437,8 @@ impl Frame<'_> {
             Mnemonic::Sub | Mnemonic::Or | Mnemonic::Inc | Mnemonic::Dec => first(),
             Mnemonic::Pop => {
                 let word = (self.function, Register::RSP, 0);
-                let stored = iced.op0_register() == Register::RSP && self.others.contains(&word);
+                let stored =
+                    iced.op0_register() == Register::RSP && self.words.others.contains(&word);
                 has(own, Register::RSP) && !stored
             }
             Mnemonic::Push => has(own, Register::RSP),
@@ -386,7 +453,7 @@ impl Frame<'_> {
             OpKind::Register => has(own, iced.op_register(n)),
             OpKind::Memory => {
                 let word = slot(self.function, iced).filter(|_| has(own, iced.memory_base()));
-                word.is_some_and(|word| !self.others.contains(&word))
+                word.is_some_and(|word| self.words.lead(&word))
             }
             _ => false,
         }
