@@ -138,8 +138,8 @@ fn deep_frames() {
             is_exact(options, |words| framed(LARGEST - 8 * words, body));
         }
     }
-    // What a realigned frame counts from is not the same under both targets. Where it is aligned
-    // at worst, `and` takes 24 bytes, beside the word above.
+    // A realigned frame stays one under one target, and is replaced under the other. Where it is
+    // aligned at worst, `and` takes 24 bytes, beside the word above.
     for target in [Target::Hypervisor, Target::Linux] {
         let options = Options::of(target, Scheme::Stlb);
         is_exact(options, |words| framed(LARGEST - 8 * words, ALL_LIVE));

@@ -18,7 +18,7 @@ use crate::frame::variants::Variant;
 use crate::lift::{FuncIdx, InstIdx};
 
 /// The deepest place of each function that is deeper than a frame may be, and its depth in
-/// bytes. `keeps_frames`: a realigned frame stays one, and counts from where it was aligned.
+/// bytes. `keeps_frames`: a realigned frame stays one.
 pub fn too_deep(decisions: &Decisions<'_>, keeps_frames: bool) -> Vec<(InstIdx, i64)> {
     let mut rehearsal = Rehearsal {
         flow: &decisions.analysis.flow,
@@ -42,8 +42,8 @@ struct Rehearsal<'d> {
 impl Rehearsal<'_> {
     /// How deep the original's stack is at an instruction, where that is nearly too deep.
     fn original(&self, i: InstIdx, variant: Variant) -> Option<i64> {
-        match self.flow.deep_at(i)?.below_aligned {
-            Some(below) if self.keeps_frames => Some(below),
+        match self.flow.deep_at(i)?.realigned {
+            Some(deepest) if self.keeps_frames => Some(deepest),
             _ => {
                 let FramePlace(rsp) = self.facts.get(i, variant)?.stack_pointer()?;
                 Some(-rsp)

@@ -67,10 +67,8 @@ pub enum ReturnsTo {
 struct Depth {
     rsp: Option<i64>,
     rbp: Option<i64>,
-    /// The least that `rsp` may be below a realigned place, where `rsp` is not known.
+    /// The lowest that `rsp` may be in a realigned frame, where `rsp` is not known.
     least: Option<i64>,
-    /// What `least` was at the realigned place.
-    aligned: Option<i64>,
     /// The return address may have been written.
     overwritten: bool,
     /// The direction flag may be set.
@@ -82,7 +80,6 @@ impl Depth {
         rsp: Some(0),
         rbp: None,
         least: None,
-        aligned: None,
         overwritten: false,
         backward: false,
     };
@@ -92,7 +89,6 @@ impl Depth {
             rsp: self.rsp.filter(|_| self.rsp == other.rsp),
             rbp: self.rbp.filter(|_| self.rbp == other.rbp),
             least: self.least.filter(|_| self.least == other.least),
-            aligned: self.aligned.filter(|_| self.aligned == other.aligned),
             overwritten: self.overwritten || other.overwritten,
             backward: self.backward || other.backward,
         }
@@ -160,7 +156,7 @@ impl Depth {
 
     fn set(&mut self, register: Register, value: Option<i64>) {
         match register {
-            Register::RSP => (self.rsp, self.least, self.aligned) = (value, None, None),
+            Register::RSP => (self.rsp, self.least) = (value, None),
             Register::RBP => self.rbp = value,
             _ => {}
         }
@@ -178,11 +174,9 @@ impl Depth {
             true => insts,
             false => 0..0,
         };
-        let below = || Some(self.aligned? - self.least?);
-        let below_aligned = below();
         insts.map(move |i| Deep {
             inst: InstIdx(i),
-            below_aligned,
+            realigned: self.least.map(i64::wrapping_neg),
         })
     }
 
@@ -241,7 +235,7 @@ impl Depth {
                 } else if survey.writes(Reg::RSP) {
                     let least = self.realigned(iced);
                     self.set(Register::RSP, None);
-                    (self.least, self.aligned) = (least, least);
+                    self.least = least;
                 }
             }
         }
@@ -250,10 +244,8 @@ impl Depth {
     fn add(&mut self, register: Register, amount: i64) {
         let add = |at: Option<i64>| at.and_then(|at| at.checked_add(amount));
         let least = add(self.least).filter(|_| register == Register::RSP);
-        let aligned = self.aligned;
         self.set(register, add(self.get(register)));
         self.least = least.or(self.least);
-        self.aligned = aligned.filter(|_| self.least.is_some());
     }
 
     /// How far down `and $-32,%rsp` may move `rsp`, a multiple of 8.
@@ -316,8 +308,8 @@ pub struct Balance {
 #[derive(Clone, Copy, Debug)]
 pub struct Deep {
     pub inst: InstIdx,
-    /// How many bytes `rsp` is below the place to which the stack was realigned, if it was.
-    pub below_aligned: Option<i64>,
+    /// How many bytes `rsp` may be below its place at entry, if the stack was realigned.
+    pub realigned: Option<i64>,
 }
 
 /// How a function does not keep its stack in order. Depths are in bytes.
