@@ -66,17 +66,23 @@ pub fn find(
 ) -> Result<StackWords, Vec<Refusal>> {
     let lifted = analysis.lifted;
     let mut refusals = Vec::new();
+    // Variants mostly agree.
+    let mut refused = HashSet::default();
+    let mut refuse = |i, (code, reason): Refused| {
+        if refused.insert((i, reason)) {
+            refusal::add(&mut refusals, lifted.refusal(code, i, reason));
+        }
+    };
     let mut words = StackWords::default();
     let written = Written::find(analysis, lost);
     let surveyed = analysis.surveys.iter().zip(classes);
     for (i, (survey, class)) in (0..).map(InstIdx).zip(surveyed) {
-        if let Err((code, reason)) = fits(lifted, i, survey, *class) {
-            refusal::add(&mut refusals, lifted.refusal(code, i, reason));
+        if let Err(why) = fits(lifted, i, survey, *class) {
+            refuse(i, why);
         }
     }
     for i in without_facts(analysis, classes, facts, variants) {
-        let (code, reason) = NOT_KNOWN;
-        refusal::add(&mut refusals, lifted.refusal(code, i, reason));
+        refuse(i, NOT_KNOWN);
     }
     let mut calls = Calls::default();
     let mut all = Vec::new();
@@ -93,8 +99,8 @@ pub fn find(
                 calls.add_use(frame, iced, facts, &used);
                 found.add(frame, i, used);
             };
-            if let Err((code, reason)) = each_use(iced, class, facts, variant, uses) {
-                refusal::add(&mut refusals, lifted.refusal(code, i, reason));
+            if let Err(why) = each_use(iced, class, facts, variant, uses) {
+                refuse(i, why);
             }
             if !matches!(class, Class::Drop | Class::Unreached(_)) {
                 calls.add(analysis, frames, (i, frame, variant), facts);
@@ -103,19 +109,16 @@ pub fn find(
         all.push((variant, found));
     }
     if let Err(call) = calls.solve(analysis, &written, frames) {
-        let (code, reason) = TOO_MANY;
-        refusal::add(&mut refusals, lifted.refusal(code, call, reason));
+        refuse(call, TOO_MANY);
         return Err(refusals);
     }
     for (variant, mut found) in all {
         for i in calls.apply(variant, &mut found) {
-            let (code, reason) = CALLERS_RETURN_ADDRESS;
-            refusal::add(&mut refusals, lifted.refusal(code, i, reason));
+            refuse(i, CALLERS_RETURN_ADDRESS);
         }
         let uses = Uses::of(found, analysis, &written);
         for i in uses.followed() {
-            let (code, reason) = CALLERS_FRAME;
-            refusal::add(&mut refusals, lifted.refusal(code, i, reason));
+            refuse(i, CALLERS_FRAME);
         }
         words.data.extend(uses.on_data().map(|i| (i, variant)));
     }
