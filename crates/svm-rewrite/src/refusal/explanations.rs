@@ -163,7 +163,7 @@ pub(crate) fn explanation(code: RefusalCode) -> Explanation {
         RefusalCode::Statement => (
             "A line of assembly text cannot be changed, or would mean something else in rewritten text: a repetition by a count that only the assembler knows, Intel syntax, data among instructions; an address by a distance (`.+16`, `f+1`), `.include`, `.reloc`.",
             "What the assembler makes of a line decides. If a line makes several instructions, the one to change has no line of its own. Rewritten code is longer, and its slow paths are elsewhere, so distances change.",
-            "Write it as plain AT&T instructions, one a statement (`;` separates), and name places by labels. Expand macros at the place, or put the routine into an object of its own and rewrite the object.",
+            "Write it as plain AT&T instructions and directives, one a statement (`;` separates), and name places by labels. Expand macros at the place, or put the routine into an object of its own and rewrite the object.",
             Text(
                 "static inline void *here(void)\n{\n        void *p;\n        asm volatile(\"lea .+16(%%rip), %0\" : \"=r\"(p));\n        return p;\n}",
             ),

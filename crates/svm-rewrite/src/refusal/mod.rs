@@ -99,7 +99,7 @@ codes! {
         "set the direction with cld or std on every path to the string instruction, call or return";
     /// A line of assembly text that cannot be changed or printed.
     Statement = "statement",
-        "write it as plain AT&T instructions, one a statement, without macros";
+        "write it as plain AT&T instructions and directives, one a statement, without macros";
     /// More instructions than any driver has, or more refusals than are listed.
     TooMany = "too-many",
         "give the objects one by one, before they are linked";

@@ -247,7 +247,10 @@ fn change<'t>(state: &mut State<'t>, name: &'t [u8], rest: &'t [u8]) -> Result<(
     let value = |text: &[u8]| number(text).ok_or(NUMBER);
     let frame = |state: &State<'t>| match state.cfa {
         Cfa::Register(r, offset) => Ok((r, offset)),
-        Cfa::Escape(_) => Err("an offset from a frame address that is an expression"),
+        Cfa::Escape(_) => Err(
+            "an offset from a frame address that is an expression: name the register again, too \
+             (.cfi_def_cfa)",
+        ),
     };
     match name {
         b".cfi_def_cfa" => {
@@ -286,7 +289,11 @@ fn change<'t>(state: &mut State<'t>, name: &'t [u8], rest: &'t [u8]) -> Result<(
             }
             // DW_CFA_GNU_args_size: for exceptions, and true again at the next call.
             (Some(0x2e), _) => {}
-            _ => return Err("a .cfi_escape that is not known"),
+            _ => {
+                return Err(
+                    "a .cfi_escape that is not followed: use the directive that says the same",
+                );
+            }
         },
         _ => return Err("an unwind directive that is not known"),
     }

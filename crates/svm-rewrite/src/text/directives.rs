@@ -25,6 +25,11 @@ pub fn makes_bytes(name: &[u8]) -> bool {
     NAMES.contains(&name)
 }
 
+/// Directives that make strings, which are no instructions.
+pub fn makes_strings(name: &[u8]) -> bool {
+    matches!(name, b".ascii" | b".asciz") || name.starts_with(b".string")
+}
+
 /// Directives that fill up to a multiple: with `nop`s in code, and where there are many of these
 /// with a jump over them (gas/config/tc-i386.c, i386_generate_nops).
 pub fn aligns(name: &[u8]) -> bool {

@@ -303,17 +303,27 @@ impl<'t> Source<'t> {
     /// The same for an object that could not be lifted.
     fn locate_unlifted(&self, mut refusals: Vec<Refusal>, object: &Object<'_>) -> Vec<Refusal> {
         let places = self.marks.places(object);
-        for refusal in &mut refusals {
+        let mut strings = BTreeSet::new();
+        refusals.retain_mut(|refusal| {
             let section = object.section_named(&refusal.section);
             let k = section.and_then(|id| {
                 let data = &object.section(id).data;
                 let code = (id, &**data, refusal.offset);
                 self.marks.statement_at(&self.statements, &places, code)
             });
-            if let Some(k) = k {
-                refusal.line = self.line(k);
+            let Some(k) = k else {
+                return true;
+            };
+            refusal.line = self.line(k);
+            if !directives::makes_strings(self.statements[k.0 as usize].name(self.text)) {
+                return true;
             }
-        }
+            // Its letters are many branches.
+            refusal.code = RefusalCode::Undecodable;
+            refusal.reason = STRING.to_owned();
+            refusal.instruction.clear();
+            strings.insert(k.0)
+        });
         refusals
     }
 
@@ -353,6 +363,8 @@ fn reached_places(tied: Tied<'_, '_>, target: &Descriptor) -> Result<Hints, Vec<
     codemap::entries(tied.lifted, &reached.switches, &Unread::default())?;
     Ok(reached)
 }
+
+const STRING: &str = "a string among code, which is read as instructions";
 
 fn no_table(at: StatementIdx) -> Obstacle {
     let reason = "a jump table of its object is not found in the text: its words are not names of \

@@ -40,6 +40,36 @@ fn loads_of_some_elements_are_refused_with_a_way_out() {
 }
 
 #[test]
+fn strings_among_code_are_refused_as_data() {
+    let text = "\t.text\n\t.globl f\n\t.type f,@function\nf:\tjmp 1f\n\t.ascii \"param\"\n\
+                1:\tmov (%rdi),%eax\n\tret\n\t.size f,.-f\n";
+    let refused = rewrite(text).expect_err("a string");
+    let said = "line 5: .text+0x2: in f+0x2: a string among code, which is read as instructions \
+                [undecodable]; keep data out of code sections";
+    assert!(refused.starts_with(said), "{refused}");
+    assert_eq!(refused.lines().count(), 1, "{refused}");
+}
+
+#[test]
+fn unwind_information_that_is_not_followed_is_refused_with_a_remedy() {
+    let text = |directives: &str| {
+        format!("\t.text\nf:\t.cfi_startproc\n{directives}\tret\n\t.cfi_endproc\n")
+    };
+    let frame = "\t.cfi_escape 0xf,3,0x76,0x68,6\n";
+    let changed = text(&format!("{frame}\t.cfi_def_cfa_offset 16\n"));
+    is_refused(
+        &changed,
+        "name the register again, too (.cfi_def_cfa) [statement]; write it as plain AT&T instructions and directives",
+    );
+    let named = text(&format!("{frame}\t.cfi_def_cfa rsp,16\n"));
+    assert!(rewrite(&named).is_ok());
+    is_refused(
+        &text("\t.cfi_escape 0x0e,16\n"),
+        "use the directive that says the same",
+    );
+}
+
+#[test]
 fn bodies_that_are_not_seen_are_refused() {
     let body = "\t.MACRO zero\n\t.ENDM\n\t.MACRO two\n\tnop\n\tnop\n\t.ENDM\n";
     let text = format!(
