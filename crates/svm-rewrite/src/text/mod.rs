@@ -41,6 +41,7 @@ mod reached;
 mod runtime;
 mod sections;
 mod shadowed;
+mod spilled;
 mod statement;
 mod switched;
 mod tables;

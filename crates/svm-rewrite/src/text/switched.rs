@@ -11,6 +11,7 @@
 //! of the frame that such a register was stored to, as compilers keep `rsp` there to take back an
 //! array of variable length. A word that the function stores something else to leads elsewhere, and
 //! so does one that it never stores a register to: a caller's, or one that is written in another way.
+//! So that a word may have both, those that have a copy of `rsp` are followed on each path ([`Spilled`]).
 //! Over a call of this text they are kept in any register that the callee leaves alone.
 //!
 //! What was pushed is followed within a block (`push %rdi; pop %rsp`), and so is a frame pointer that
@@ -26,6 +27,7 @@ use liveness::{BlockId, LocSet, Reg};
 use super::kept::Kept;
 use super::marks::StatementIdx;
 use super::print::Obstacle;
+use super::spilled::Spilled;
 use super::tie::Tie;
 use crate::analyse::Analysis;
 use crate::analyse::flow::effects;
@@ -109,10 +111,33 @@ fn needs_stack(assembler: &Assembler, function: &FunctionCode, site: &SiteSequen
 /// A word of a frame: the function, the register that reaches it, the distance.
 type Slot = (u32, Register, u64);
 
-/// The registers that lead to the own stack, before each block.
+/// What leads to the own stack at a place.
+#[derive(Clone, PartialEq, Eq)]
+struct Own {
+    registers: LocSet,
+    spilled: Spilled,
+}
+
+impl Own {
+    fn at_entry() -> Own {
+        Own {
+            registers: AT_ENTRY,
+            spilled: Spilled::default(),
+        }
+    }
+
+    fn joined(&self, other: &Own) -> Own {
+        Own {
+            registers: self.registers.intersect(other.registers),
+            spilled: self.spilled.joined(&other.spilled),
+        }
+    }
+}
+
+/// What leads to the own stack, before each block.
 struct Search<'s> {
     analysis: &'s Analysis<'s>,
-    before: HashMap<u32, LocSet>,
+    before: HashMap<u32, Own>,
     words: Words,
     kept: Kept<'s>,
 }
@@ -193,7 +218,7 @@ impl<'s> Search<'s> {
         let mut work: Vec<u32> = (0..count).filter(|b| self.is_entry(*b)).collect();
         work.extend(self.before.keys());
         for entry in &work {
-            self.before.entry(*entry).or_insert(AT_ENTRY);
+            self.before.entry(*entry).or_insert_with(Own::at_entry);
         }
         // What no known path reaches is entered in a way of its own.
         let mut rest = 0..count;
@@ -205,7 +230,7 @@ impl<'s> Search<'s> {
             else {
                 return;
             };
-            self.before.insert(block, AT_ENTRY);
+            self.before.insert(block, Own::at_entry());
             work.push(block);
         }
     }
@@ -224,15 +249,15 @@ impl<'s> Search<'s> {
     /// Goes through a block, and on to those behind it. An entry is begun anew.
     fn block(&mut self, block: u32, work: &mut Vec<u32>) {
         let flow = &self.analysis.flow;
-        let mut path = Path::of(self.before[&block]);
+        let mut path = Path::of(self.before[&block].clone());
         for i in flow.blocks()[block as usize].clone() {
             self.pass(i, &mut path);
         }
         let own = path.own;
         for BlockId(to) in flow.continuations(BlockId(block)).iter().copied() {
-            let known = self.before.get(&to).copied();
-            let joined = known.map_or(own, |known| known.intersect(own));
-            if !self.is_entry(to) && known != Some(joined) {
+            let known = self.before.get(&to);
+            let joined = known.map_or_else(|| own.clone(), |known| known.joined(&own));
+            if !self.is_entry(to) && known != Some(&joined) {
                 self.before.insert(to, joined);
                 work.push(to);
             }
@@ -243,12 +268,12 @@ impl<'s> Search<'s> {
         let flow = &self.analysis.flow;
         let block = flow.block_of(inst).0;
         let first = flow.blocks()[block as usize].start;
-        let before = self.before.get(&block).copied().unwrap_or(AT_ENTRY);
-        let mut path = Path::of(before);
+        let before = self.before.get(&block).cloned();
+        let mut path = Path::of(before.unwrap_or_else(Own::at_entry));
         for i in first..inst.0 {
             self.step(InstIdx(i), &mut path);
         }
-        path.own
+        path.own.registers
     }
 
     /// Goes through an instruction.
@@ -256,7 +281,7 @@ impl<'s> Search<'s> {
         let function = self.analysis.lifted.function_of(InstIdx(i)).0;
         let iced = &self.analysis.lifted.insts[i as usize].iced;
         if let Some(stored) = stored(iced)
-            && !has(path.own, stored)
+            && !has(path.own.registers, stored)
         {
             self.words.others.extend(slot(function, iced));
         }
@@ -266,28 +291,32 @@ impl<'s> Search<'s> {
     /// The same, with what is known of frames.
     fn step(&self, i: InstIdx, path: &mut Path) {
         let iced = &self.analysis.lifted.inst(i).iced;
-        let before = path.own;
+        let survey = &self.analysis.surveys[i.0 as usize];
+        let before = path.own.registers;
         let frame = Frame {
             function: self.analysis.lifted.function_of(i).0,
             words: &self.words,
+            has_copy: path.own.spilled.has_operand(iced),
         };
-        frame.pass(path, iced, &self.analysis.surveys[i.0 as usize]);
+        frame.pass(path, iced, survey);
+        path.own.spilled.pass(iced, survey, before);
         if iced.mnemonic() == Mnemonic::Call {
-            path.own = path.own.union(before.intersect(self.kept.over(i)));
+            let kept = before.intersect(self.kept.over(i));
+            path.own.registers = path.own.registers.union(kept);
         }
     }
 }
 
 /// Through a block.
 struct Path {
-    /// The registers that lead to the own stack.
-    own: LocSet,
+    /// What leads to the own stack.
+    own: Own,
     /// Whether what the block pushed does, the last one last.
     pushed: Vec<bool>,
 }
 
 impl Path {
-    fn of(own: LocSet) -> Path {
+    fn of(own: Own) -> Path {
         Path {
             own,
             pushed: Vec::new(),
@@ -320,7 +349,7 @@ fn is_number(iced: &Instruction) -> bool {
 }
 
 /// The register that an instruction stores whole.
-fn stored(iced: &Instruction) -> Option<Register> {
+pub(super) fn stored(iced: &Instruction) -> Option<Register> {
     let stores = matches!(iced.mnemonic(), Mnemonic::Mov | Mnemonic::Xchg)
         && iced.op0_kind() == OpKind::Memory
         && iced.op1_register().is_gpr64();
@@ -330,9 +359,13 @@ fn stored(iced: &Instruction) -> Option<Register> {
 /// The word of the frame that an operand is.
 fn slot(function: u32, iced: &Instruction) -> Option<Slot> {
     let base = iced.memory_base();
+    is_frames(base).then(|| (function, base, iced.memory_displacement64()))
+}
+
+/// Whether compilers reach words of the frame by a register.
+pub(super) fn is_frames(base: Register) -> bool {
     // clang's base pointer is `rbx`.
-    let framed = matches!(base, Register::RSP | Register::RBP | Register::RBX);
-    framed.then(|| (function, base, iced.memory_displacement64()))
+    matches!(base, Register::RSP | Register::RBP | Register::RBX)
 }
 
 /// Which of the words that a block pushed an instruction stores to.
@@ -352,7 +385,8 @@ fn loaded_push(iced: &Instruction, path: &Path) -> Option<(Reg, bool)> {
     Some((gpr(iced.op0_register())?, path.pushed[word]))
 }
 
-fn has(own: LocSet, register: Register) -> bool {
+/// Whether a register is one of them.
+pub(super) fn has(own: LocSet, register: Register) -> bool {
     gpr(register).is_some_and(|r| own.intersects(LocSet::reg(r)))
 }
 
@@ -360,14 +394,16 @@ fn has(own: LocSet, register: Register) -> bool {
 struct Frame<'f> {
     function: u32,
     words: &'f Words,
+    /// Whether the operand of the instruction is a word that has a copy of `rsp` on every path.
+    has_copy: bool,
 }
 
 impl Frame<'_> {
     fn pass(&self, path: &mut Path, iced: &Instruction, survey: &Survey) {
-        let before = path.own;
-        path.own = self.after(before, iced, survey);
+        let before = path.own.registers;
+        path.own.registers = self.after(before, iced, survey);
         if let Some((register, leads)) = loaded_push(iced, path) {
-            path.own = given(path.own, register, leads);
+            path.own.registers = given(path.own.registers, register, leads);
         }
         match iced.mnemonic() {
             Mnemonic::Push => path.pushed.push(self.operand(before, iced, 0)),
@@ -376,7 +412,7 @@ impl Frame<'_> {
             Mnemonic::Pop => {
                 let known = path.pushed.pop().zip(gpr(iced.op0_register()));
                 if let Some((leads, register)) = known {
-                    path.own = given(path.own, register, leads);
+                    path.own.registers = given(path.own.registers, register, leads);
                 }
             }
             Mnemonic::Call => {}
@@ -453,7 +489,7 @@ impl Frame<'_> {
             OpKind::Register => has(own, iced.op_register(n)),
             OpKind::Memory => {
                 let word = slot(self.function, iced).filter(|_| has(own, iced.memory_base()));
-                word.is_some_and(|word| self.words.lead(&word))
+                word.is_some_and(|word| self.has_copy || self.words.lead(&word))
             }
             _ => false,
         }

@@ -87,6 +87,50 @@ fn accesses_on_a_stack_that_code_went_to_are_refused() {
     }
 }
 
+/// A function that has a counter in a word of its frame, and then keeps `rsp` there.
+fn spills(code: &str) -> String {
+    on_another_stack(&format!(
+        "push %rbp\n\tmov %rsp,%rbp\n\tmov %rcx,-16(%rbp)\n\tmov -16(%rbp),%rdx\n\tmov %rsp,%r10\n\
+         \t{code}\n\tmov -16(%rbp),%r10\n\tmov %r10,%rsp\n\tadd %rax,(%rdi)\n\tleave\n\tret"
+    ))
+}
+
+#[test]
+fn a_word_that_has_something_else_elsewhere_leads_to_the_own_stack_where_rsp_was_stored_to_it() {
+    for code in [
+        "mov %r10,-16(%rbp)",
+        "mov %r10,-16(%rbp)\n\tmov %rcx,-24(%rbp)\n\tmov %rcx,-8(%rbp)\n\tmov %rcx,x(%rip)",
+        "mov %r10,-16(%rbp)\n\tsub %rdx,%rsp\n1:\tmov %edx,(%rsi,%rcx,4)\n\tdec %ecx\n\tjne 1b",
+        "mov %r10,-16(%rbp)\n1:\tmov %r10,-16(%rbp)\n\tmov $0,%r10d\n\tmov -16(%rbp),%r10\n\tdec %ecx\n\tjne 1b",
+        "test %ecx,%ecx\n\tje 1f\n\tmov %r10,-16(%rbp)\n\tjmp 2f\n1:\tmov %rbp,-16(%rbp)\n2:",
+    ] {
+        let taken = rewrite(&spills(code));
+        assert!(taken.is_ok(), "{code}: {taken:?}");
+    }
+    for code in [
+        "mov %r10,-16(%rbp)\n\ttest %ecx,%ecx\n\tje 1f\n\tmov %rcx,-16(%rbp)\n1:",
+        "test %ecx,%ecx\n\tje 1f\n\tmov %r10,-16(%rbp)\n1:",
+        "mov %r10,-16(%rbp)\n1:\ttest %ecx,%ecx\n\tje 1f\n\tmov %rcx,-16(%rbp)\n\tjmp 1b\n1:",
+        "mov %r10,-16(%rbp)\n\tmovq $6,-16(%rbp)",
+        "mov %r10,-16(%rbp)\n\tmovl $6,-12(%rbp)",
+        "mov %r10,-16(%rbp)\n\tmov %cl,-9(%rbp)",
+        "mov %r10,-16(%rbp)\n\tmovups %xmm0,-24(%rbp)",
+        "mov %r10,-16(%rbp)\n\tmov %cl,-40(%rbp,%rcx)",
+        "mov %r10,-16(%rbp)\n\tbts %rcx,-32(%rbp)",
+        "mov %r10,-16(%rbp,%rcx,8)",
+        "mov %r10,%fs:-16(%rbp)",
+        "mov %r10,-16(%rbp)\n\tmovl $6,-16(%rsp)",
+        "mov %r10,-16(%rbp)\n\tlea -16(%rbp),%rax\n\tmov %rcx,(%rax)",
+        "mov %r10,-16(%rbp)\n\tlea -16(%rbp),%rdi\n\tstosb",
+        "mov %r10,-16(%rbp)\n\tpush %rcx\n\tpush %rcx\n\tpop %rcx\n\tpop %rcx",
+        "mov %r10,-16(%rbp)\n\tlea -16(%rbp),%rdi\n\tcall x",
+        "mov %r10,-16(%rbp)\n\tadd $8,%rbp",
+        "mov %r10,-16(%rbp)\n\tsyscall",
+    ] {
+        is_refused(&spills(code), "rsp was set to another stack before");
+    }
+}
+
 /// A function that keeps its stack pointer in `%r9` over a call of another one (gcc's `-fipa-ra`).
 fn keeps_over(callee: &str) -> String {
     format!(
