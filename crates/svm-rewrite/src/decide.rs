@@ -104,6 +104,10 @@ pub fn decide<'a>(
         lost,
     } = refined;
     // --- classes do not change beyond this point ---
+    let refusals = (target.refused)(&analysis, &classes);
+    if !refusals.is_empty() {
+        return Err(refusals);
+    }
     // Registers and flags for each sequence.
     let plans = plan_all(&analysis, &classes, options, &target.plans)?;
     let refusals = plan::stack::check(lifted, &classes, &plans, &facts, &variants);

@@ -17,4 +17,6 @@ pub mod solve;
 pub mod variants;
 pub mod words;
 
+pub use dependents::through_frame_pointer;
+
 pub use contents::FramePlace;

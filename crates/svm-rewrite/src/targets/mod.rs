@@ -52,6 +52,8 @@ pub struct Descriptor {
     pub keeps_frames: bool,
     /// Changes classes that depend on stack facts. After this, classes are final.
     pub refine: fn(&Analysis<'_>, &FactsBefore, &mut [Class]),
+    /// Refuses instructions by their final classes.
+    pub refused: fn(&Analysis<'_>, &[Class]) -> Vec<Refusal>,
     /// For planning.
     pub plans: plan::Rules,
     /// For code generation.

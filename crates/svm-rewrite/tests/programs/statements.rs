@@ -39,6 +39,48 @@ fn loads_of_some_elements_are_refused_with_a_way_out() {
     }
 }
 
+/// What stays of other instructions of a frame stays of these.
+#[test]
+fn some_elements_of_a_frame_are_reached_by_its_pointer() {
+    let framed = |code: &str| {
+        let frame = "push %rbp\n\tmov %rsp,%rbp\n\tsub $128,%rsp";
+        format!("\t.text\n\t.globl f\nf:\t{frame}\n\t{code}\n\tleave\n\tret\n")
+    };
+    for code in [
+        "vmovdqu8 %zmm0,-64(%rbp){%k1}",
+        "vpmaskmovd -64(%rbp),%ymm1,%ymm0",
+        "vmovups -64(%rsp),%zmm0{%k1}{z}",
+    ] {
+        let text = framed(code);
+        let rewritten = rewrite(&text).expect(code);
+        assert!(
+            rewritten.contains(&format!("\t{code}\n\tleave")),
+            "{rewritten}"
+        );
+    }
+    // It is none there.
+    for (code, reason) in [
+        ("vmovdqu8 %zmm0,-64(%rbp){%k1}", "masked-out elements"),
+        (
+            "vpmaskmovd -64(%rbp),%ymm1,%ymm0",
+            "with --accesses stores it stays",
+        ),
+    ] {
+        for other in [
+            "mov %rdi,%rbp",
+            "test %edi,%edi\n\tje 1f\n\tmov %rdi,%rbp\n1:",
+        ] {
+            let text = framed(&format!("{other}\n\t{code}\n\tmov %rsp,%rbp"));
+            is_refused(&text, reason);
+        }
+        is_refused(&framed(&code.replace("rbp", "rdi")), reason);
+    }
+    is_refused(
+        &framed("vpgatherdd %ymm2,(%rbp,%ymm1,4),%ymm0"),
+        "many places",
+    );
+}
+
 #[test]
 fn strings_among_code_are_refused_as_data() {
     let text = "\t.text\n\t.globl f\n\t.type f,@function\nf:\tjmp 1f\n\t.ascii \"param\"\n\

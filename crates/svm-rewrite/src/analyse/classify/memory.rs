@@ -59,6 +59,12 @@ pub fn memory_operands(iced: &Instruction) -> MemoryOperands {
 pub const REACHES_MORE: (RefusalCode, &str) =
     (RefusalCode::Unsupported, "it reaches more than its operand");
 
+/// The refusal of an access to some elements of its operand.
+pub const MASKED: (RefusalCode, &str) = (
+    RefusalCode::Unsupported,
+    "masked-out elements must not be accessed",
+);
+
 /// Whether its destination is an address in a register, beside the operand.
 pub fn stores_by_register(iced: &Instruction) -> bool {
     use Mnemonic as M;
@@ -89,10 +95,7 @@ pub fn one_memory_operand(inst: &Inst) -> Result<Class, (RefusalCode, &'static s
         return Ok(Class::Drop);
     }
     if is_masked(iced) {
-        return Err((
-            RefusalCode::Unsupported,
-            "masked-out elements must not be accessed",
-        ));
+        return Err(MASKED);
     }
     if iced.is_vsib() {
         return Err((

@@ -30,8 +30,8 @@ use crate::registers::gpr;
 pub use implied::{NO_TRANSLATION, string_op, string_repeat, xlat};
 pub use loads::{only_reads, unless_load};
 pub use memory::{
-    MemoryOperands, REACHES_MORE, is_cache_hint, is_masked, memory_operands, one_memory_operand,
-    stores_by_register,
+    MASKED, MemoryOperands, REACHES_MORE, is_cache_hint, is_masked, memory_operands,
+    one_memory_operand, stores_by_register,
 };
 
 use implied::{port, port_string};

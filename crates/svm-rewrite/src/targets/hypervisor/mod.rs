@@ -45,6 +45,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     leaves_out_unreached: true,
     keeps_frames: false,
     refine: refine::translate_callers_frame,
+    refused: |_, _| Vec::new(),
     plans: plan::Rules {
         table: Table::Absolute,
         reserved: LocSet::empty(),

@@ -77,6 +77,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
         refine::translate_beyond_arguments(analysis.lifted, facts, classes);
         kept::keep_realigned(analysis.lifted, facts, classes);
     },
+    refused: |_, _| Vec::new(),
     plans: plan::Rules {
         table: Table::Absolute,
         // Unwinding may need the caller's `rbp` at any place.

@@ -3,12 +3,14 @@
 use iced_x86::{Code, FlowControl, Instruction, Mnemonic, OpKind};
 use twin_abi::Accesses;
 
-use crate::analyse::class::{Class, SiteClass};
+use crate::analyse::Analysis;
+use crate::analyse::class::{Class, SiteClass, Space};
 use crate::analyse::classify::{self, MemoryOperands, Question, Refused, unless_load};
 use crate::analyse::survey::MemoryEffect;
 use crate::asm::Shape;
-use crate::lift::{Inst, R_X86_64_TLSDESC_CALL, is_filler};
-use crate::refusal::RefusalCode;
+use crate::frame::through_frame_pointer;
+use crate::lift::{Inst, InstIdx, R_X86_64_TLSDESC_CALL, is_filler};
+use crate::refusal::{self, Refusal, RefusalCode};
 
 /// Classifies one instruction.
 ///
@@ -61,6 +63,7 @@ fn straight(inst: &Inst, question: &Question<'_>) -> Result<Class, Refused> {
                 RefusalCode::Prefix,
                 "lock elision is not supported; processors no longer have it",
             )),
+            None if may_be_frames(inst) => Ok(Class::Memory(Space::Heap)),
             None if loads_elements(question) => match question.accesses {
                 Accesses::Stores => Ok(Class::Keep(Some(SiteClass::Heap))),
                 Accesses::All => Err(LOADS_ELEMENTS),
@@ -110,6 +113,32 @@ const LOADS_ELEMENTS: Refused = (
     RefusalCode::Unsupported,
     "it loads some elements only, or from many places at once; with --accesses stores it stays",
 );
+
+/// Whether it reaches some elements of an operand that stays if its register is a frame pointer
+/// ([`elements`] refuses it if not).
+fn may_be_frames(inst: &Inst) -> bool {
+    classify::is_masked(&inst.iced) && through_frame_pointer(inst)
+}
+
+/// Refuses accesses to some elements of an operand, where no frame pointer reaches it.
+pub fn elements(analysis: &Analysis<'_>, classes: &[Class]) -> Vec<Refusal> {
+    let Analysis {
+        lifted, surveys, ..
+    } = analysis;
+    let mut refusals = Vec::new();
+    for (i, class) in (0..).map(InstIdx).zip(classes) {
+        let inst = lifted.inst(i);
+        if *class != Class::Memory(Space::Heap) || !classify::is_masked(&inst.iced) {
+            continue;
+        }
+        let (code, reason) = match classify::only_reads(&surveys[i.0 as usize]) {
+            true => LOADS_ELEMENTS,
+            false => classify::MASKED,
+        };
+        refusal::add(&mut refusals, lifted.refusal(code, i, reason));
+    }
+    refusals
+}
 
 /// The kind of an operand that stays as it is. Operands of a frame pointer are found
 /// later, by [`crate::frame::refine::keep_frame_pointer`].

@@ -47,6 +47,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     leaves_out_unreached: false,
     keeps_frames: true,
     refine: refine::keep_frame_pointer,
+    refused: classify::elements,
     plans: plan::Rules {
         // A program may be loaded anywhere.
         table: Table::Relative,
