@@ -191,17 +191,27 @@ impl Effect {
 fn pointers(i: &Instruction) -> Set {
     let in_memory = (0..i.op_count()).any(|n| i.op_kind(n) == OpKind::Memory);
     let named = [i.memory_base(), i.memory_index()];
-    let of_string = [Register::RSI, Register::RDI];
     // A module's operand by `%gs:` may be anywhere.
     let reaches = in_memory
         && !matches!(i.mnemonic(), Mnemonic::Lea | Mnemonic::Nop)
         && i.segment_prefix() != Register::GS;
     let named = named.into_iter().filter(|_| reaches);
-    let of_string = of_string.into_iter().filter(|_| i.is_string_instruction());
+    let of_string = i.op_kinds().filter_map(string_pointer);
     let numbers = named
         .chain(of_string)
         .filter_map(|r| number(r.full_register()));
     numbers.filter(|n| *n != RSP).fold(0, |set, n| set | 1 << n)
+}
+
+/// The register that such an operand of a string instruction is reached by (SDM volume 1, 7.3.9).
+fn string_pointer(kind: OpKind) -> Option<Register> {
+    use OpKind as K;
+    match kind {
+        K::MemorySegSI | K::MemorySegESI | K::MemorySegRSI => Some(Register::RSI),
+        K::MemoryESDI | K::MemoryESEDI | K::MemoryESRDI => Some(Register::RDI),
+        K::MemorySegDI | K::MemorySegEDI | K::MemorySegRDI => Some(Register::RDI),
+        _ => None,
+    }
 }
 
 /// The registers that are only where its operand in memory is: what it computes is not counted
@@ -277,6 +287,15 @@ mod tests {
         assert!(of(&[&[0x72, 0x02], &LOAD, &RET], Register::RDX));
         assert!(of(&[&[0xa4], &RET], Register::RSI));
         assert!(of(&[&[0xa4], &RET], Register::RDI));
+        // stosb and scasb; lodsb
+        for by_rdi in [0xaa, 0xae] {
+            assert!(of(&[&[by_rdi], &RET], Register::RDI));
+            assert!(!of(&[&[by_rdi], &RET], Register::RSI));
+        }
+        assert!(of(&[&[0xac], &RET], Register::RSI));
+        assert!(!of(&[&[0xac], &RET], Register::RDI));
+        // A later one relies on what these leave.
+        assert!(of(&[&[0xaa, 0xa4], &RET], Register::RSI));
         // mov %rcx,%rsp: nothing is free.
         assert!(of(&[&[0x48, 0x89, 0xcc], &RET], Register::RDX));
     }
