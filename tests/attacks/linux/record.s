@@ -274,3 +274,86 @@ ret
 .section .modinfo,"a"
 .asciz "vermagic=6.1.0-56-amd64 SMP preempt mod_unload modversions "
 .text
+
+### the key of a static branch in the record, over which the kernel writes an address
+# refuse: P2-metadata
+# from: Linux 6.1 kernel/jump_label.c, jump_label_add_module: before static_call_add_module reads the record
+1: .byte 0x0f, 0x1f, 0x44, 0, 0
+2: ret
+.section __jump_table,"aw"
+.balign 8
+.long 1b-., 2b-.
+.quad record+0x200-.
+.section .gnu.linkonce.this_module,"aw"
+.balign 64
+record: .skip 24
+.asciz "x"
+.org record + 0x380
+.section .modinfo,"a"
+.asciz "vermagic=6.1.0-56-amd64 SMP preempt mod_unload modversions "
+.text
+
+### the key of a static call there
+# refuse: P2-metadata
+# from: Linux 6.1 kernel/static_call_inline.c, __static_call_init: writes key->sites
+sub $8, %rsp
+1: call __SCT__x
+add $8, %rsp
+ret
+.section .static_call_sites,"aw"
+.balign 8
+.long 1b-., record+0x200-.
+.section .gnu.linkonce.this_module,"aw"
+.balign 64
+record: .skip 24
+.asciz "x"
+.org record + 0x380
+.section .modinfo,"a"
+.asciz "vermagic=6.1.0-56-amd64 SMP preempt mod_unload modversions "
+.text
+
+### tags of allocations there, in which the kernel writes addresses of counters
+# refuse: P2-metadata
+# from: Linux 6.15 lib/alloc_tag.c, load_module
+ret
+.section .gnu.linkonce.this_module,"aw"
+.balign 64
+record: .skip 24
+.asciz "x"
+.org record + 0x200
+.globl __start_alloc_tags, __stop_alloc_tags
+__start_alloc_tags: .skip 40
+__stop_alloc_tags:
+.org record + 0x380
+.section .modinfo,"a"
+.asciz "vermagic=6.15.0-1-amd64 SMP preempt mod_unload modversions "
+.text
+
+### a store over where the record says that the table of static branches is
+# refuse: P1-address-form
+# from: Linux 6.1 include/linux/module.h, jump_entries; kernel/jump_label.c, __jump_label_mod_update
+mov %rdi, record+0x200(%rip)
+ret
+.section .gnu.linkonce.this_module,"aw"
+.balign 64
+record: .skip 24
+.asciz "x"
+.org record + 0x380
+.section .modinfo,"a"
+.asciz "vermagic=6.1.0-56-amd64 SMP preempt mod_unload modversions "
+.text
+
+### a load from the record, and its address
+# accept
+# from: Linux 6.1 drivers/block/drbd/drbd_main.c: THIS_MODULE->version; sysfs gets &THIS_MODULE->mkobj
+mov record+0x200(%rip), %rax
+lea record+0x80(%rip), %rdi
+ret
+.section .gnu.linkonce.this_module,"aw"
+.balign 64
+record: .skip 24
+.asciz "x"
+.org record + 0x380
+.section .modinfo,"a"
+.asciz "vermagic=6.1.0-56-amd64 SMP preempt mod_unload modversions "
+.text

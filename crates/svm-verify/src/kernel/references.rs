@@ -19,7 +19,7 @@ use elf_loader::{Place, Relocation, Role, Section, SectionId};
 use crate::domain::bounds;
 use crate::findings::{Findings, ViolationCode};
 use crate::insn::{Access, CodeAt, Disassembly, Insn, Op, Origin, Routine};
-use crate::object::module::{RUNTIME, called_by_name};
+use crate::object::module::{RUNTIME, THIS_MODULE, called_by_name};
 use crate::object::{Image, Meaning};
 
 /// Farthest place after the start of a kernel's symbol that may be named, in bytes: the
@@ -396,9 +396,12 @@ fn is_inside(
     if !bounds::in_section(start, size, section.size as i64) {
         return Err("a place outside the symbol's section");
     }
-    match writes && section.flags & SHF_WRITE == 0 {
-        true => Err("it writes what is read-only"),
-        false => Ok(()),
+    match writes {
+        true if section.name == THIS_MODULE => Err(
+            "it writes the kernel's record of the module, which says where the kernel's tables are",
+        ),
+        true if section.flags & SHF_WRITE == 0 => Err("it writes what is read-only"),
+        _ => Ok(()),
     }
 }
 

@@ -20,15 +20,13 @@ use twin_abi::sections;
 use crate::findings::{Findings, ViolationCode};
 use crate::kernel::references::KERNEL_SYMBOL;
 use crate::object::Image;
-use crate::object::module::RUNTIME;
+use crate::object::module::{RUNTIME, THIS_MODULE};
 
 /// The first two numbers of a kernel's release.
 pub(super) type Series = (u32, u32);
 
 /// The section in which a module says what it is, and the key of its kernel.
 const MODINFO: &str = ".modinfo";
-/// The kernel's record of the module, which makes the object a module.
-pub(super) const THIS_MODULE: &str = ".gnu.linkonce.this_module";
 const VERMAGIC: &[u8] = b"vermagic=";
 
 /// The first kernel with FineIBT.
@@ -44,7 +42,7 @@ const KERNELS: [Series; 2] = [(5, 10), (7, 3)];
 const KEY: u64 = 16;
 /// What may be in the low bits of the address of a key or of a static branch's entry
 /// (`jump_entry_key`, include/linux/jump_label.h; `STATIC_CALL_SITE_FLAGS`, static_call_types.h).
-const FLAGS: u64 = 3;
+pub(super) const FLAGS: u64 = 3;
 
 /// Judges the sections that hold tables. Returns the kernel that the module is for, if it is
 /// known.
@@ -246,7 +244,16 @@ fn own_text(image: &Image<'_>, entry: &Entry, id: SectionId) -> Result<(), &'sta
 }
 
 fn own_key(image: &Image<'_>, id: SectionId, offset: u64) -> Result<(), &'static str> {
-    let section = own_data(image, id)?;
+    is_key(own_data(image, id)?, offset)
+}
+
+/// Whether the kernel may take data of the module's own for a key, which it writes.
+pub(super) fn is_key(section: &Section<'_>, offset: u64) -> Result<(), &'static str> {
+    if section.name == THIS_MODULE {
+        return Err(
+            "a key in the kernel's record of the module, over which the kernel would write",
+        );
+    }
     let inside = offset
         .checked_add(KEY)
         .is_some_and(|end| end <= section.size);

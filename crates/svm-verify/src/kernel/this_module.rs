@@ -11,8 +11,8 @@
 use elf_loader::consts::{R_X86_64_64, SHF_ALLOC, SHF_WRITE, SHT_PROGBITS};
 use elf_loader::{Object, Place, Relocation, Section};
 
-use super::tables::THIS_MODULE;
 use crate::findings::{Findings, ViolationCode};
+use crate::object::module::THIS_MODULE;
 
 /// Where the name is: behind the state and the list's two pointers (`struct module`,
 /// include/linux/module.h), `MODULE_NAME_LEN` bytes of 64-bit kernels.

@@ -41,6 +41,10 @@ pub const RUNTIME: [&str; 3] = [
     sections::LINUX_STLB,
 ];
 
+/// The kernel's record of the module, which makes the object a module. It says where the tables are
+/// by which the kernel writes over code (`struct module`, include/linux/module.h).
+pub const THIS_MODULE: &str = ".gnu.linkonce.this_module";
+
 /// Sorts the sections: fills [`Image::code`].
 pub fn sections<'o>(image: &mut Image<'o>, findings: &mut Findings<'o>) {
     let (mut own, mut loaded) = (HashSet::new(), 0_u64);
