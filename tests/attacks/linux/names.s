@@ -336,3 +336,107 @@ ret
 .globl __start_alloc_tags
 __start_alloc_tags: .quad 0
 .popsection
+
+### an export of the name of Xen's page, which no symbol has
+# refuse: P2-metadata
+# from: Linux 6.13 kernel/module/main.c, resolve_symbol: another module calls hypercall_page + 32, a place inside g
+ret
+.globl g
+.type g,@function
+g: .fill 32, 1, 0x90
+ret
+.section __ksymtab,"a"
+.balign 4
+.long g - ., name - ., 0
+.section __ksymtab_strings,"a"
+name: .asciz "hypercall_page"
+.text
+
+### an export whose name is what lies at a distance
+# refuse: P2-metadata
+# from: ibid.: no relocation, so that it may be any text
+ret
+.globl g
+.type g,@function
+g: ret
+.section __ksymtab,"a"
+.balign 4
+.long g - ., 0x1000, 0
+.text
+
+### an export whose name may be written
+# refuse: P2-metadata
+# from: ibid.: the module itself writes another one there
+ret
+.globl g
+.type g,@function
+g: ret
+.section __ksymtab,"a"
+.balign 4
+.long g - ., name - ., 0
+.data
+name: .asciz "g"
+.text
+
+### an export of the name of a handler
+# refuse: P2-metadata
+# from: Linux 5.15.224 arch/x86/mm/extable.c: it reads a type where another module names a routine, whose distance that is
+ret
+.globl g
+.type g,@function
+g: ret
+.section __ksymtab,"a"
+.balign 4
+.long g - ., name - ., 0
+.section __ksymtab_strings,"a"
+name: .asciz "ex_handler_default"
+.text
+
+### a key of static calls at any address, for others
+# refuse: P2-metadata
+# from: Linux 5.10 kernel/static_call.c, static_call_add_module: another module names __SCK__x, whose low bits are flags
+ret
+.data
+.balign 8
+.byte 0
+key: .quad 0, 0
+.section __ksymtab,"a"
+.balign 4
+.long key - ., name - ., 0
+.section __ksymtab_strings,"a"
+name: .asciz "__SCK__x"
+.text
+
+### the same of the kernel's text
+# refuse: P2-metadata
+# from: ibid.
+ret
+.section __ksymtab,"a"
+.balign 4
+.long linux_banner - ., name - ., 0
+.section __ksymtab_strings,"a"
+name: .asciz "__SCK__x"
+.text
+
+### a function, data and a key of static calls under their names
+# accept
+# from: Linux 6.1 include/linux/static_call.h, EXPORT_STATIC_CALL
+ret
+.globl g
+.type g,@function
+g: ret
+.data
+.balign 8
+key: .quad 0, 0
+.section __ksymtab,"a"
+.balign 4
+.long g - ., name - ., 0
+.long key - ., data - ., 0
+.section __ksymtab_gpl,"a"
+.balign 4
+.long key - ., call - ., 0
+.section __ksymtab_strings,"a"
+name: .asciz "g"
+data: .asciz "key"
+call: .asciz "__SCK__x"
+.text

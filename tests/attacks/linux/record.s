@@ -343,6 +343,24 @@ record: .skip 24
 .asciz "vermagic=6.1.0-56-amd64 SMP preempt mod_unload modversions "
 .text
 
+### an export of a place in the record, which another module may name as a key
+# refuse: P2-metadata
+# from: Linux 6.1 kernel/jump_label.c, jump_label_add_module: static_key_set_mod
+ret
+.section __ksymtab,"a"
+.balign 4
+.long record + 0x200 - ., 1f - ., 0
+.section __ksymtab_strings,"a"
+1: .asciz "key"
+.section .gnu.linkonce.this_module,"aw"
+.balign 64
+record: .skip 24
+.asciz "x"
+.org record + 0x380
+.section .modinfo,"a"
+.asciz "vermagic=6.1.0-56-amd64 SMP preempt mod_unload modversions "
+.text
+
 ### a load from the record, and its address
 # accept
 # from: Linux 6.1 drivers/block/drbd/drbd_main.c: THIS_MODULE->version; sysfs gets &THIS_MODULE->mkobj

@@ -919,7 +919,7 @@ d: .asciz "foo"
 ret
 .section __ksymtab,"a"
 .long commit_creds - ., d - ., 0
-.data
+.section __ksymtab_strings,"a"
 d: .asciz "foo"
 .text
 

@@ -10,6 +10,7 @@
 //! * [`alternatives`]: ranges that are replaced as a whole;
 //! * [`prefixes`]: what the kernel writes before a function that is called;
 //! * [`exceptions`]: what a handler does before it continues at a fixup;
+//! * [`exports`]: the names by which other modules find what this one has;
 //! * [`paravirt`]: calls that the kernel makes jumps of;
 //! * [`this_module`]: the kernel's own record of the module;
 //! * [`traced`]: which function a trace entry is of;
@@ -26,6 +27,7 @@
 
 mod alternatives;
 mod exceptions;
+mod exports;
 mod fineibt;
 mod paravirt;
 mod prefixes;

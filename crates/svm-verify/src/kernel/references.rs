@@ -16,6 +16,7 @@ use elf_loader::consts::{
 use elf_loader::special::{self, SpecialKind};
 use elf_loader::{Place, Relocation, Role, Section, SectionId};
 
+use super::exports;
 use crate::domain::bounds;
 use crate::findings::{Findings, ViolationCode};
 use crate::insn::{Access, CodeAt, Disassembly, Insn, Op, Origin, Routine};
@@ -171,6 +172,11 @@ impl<'o> References<'_, 'o> {
     /// References from a section that is not code.
     fn data(&mut self, id: SectionId, section: &Section<'o>) {
         let loaded = section.flags & SHF_ALLOC != 0;
+        if exports::is_table(section)
+            && let Err((at, reason)) = exports::judge(self.image.object, section)
+        {
+            self.findings.at(id, at, ViolationCode::Metadata, reason);
+        }
         for r in &section.relocations {
             let (code, reason) = match self.image.meaning(r.symbol) {
                 Meaning::Code(_) if !loaded => (
@@ -192,7 +198,7 @@ impl<'o> References<'_, 'o> {
                 }
                 Meaning::Routine(routine) => match called_by_name(routine) {
                     Some(reason) if loaded => (ViolationCode::Callee, reason),
-                    _ if is_exported(section) && r.addend != 0 => {
+                    _ if exports::is_table(section) && r.addend != 0 => {
                         let reason = "it exports a place behind the start of a routine, where others would enter it";
                         (ViolationCode::Target, reason)
                     }
@@ -222,7 +228,7 @@ impl<'o> References<'_, 'o> {
     fn leaves(&self, section: &Section<'_>, r: &Relocation, to: SectionId, at: i64) -> bool {
         let address = matches!(r.kind, R_X86_64_64 | R_X86_64_32 | R_X86_64_32S);
         let place = at.wrapping_add(r.addend);
-        (address || is_exported(section)) && !self.is_in(to, place)
+        (address || exports::is_table(section)) && !self.is_in(to, place)
     }
 
     /// Whether a place is in a section, or its end.
@@ -369,12 +375,6 @@ impl<'o> References<'_, 'o> {
             }
         }
     }
-}
-
-/// Whether a section is a table of exported symbols (`__KSYMTAB`, include/linux/export-internal.h;
-/// with a symbol's name behind it in an object that is to be linked).
-fn is_exported(section: &Section<'_>) -> bool {
-    section.name.starts_with("__ksymtab") || section.name.starts_with("___ksymtab")
 }
 
 /// Whether an instruction reaches memory by a name. What is loaded is not followed: a per-CPU

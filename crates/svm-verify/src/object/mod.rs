@@ -6,7 +6,7 @@
 
 mod code_names;
 pub mod module;
-mod names;
+pub mod names;
 mod note;
 mod sections;
 mod symbols;

@@ -58,7 +58,7 @@ const TAG: u64 = 40;
 
 /// The page of Xen's calls, which callers enter at any of its entries
 /// ([`crate::decode::relocation`]). Kernels without it would take a module's own for it.
-const XENS_PAGE: &str = "hypercall_page";
+pub const XENS_PAGE: &str = "hypercall_page";
 
 /// Judges the names in the runtime's code, of numbers and of Xen's page, and what `.BTF` has.
 pub(super) fn judge<'o>(object: &'o Object<'o>, findings: &mut Findings<'o>) {
