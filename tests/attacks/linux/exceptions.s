@@ -919,3 +919,181 @@ jmp *%rdx
 .section __ex_table, "a"
 .long 1b - ., 2b - ., 19 | 8 << 8 | 8 << 16
 .text
+
+### a copy of two words downwards, the second over the return address
+# refuse: P1-return-slot
+# from: SDM vol. 2, MOVS: with DF set the pointers go down
+lea 8(%rsp), %rdi
+mov $2, %ecx
+std
+1: rep movsq
+2: cld
+ret
+.section __ex_table, "a"
+.balign 4
+.long 1b - ., 2b - ., 3
+.text
+
+### the same in either direction
+# refuse: P1-return-slot
+# from: ibid.
+lea 8(%rsp), %rdi
+mov $2, %ecx
+test %edx, %edx
+je 1f
+std
+1: rep movsq
+2: cld
+ret
+.section __ex_table, "a"
+.balign 4
+.long 1b - ., 2b - ., 3
+.text
+
+### a word downwards, over what a function keeps for its caller
+# refuse: P4-rsp
+# from: ibid.: the caller sets rsp by rbp
+push %rbp
+mov %rsp, %rbp
+sub $16, %rsp
+call g
+mov %rbp, %rsp
+pop %rbp
+ret
+.type g,@function
+g: push %rbp
+mov %rsp, %rdi
+std
+1: movsq
+2: cld
+pop %rbp
+ret
+.section __ex_table, "a"
+.balign 4
+.long 1b - ., 2b - ., 3
+.text
+
+### two words downwards, the second over it
+# refuse: P4-rsp
+# from: ibid.
+push %rbp
+mov %rsp, %rbp
+sub $16, %rsp
+call g
+mov %rbp, %rsp
+pop %rbp
+ret
+.type g,@function
+g: push %rax
+push %rbp
+push %rax
+lea 16(%rsp), %rdi
+mov $2, %ecx
+std
+1: rep movsq
+2: cld
+pop %rax
+pop %rbp
+pop %rax
+ret
+.section __ex_table, "a"
+.balign 4
+.long 1b - ., 2b - ., 3
+.text
+
+### bytes by a count that nobody knows, over it
+# refuse: P4-rsp
+# from: ibid.: the first one is written there, if any is
+push %rbp
+mov %rsp, %rbp
+sub $16, %rsp
+call g
+mov %rbp, %rsp
+pop %rbp
+ret
+.type g,@function
+g: push %rbp
+mov %rsp, %rdi
+1: rep movsb
+2: pop %rbp
+ret
+.section __ex_table, "a"
+.balign 4
+.long 1b - ., 2b - ., 3
+.text
+
+### a word over it, by an address that was loaded
+# refuse: P4-rsp
+# from: ibid.: as a store there is
+push %rbp
+mov %rsp, %rbp
+sub $16, %rsp
+call g
+mov %rbp, %rsp
+pop %rbp
+ret
+.type g,@function
+g: push %rbp
+mov %rsp, %rax
+push %rax
+pop %rdi
+1: movsq
+2: pop %rbp
+ret
+.section __ex_table, "a"
+.balign 4
+.long 1b - ., 2b - ., 3
+.text
+
+### two words downwards, of a function's own
+# accept
+# from: control
+push %rbp
+mov %rsp, %rbp
+sub $32, %rsp
+call g
+mov %rbp, %rsp
+pop %rbp
+ret
+.type g,@function
+g: push %rbp
+sub $16, %rsp
+lea 8(%rsp), %rdi
+mov $2, %ecx
+std
+1: rep movsq
+2: cld
+add $16, %rsp
+pop %rbp
+ret
+.section __ex_table, "a"
+.balign 4
+.long 1b - ., 2b - ., 3
+.text
+
+### the own return address, which lods loads before it faults
+# refuse: P2-target
+# from: Linux arch/x86/mm/extable.c: what was loaded stays
+mov %rsp, %rsi
+mov $40, %ecx
+1: rep lodsq
+ret
+2: jmp *%rax
+.section __ex_table, "a"
+.balign 4
+.long 1b - ., 2b - ., 3
+.text
+
+### words below it
+# accept
+# from: control
+sub $16, %rsp
+mov %rsp, %rsi
+mov $2, %ecx
+1: rep lodsq
+2: add $16, %rsp
+jmp *%rax
+.section __ex_table, "a"
+.balign 4
+.long 1b - ., 2b - ., 3
+.text

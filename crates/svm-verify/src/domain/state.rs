@@ -239,27 +239,34 @@ impl State {
         self.kept.keep(stays);
     }
 
-    /// The bytes that a string instruction reaches from its pointers on, if a constant in
-    /// `rcx` bounds them.
-    pub fn extent(&self, shift: u8, rep: bool) -> Option<u16> {
+    /// The bytes that a string instruction reaches, if a constant in `rcx` bounds them: how far from
+    /// its pointers the first one is, and how many they are.
+    pub fn extent(&self, shift: u8, rep: bool) -> Option<(i32, u16)> {
         let elements = match (rep, self.get(Gpr::RCX).form) {
             (false, _) => 1,
             (true, Form::Below(most)) => u16::from(most),
             (true, _) => return None,
         };
-        let forward = self.direction == Some(Direction::Forward);
-        forward.then_some(elements << shift)
+        let (all, others) = (elements << shift, elements.saturating_sub(1) << shift);
+        Some(match self.direction {
+            Some(Direction::Forward) => (0, all),
+            Some(Direction::Backward) => (-i32::from(others), all),
+            None => (-i32::from(others), all + others),
+        })
     }
 
     /// A string instruction may write in the frame.
     pub fn forget_strings(&mut self, kind: StringKind, shift: u8, rep: bool) {
-        let at = self.get(Gpr::RDI).form;
+        let at = self.get(Gpr::RDI).form.trusted();
         if kind.writes() && at.in_frame() {
-            match self.extent(shift, rep) {
-                Some(bytes) => self.store(at, bytes, Form::Any),
-                // Those of `kept` stay. How far it goes is the count's affair: it may as well
-                // reach the return address (`docs/proof/linux.md`, P1).
-                None => self.saved = Saved::NONE,
+            let extent = self.extent(shift, rep);
+            let known = extent.and_then(|(from, bytes)| Some((at.moved(from)?, bytes)));
+            let (first, bytes) = known.unwrap_or((at, 1 << shift));
+            self.store(first, bytes, Form::Any);
+            // Those of `kept` stay. How far it goes is the count's affair: it may as well reach the
+            // return address (`docs/proof/linux.md`, P1).
+            if known.is_none() || self.direction != Some(Direction::Forward) {
+                self.saved = Saved::NONE;
             }
         }
     }

@@ -130,8 +130,8 @@ impl Arguments {
 fn written_in_frame(insn: &Insn, state: &State) -> Option<(Form, u16)> {
     match insn.op {
         Op::String { kind, shift, rep } if kind.writes() => {
-            let at = state.get(Gpr::RDI).form;
-            Some((at, state.extent(shift, rep).unwrap_or(1 << shift)))
+            let (from, bytes) = state.extent(shift, rep).unwrap_or((0, 1 << shift));
+            Some((state.get(Gpr::RDI).form.moved(from)?, bytes))
         }
         _ if insn.memory.access == Access::Write => {
             Some((state.frame_place(&insn.memory)?, insn.memory.size))

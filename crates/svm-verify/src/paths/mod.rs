@@ -316,6 +316,17 @@ impl<'a, 'o> Flow<'a, 'o> {
             if let Some(address) = left(insn, state.addresses) {
                 after.addresses.add(address, insn.results);
             }
+            // What was loaded before the element that faulted is there.
+            let step = Step {
+                laws: &self.laws,
+                site: site(marks),
+                name: Name::of(n),
+                insn,
+                state: &mut state.clone(),
+            };
+            if step.lods_return_address() {
+                after.addresses.add(Address::Counted, insn.results);
+            }
             if state.addresses.of(fixup.counts) != Addresses::default() {
                 after.addresses.add(Address::Counted, Gpr::RCX.set());
             }

@@ -202,7 +202,7 @@ impl Step<'_> {
     //      lodsq
     //
     /// The same of `lods`. Without a known count it may be any word of the frame.
-    pub(super) fn lods_return_address(&self) -> bool {
+    pub fn lods_return_address(&self) -> bool {
         let Op::String {
             kind: StringKind::Lods,
             shift,
@@ -211,17 +211,14 @@ impl Step<'_> {
         else {
             return false;
         };
-        let first = MemoryOperand {
-            size: 1 << shift,
-            base: Gpr::RSI,
-            ..MemoryOperand::NONE
-        };
         let in_frame = self.state.get(Gpr::RSI).form.trusted().in_frame();
         match self.state.extent(shift, rep) {
-            None if rep => in_frame && self.laws.rules.frames == Frames::Compiled,
-            size => self.has_return_address(&MemoryOperand {
-                size: size.unwrap_or(first.size),
-                ..first
+            None => in_frame && self.laws.rules.frames == Frames::Compiled,
+            Some((disp, size)) => self.has_return_address(&MemoryOperand {
+                disp,
+                size,
+                base: Gpr::RSI,
+                ..MemoryOperand::NONE
             }),
         }
     }

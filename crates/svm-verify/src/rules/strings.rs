@@ -66,11 +66,13 @@ impl Step<'_> {
         let mut in_frame = pointers
             .iter()
             .filter(|r| self.state.get(**r).form.in_frame());
+        let (disp, size) = self.state.extent(shift, rep).unwrap_or((0, 1 << shift));
         in_frame.try_for_each(|&base| {
             let writes = base == Gpr::RDI && kind.writes();
             self.compiled_frame(&MemoryOperand {
                 access: if writes { Access::Write } else { Access::Read },
-                size: self.state.extent(shift, rep).unwrap_or(1 << shift),
+                disp,
+                size,
                 base,
                 ..MemoryOperand::NONE
             })
