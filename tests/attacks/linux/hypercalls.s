@@ -466,3 +466,20 @@ vshufps $1, (%r8), %xmm0, %xmm0; ret
 # from: ibid.
 {T} vmovups (%rax), %xmm1; vshufps $1, %xmm1, %xmm0, %xmm0
 ret
+
+### a call of the hypervisor with a prefix, of which KVM writes the first three bytes
+# refuse: P3-prefix
+# from: Linux 6.1 arch/x86/kvm/x86.c, emulator_fix_hypercall: 0f 01 d9, then c1 and two bytes of what follows, where code may be written (rodata=off)
+.byte 0x3e, 0x0f, 0x01, 0xc1
+{T} mov (%rax), %rcx; ret
+
+### the other maker's
+# refuse: P3-prefix
+# from: ibid.
+.byte 0x2e, 0x0f, 0x01, 0xd9
+ret
+
+### such a call without one
+# accept
+# from: control
+vmcall; vmmcall; ret

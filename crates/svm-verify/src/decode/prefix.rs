@@ -9,8 +9,13 @@
 
 use iced_x86::{Code, EncodingKind, Instruction, MandatoryPrefix, Mnemonic, OpKind, Register};
 
+use crate::decode::system::is_hypercall;
 use crate::findings::ViolationCode;
 use crate::targets::{Instructions, NamedMemory, Rules};
+
+/// Bytes of a call of the hypervisor. KVM writes as many where that is another maker's, from the
+/// instruction's first byte on, and has them executed (`emulator_fix_hypercall`, arch/x86/kvm/x86.c).
+const HYPERCALL: usize = 3;
 
 /// How often each prefix occurs before an instruction.
 #[derive(Default)]
@@ -154,6 +159,8 @@ fn wrong(
         Some("processors disagree about this prefix on a branch, push or pop")
     } else if p.opsize != 0 && selects_opcode(instruction, p) {
         Some("66 makes no operand 16 bits wide, but may select another instruction")
+    } else if is_hypercall(instruction.mnemonic()) && bytes.len() != HYPERCALL {
+        Some("KVM writes another call over its first three bytes, and the last one stays")
     } else if rules.instructions == Instructions::Kernel && misleads_kernels(instruction, bytes) {
         Some("kernels read these prefixes otherwise, and take a part of the operand for code")
     } else if instruction.is_string_instruction() && has_idle_rex(instruction, bytes) {
