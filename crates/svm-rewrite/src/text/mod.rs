@@ -44,6 +44,7 @@ mod shadowed;
 mod spilled;
 mod statement;
 mod switched;
+mod switching;
 mod tables;
 mod taken;
 mod tie;

@@ -28,6 +28,7 @@ use super::kept::Kept;
 use super::marks::StatementIdx;
 use super::print::Obstacle;
 use super::spilled::Spilled;
+use super::switching::Switching;
 use super::tie::Tie;
 use crate::analyse::Analysis;
 use crate::analyse::flow::effects;
@@ -43,18 +44,18 @@ const AT_ENTRY: LocSet = LocSet::reg(Reg::RSP).union(LocSet::reg(Reg::RBP));
 
 /// Finds such accesses.
 pub fn find(analysis: &Analysis<'_>, tie: &Tie, code: &SiteCode) -> Vec<Obstacle> {
-    let insts = || analysis.lifted.insts.iter().zip(&analysis.surveys);
-    let moved = || insts().any(|(inst, survey)| may_switch(&inst.iced, survey));
-    let leaves = || insts().any(|(inst, _)| inst.iced.mnemonic() == Mnemonic::Leave);
-    let reframed = || insts().any(|(inst, survey)| sets_frame(&inst.iced, survey));
-    let switches = moved() || leaves() && reframed();
-    if !switches {
+    let switching = Switching::of(analysis);
+    if switching.is_empty() {
         return Vec::new();
     }
-    let search = Search::run(analysis);
+    let search = Search::run(analysis, &switching);
     let functions = code.functions.iter();
     let sites = functions.flat_map(|f| f.sites.iter().map(move |site| (f, site)));
-    let found = sites.filter(|(f, site)| {
+    let searched = sites.filter(|(_, site)| {
+        let function = analysis.flow.function_of(analysis.flow.block_of(site.inst));
+        switching.has(function.0)
+    });
+    let found = searched.filter(|(f, site)| {
         let assembler = &code.assemblers[usize::from(site.section)];
         !search.own_before(site.inst).intersects(RSP) && needs_stack(assembler, f, site)
     });
@@ -69,29 +70,6 @@ pub fn find(analysis: &Analysis<'_>, tie: &Tie, code: &SiteCode) -> Vec<Obstacle
 }
 
 const RSP: LocSet = LocSet::reg(Reg::RSP);
-
-/// Whether an instruction sets `rsp` to more than another place of the same stack.
-fn may_switch(iced: &Instruction, survey: &Survey) -> bool {
-    let moves = iced.is_stack_instruction()
-        || matches!(
-            iced.mnemonic(),
-            Mnemonic::Add | Mnemonic::Sub | Mnemonic::And
-        );
-    let pops = iced.mnemonic() == Mnemonic::Pop && iced.op0_register() == Register::RSP;
-    survey.writes(Reg::RSP) && (pops || !moves)
-}
-
-/// Whether an instruction makes `rbp` of something else than `rsp` or what was pushed: `leave`
-/// would go there.
-fn sets_frame(iced: &Instruction, survey: &Survey) -> bool {
-    let of_stack = match iced.mnemonic() {
-        Mnemonic::Pop | Mnemonic::Leave | Mnemonic::Enter => true,
-        Mnemonic::Mov => iced.op1_register() == Register::RSP,
-        Mnemonic::Lea => iced.memory_base() == Register::RSP,
-        _ => false,
-    };
-    survey.writes(Reg::RBP) && !of_stack
-}
 
 /// Whether a sequence writes below `rsp`, its out-of-line part included, which calls.
 fn needs_stack(assembler: &Assembler, function: &FunctionCode, site: &SiteSequence) -> bool {
@@ -137,6 +115,8 @@ impl Own {
 /// What leads to the own stack, before each block.
 struct Search<'s> {
     analysis: &'s Analysis<'s>,
+    /// The blocks that are searched.
+    blocks: Vec<u32>,
     before: HashMap<u32, Own>,
     words: Words,
     kept: Kept<'s>,
@@ -153,29 +133,35 @@ struct Words {
 }
 
 impl Words {
-    fn of(analysis: &Analysis<'_>) -> Words {
+    fn of(analysis: &Analysis<'_>, switching: &Switching) -> Words {
         let mut words = Words {
             stored: HashSet::default(),
             others: HashSet::default(),
             pushing: HashSet::default(),
         };
-        let mut copies = HashSet::default();
-        for (i, inst) in analysis.lifted.insts.iter().enumerate() {
-            let function = analysis.lifted.function_of(InstIdx(i as u32)).0;
-            let iced = &inst.iced;
-            if stored(iced).is_some() {
-                words.stored.extend(slot(function, iced));
-            }
-            if copies_stack_pointer(iced) {
-                copies.insert((function, iced.op0_register()));
-            }
-            let pushed = (function, iced.op0_register());
-            let own = pushed.1 == Register::RSP || copies.contains(&pushed);
-            if iced.mnemonic() == Mnemonic::Push && own {
-                words.pushing.insert(function);
-            }
+        for function in switching.functions() {
+            words.collect(analysis, function);
         }
         words
+    }
+
+    /// Those of a function.
+    fn collect(&mut self, analysis: &Analysis<'_>, function: u32) {
+        let mut copies = LocSet::reg(Reg::RSP);
+        let insts = analysis.lifted.functions[function as usize].insts.clone();
+        for i in insts {
+            let iced = &analysis.lifted.inst(InstIdx(i)).iced;
+            if stored(iced).is_some() {
+                self.stored.extend(slot(function, iced));
+            }
+            if copies_stack_pointer(iced) {
+                copies = gpr(iced.op0_register()).map_or(copies, |r| copies.union(LocSet::reg(r)));
+            }
+            let pushed = iced.op0_register();
+            if iced.mnemonic() == Mnemonic::Push && pushed.is_gpr64() && has(copies, pushed) {
+                self.pushing.insert(function);
+            }
+        }
     }
 
     /// Whether a word may be `rsp` that was kept.
@@ -196,11 +182,14 @@ fn copies_stack_pointer(iced: &Instruction) -> bool {
 }
 
 impl<'s> Search<'s> {
-    fn run(analysis: &'s Analysis<'s>) -> Search<'s> {
+    fn run(analysis: &'s Analysis<'s>, switching: &Switching) -> Search<'s> {
+        let blocks = 0..analysis.flow.blocks().len() as u32;
+        let function = |block: &u32| analysis.flow.function_of(BlockId(*block)).0;
         let mut search = Search {
             analysis,
+            blocks: blocks.filter(|b| switching.has(function(b))).collect(),
             before: HashMap::default(),
-            words: Words::of(analysis),
+            words: Words::of(analysis, switching),
             kept: Kept::of(analysis),
         };
         // Fewer registers lead there when more words do not.
@@ -214,14 +203,15 @@ impl<'s> Search<'s> {
     }
 
     fn spread(&mut self) {
-        let count = self.analysis.flow.blocks().len() as u32;
-        let mut work: Vec<u32> = (0..count).filter(|b| self.is_entry(*b)).collect();
+        let blocks = self.blocks.clone();
+        let entries = blocks.iter().copied().filter(|b| self.is_entry(*b));
+        let mut work: Vec<u32> = entries.collect();
         work.extend(self.before.keys());
         for entry in &work {
             self.before.entry(*entry).or_insert_with(Own::at_entry);
         }
         // What no known path reaches is entered in a way of its own.
-        let mut rest = 0..count;
+        let mut rest = blocks.into_iter();
         loop {
             while let Some(block) = work.pop() {
                 self.block(block, &mut work);

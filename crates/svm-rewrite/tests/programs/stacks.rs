@@ -21,6 +21,7 @@ fn accesses_on_a_stack_that_code_went_to_are_refused() {
         "xchg %rsp,%rsi\n\tpop %rax\n\tadd %rax,(%rdi)\n\tmov %rsi,%rsp\n\tret",
         "mov %rsi,%rsp\n\tpop %rsp\n\tadd %rax,(%rdi)\n\tret",
         "mov x(%rip),%rsp\n\tadd %rax,(%rdi)\n\tret",
+        "add $8,%esp\n\tadd %rax,(%rdi)\n\tret",
         "mov %fs:16,%rsp\n\tadd %rax,(%rdi)\n\tret",
         "mov $x,%esp\n\tadd %rax,(%rdi)\n\tret",
         // On one of two paths, and by a word of the frame.
@@ -50,6 +51,7 @@ fn accesses_on_a_stack_that_code_went_to_are_refused() {
         // By a frame pointer of another stack.
         "mov %rsi,%rbp\n\tleave\n\tadd %rax,(%rdi)\n\tret",
         "lea 64(%rsi),%rbp\n\tleave\n\tpop %rax\n\tadd %rax,(%rdi)\n\tret",
+        "push %rsi\n\tpop %rbp\n\tleave\n\tadd %rax,(%rdi)\n\tret",
         "push %rsi\n\tpop %rbp\n\txor %ecx,%ecx\n\tmov 8(%rbp),%rbp\n\tleave\n\tadd %rax,(%rdi)\n\tret",
     ] {
         is_refused(
@@ -85,6 +87,20 @@ fn accesses_on_a_stack_that_code_went_to_are_refused() {
         let taken = rewrite(&on_another_stack(code));
         assert!(taken.is_ok(), "{code}: {taken:?}");
     }
+}
+
+#[test]
+fn a_part_of_a_function_that_stands_elsewhere_may_go_to_another_stack() {
+    let parts = |elsewhere: &str| {
+        let part = format!(
+            "\t.type f.cold,@function\nf.cold:\t{elsewhere}\n\tjmp 1b\n\t.size f.cold,.-f.cold\n"
+        );
+        on_another_stack("test %ecx,%ecx\n\tje f.cold\n1:\tadd %rax,(%rdi)\n\tret") + &part
+    };
+    let reason = "rsp was set to another stack before";
+    is_refused(&parts("mov (%rsi),%rsp"), reason);
+    let taken = rewrite(&parts("mov (%rsi),%rax"));
+    assert!(taken.is_ok(), "{taken:?}");
 }
 
 /// A function that has a counter in a word of its frame, and then keeps `rsp` there.
