@@ -26,6 +26,7 @@ pub fn find(
         statements,
         tie,
         lifted,
+        ..
     }: Tied<'_, '_>,
 ) -> Vec<Obstacle> {
     let alignments = LazyCell::new(|| alignments(text, statements));

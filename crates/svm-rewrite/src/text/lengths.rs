@@ -9,6 +9,8 @@
 //! was assembled, so it has the old number, and the two differ. Such an instruction is refused,
 //! and a comparison that would be repeated.
 
+use std::cell::OnceCell;
+
 use foldhash::{HashMap, HashSet};
 
 use super::expression::{self, begins_with_digit, is_nonzero};
@@ -26,19 +28,18 @@ pub fn find(
         text,
         statements,
         tie,
+        lengths,
         ..
     }: Tied<'_, '_>,
     replaced: impl Iterator<Item = InstIdx>,
 ) -> Vec<Obstacle> {
-    let mut lengths = None;
     let found = replaced.filter_map(|i| {
         let k = tie.statement(i)?;
         let operands = statements[k.0 as usize].rest(text);
         if !may_be_length(operands) {
             return None;
         }
-        let lengths = lengths.get_or_insert_with(|| Lengths::find(text, statements));
-        lengths.are_in(operands).then(|| Obstacle {
+        lengths.found().are_in(operands).then(|| Obstacle {
             at: k,
             code: RefusalCode::Statement,
             reason: "a length of code, which changes when the code is rewritten; load it into a \
@@ -62,7 +63,32 @@ fn names(expression: &[u8]) -> impl Iterator<Item = &[u8]> {
     expression::names(expression).filter(move |name| !numeric(name))
 }
 
-/// What is a length of code in a text.
+/// What is a length of code in a text. It is found when something asks for it.
+#[derive(Debug)]
+pub struct LazyLengths<'t> {
+    text: &'t [u8],
+    statements: &'t [Statement],
+    found: OnceCell<Lengths<'t>>,
+}
+
+impl<'t> LazyLengths<'t> {
+    /// Nobody has asked yet.
+    pub fn of(text: &'t [u8], statements: &'t [Statement]) -> LazyLengths<'t> {
+        LazyLengths {
+            text,
+            statements,
+            found: OnceCell::new(),
+        }
+    }
+
+    pub(super) fn found(&self) -> &Lengths<'t> {
+        self.found
+            .get_or_init(|| Lengths::find(self.text, self.statements))
+    }
+}
+
+/// What is a length of code.
+#[derive(Debug)]
 pub(super) struct Lengths<'t> {
     labels: CodeLabels<'t>,
     /// Symbols that have one for a value.
@@ -70,7 +96,7 @@ pub(super) struct Lengths<'t> {
 }
 
 impl<'t> Lengths<'t> {
-    pub(super) fn find(text: &'t [u8], statements: &[Statement]) -> Lengths<'t> {
+    fn find(text: &'t [u8], statements: &[Statement]) -> Lengths<'t> {
         let mut lengths = Lengths {
             labels: CodeLabels::find(text, statements),
             symbols: HashSet::default(),
@@ -100,6 +126,11 @@ impl<'t> Lengths<'t> {
             }
         }
         lengths
+    }
+
+    /// The labels of code.
+    pub(super) fn labels(&self) -> &CodeLabels<'t> {
+        &self.labels
     }
 
     /// Whether an expression is a difference with a label of code, or names such a length.

@@ -66,6 +66,7 @@ use crate::plan::Flags;
 use crate::refusal::{self, Refusal, RefusalCode};
 use crate::targets::{self, Descriptor};
 pub use expand::{Expansion, expand, same};
+use lengths::LazyLengths;
 use marks::Marks;
 pub use marks::StatementIdx;
 pub use plainer::plainer;
@@ -202,6 +203,7 @@ impl<'t> Source<'t> {
             statements: &statements,
             tie: &tie,
             lifted: &lifted,
+            lengths: &LazyLengths::of(self.text, &statements),
         };
         self.check_places(tied, target.refuses_jump_tables)?;
         let reached = reached_places(tied, target)?;
@@ -244,9 +246,10 @@ impl<'t> Source<'t> {
             statements,
             tie,
             lifted,
+            lengths,
         } = tied;
         self.none(&distances::find(tied))?;
-        self.none(&places::find(text, statements))?;
+        self.none(&places::find(text, statements, lengths))?;
         if !self.written_out {
             self.none(&moved::hidden_syntax(text, &self.statements))?;
             // Modules' tables of jumps are found by their relocations.

@@ -211,6 +211,7 @@ pub fn find(
         statements,
         tie,
         lifted,
+        ..
     }: Tied<'_, '_>,
     written_out: bool,
 ) -> Vec<Obstacle> {

@@ -60,6 +60,7 @@ pub fn find(
         statements,
         tie,
         lifted,
+        lengths,
     }: Tied<'_, '_>,
     code: &SiteCode,
     counts: bool,
@@ -74,7 +75,7 @@ pub fn find(
     if fields.is_empty() {
         return Vec::new();
     }
-    let lengths = Lengths::find(text, statements);
+    let lengths = lengths.found();
     let growth = Growth {
         text,
         statements,
@@ -83,7 +84,7 @@ pub fn find(
         labels: Labels::of(text, statements, tie),
     };
     let is_used = statements.iter().any(|s| s.kind == StatementKind::Opaque);
-    let given = uses_have_lengths(text, statements, &lengths);
+    let given = uses_have_lengths(text, statements, lengths);
     let passes = |(k, _, field): &(u32, Section, Field)| {
         let statement = &statements[*k as usize];
         let values = operand::without_comments(statement.rest(text));

@@ -22,7 +22,7 @@ use super::directives::{fills, is_assignment, is_data};
 use super::expression::{
     self, Sum, Token, begins_with_digit, has_operator, is_nonzero, names, tokens, unquoted,
 };
-use super::lengths::Lengths;
+use super::lengths::{LazyLengths, Lengths};
 use super::marks::{self, StatementIdx};
 use super::operand;
 use super::print::Obstacle;
@@ -50,11 +50,9 @@ pub fn hidden(text: &[u8], statements: &[Statement]) -> Vec<Obstacle> {
 }
 
 /// Finds such places. `statements` are those that were assembled.
-pub fn find(text: &[u8], statements: &[Statement]) -> Vec<Obstacle> {
+pub fn find(text: &[u8], statements: &[Statement], lengths: &LazyLengths<'_>) -> Vec<Obstacle> {
     let mut sections = Sections::default();
     let constants = constants(text, statements);
-    let mut code: Option<CodeLabels<'_>> = None;
-    let mut lengths: Option<Lengths<'_>> = None;
     let mut found = Vec::new();
     for (k, statement) in (0..).zip(statements) {
         let (name, rest) = (statement.name(text), statement.rest(text));
@@ -82,7 +80,7 @@ pub fn find(text: &[u8], statements: &[Statement]) -> Vec<Obstacle> {
         {
             continue;
         }
-        let lengths = lengths.get_or_insert_with(|| Lengths::find(text, statements));
+        let lengths = lengths.found();
         if is_scaled(values, lengths) {
             found.push(obstacle(
                 k,
@@ -95,10 +93,9 @@ pub fn find(text: &[u8], statements: &[Statement]) -> Vec<Obstacle> {
         if statement.kind == StatementKind::Directive && fills(name) {
             continue;
         }
-        let code = code.get_or_insert_with(|| CodeLabels::find(text, statements));
         let values = operand::without_comments(values);
         let here = sections.is_code();
-        let is_code = |symbol: &[u8]| code.have(symbol, here);
+        let is_code = |symbol: &[u8]| lengths.labels().have(symbol, here);
         // One name in an operand is seen by the relocation that it makes.
         let least = match statement.kind {
             StatementKind::Instruction => 2,
@@ -257,6 +254,7 @@ fn is_number(name: &[u8]) -> bool {
 
 /// Labels in sections of code, the names of these sections, and symbols that are given the place
 /// of one.
+#[derive(Debug)]
 pub(super) struct CodeLabels<'t>(HashSet<&'t [u8]>);
 
 impl<'t> CodeLabels<'t> {
@@ -316,7 +314,9 @@ mod tests {
     fn a_label_and_a_number_are_a_place_by_distance() {
         let count = |line: &str| {
             let text = format!(".text\nf: nop\ng: ret\n.data\nd: .quad 0\n{line}\n");
-            find(text.as_bytes(), &split(text.as_bytes())).len()
+            let statements = split(text.as_bytes());
+            let lengths = LazyLengths::of(text.as_bytes(), &statements);
+            find(text.as_bytes(), &statements, &lengths).len()
         };
         for bad in [
             ".quad f+4",

@@ -82,29 +82,36 @@ impl Statement {
     }
 }
 
-/// Instruction prefixes that `as` takes as statements of their own, but for REX.
-const PREFIXES: [&[u8]; 26] = [
-    b"lock", b"rep", b"repe", b"repz", b"repne", b"repnz", b"data16", b"data32", b"addr16",
-    b"addr32", b"word", b"dword", b"aword", b"adword", b"cs", b"ds", b"es", b"fs", b"gs", b"ss",
-    b"notrack", b"bnd", b"ht", b"hnt", b"xacquire", b"xrelease",
-];
+/// Bytes of the longest: `xacquire`, `rex.wrxb`.
+const LONGEST_PREFIX: usize = 8;
 
-/// Whether a word is a prefix of instructions; case does not matter. `wait` is an instruction.
+/// Whether a word is a prefix of instructions, which `as` takes as a statement of its own; case does
+/// not matter. `wait` is an instruction.
 pub fn is_prefix(word: &[u8]) -> bool {
-    // `rex64xyz`, `rex.wrxb`, and each of these with less behind `rex`.
-    let is_rex = || {
-        let rest = word
-            .split_at_checked(3)
-            .filter(|(rex, _)| rex.eq_ignore_ascii_case(b"rex"));
-        let bits =
-            |rest: &[u8], of: &[u8]| rest.iter().all(|b| of.contains(&b.to_ascii_lowercase()));
-        rest.is_some_and(|(_, rest)| match rest.strip_prefix(b".") {
-            Some(set) => bits(set, b"wrxb"),
-            None => bits(rest.strip_prefix(b"64").unwrap_or(rest), b"xyz"),
-        })
+    let mut lower = [0; LONGEST_PREFIX];
+    let Some(lower) = lower.get_mut(..word.len()) else {
+        return false;
     };
-    let mut named = PREFIXES.iter();
-    named.any(|prefix| word.eq_ignore_ascii_case(prefix)) || is_rex()
+    lower.copy_from_slice(word);
+    lower.make_ascii_lowercase();
+    match &*lower {
+        b"lock" | b"rep" | b"repe" | b"repz" | b"repne" | b"repnz" | b"data16" | b"data32"
+        | b"addr16" | b"addr32" | b"word" | b"dword" | b"aword" | b"adword" | b"cs" | b"ds"
+        | b"es" | b"fs" | b"gs" | b"ss" | b"notrack" | b"bnd" | b"ht" | b"hnt" | b"xacquire"
+        | b"xrelease" => true,
+        [b'r', b'e', b'x', rest @ ..] => is_rex(rest),
+        _ => false,
+    }
+}
+
+/// Whether this is what stands behind `rex` in a prefix: `rex64xyz`, `rex.wrxb`, and each of these
+/// with less.
+fn is_rex(rest: &[u8]) -> bool {
+    let bits = |rest: &[u8], of: &[u8]| rest.iter().all(|b| of.contains(b));
+    match rest.strip_prefix(b".") {
+        Some(set) => bits(set, b"wrxb"),
+        None => bits(rest.strip_prefix(b"64").unwrap_or(rest), b"xyz"),
+    }
 }
 
 /// Whether a statement is nothing but prefixes: `lock`, `cs ds`, `data16, data16`.

@@ -36,6 +36,7 @@ pub fn find(tied: Tied<'_, '_>, is_replaceable: fn(&Symbol<'_>) -> bool) -> Hint
         statements,
         tie,
         lifted,
+        ..
     } = tied;
     let names = Names::find(text, statements);
     let addressed = addressed(lifted).filter_map(|(code, offset)| lifted.inst_at(code, offset));
@@ -79,6 +80,7 @@ pub fn inside(
         statements,
         tie,
         lifted,
+        ..
     }: Tied<'_, '_>,
 ) -> Vec<Obstacle> {
     let mut labels = tie.labels().iter().filter(|l| l.is_inside).peekable();

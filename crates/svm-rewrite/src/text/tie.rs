@@ -14,6 +14,7 @@ use foldhash::{HashMap, HashSet};
 use iced_x86::{Decoder, DecoderOptions};
 
 use super::expression;
+use super::lengths::LazyLengths;
 use super::marks::{Form, Marks, Run, StatementIdx};
 use super::reached::Reached;
 use super::statement::{Statement, StatementKind};
@@ -48,6 +49,8 @@ pub struct Tied<'p, 'a> {
     pub tie: &'p Tie,
     /// The instructions of the object.
     pub lifted: &'p Lifted<'a>,
+    /// What is a length of code in the text.
+    pub lengths: &'p LazyLengths<'p>,
 }
 
 /// A label of code, or a symbol that is given its place.
@@ -265,6 +268,7 @@ pub fn labels<'t>(
         statements,
         tie,
         lifted,
+        ..
     }: Tied<'t, '_>,
     mut each: impl FnMut(u32, &'t [u8], InstIdx),
 ) {
