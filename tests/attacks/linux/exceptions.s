@@ -1097,3 +1097,99 @@ jmp *%rax
 .balign 4
 .long 1b - ., 2b - ., 3
 .text
+
+### a store over the return address, by an address that was loaded from the frame
+# refuse: P1-return-slot
+mov %rsp, %rax
+push %rax
+mov (%rsp), %rcx
+1: mov %rdi, (%rcx)
+2: pop %rax
+ret
+.section __ex_table, "a"
+.balign 4
+.long 1b - ., 2b - ., 3
+.text
+
+### the same by an address below it, which was taken back from the stack
+# refuse: P1-return-slot
+lea -8(%rsp), %rax
+push %rax
+pop %rcx
+1: mov %rdi, 8(%rcx)
+2: ret
+.section __ex_table, "a"
+.balign 4
+.long 1b - ., 2b - ., 3
+.text
+
+### the same by a string
+# refuse: P1-return-slot
+mov %rsp, %rax
+push %rax
+mov (%rsp), %rdi
+1: movsq
+2: pop %rax
+ret
+.section __ex_table, "a"
+.balign 4
+.long 1b - ., 2b - ., 3
+.text
+
+### the same with an index
+# refuse: P1-stack-bounds
+mov %rsp, %rax
+push %rax
+mov (%rsp), %rcx
+1: mov %rdi, (%rcx,%rdx)
+2: pop %rax
+ret
+.section __ex_table, "a"
+.balign 4
+.long 1b - ., 2b - ., 3
+.text
+
+### the same in an aligned frame
+# refuse: P1-return-slot
+push %rbp
+mov %rsp, %rbp
+and $-16, %rsp
+sub $16, %rsp
+lea 16(%rsp), %rax
+mov %rax, (%rsp)
+mov (%rsp), %rcx
+1: mov %rdi, 8(%rcx)
+2: leave
+ret
+.section __ex_table, "a"
+.balign 4
+.long 1b - ., 2b - ., 3
+.text
+
+### a store to a word of the frame by an address that was loaded from it
+# accept
+# from: control
+sub $24, %rsp
+mov %rsp, %rax
+mov %rax, 16(%rsp)
+mov 16(%rsp), %rcx
+1: mov %rdi, 8(%rcx)
+2: add $24, %rsp
+ret
+.section __ex_table, "a"
+.balign 4
+.long 1b - ., 2b - ., 3
+.text
+
+### a pointer of the process that was kept in the frame
+# accept
+# from: control
+push %rdi
+mov (%rsp), %rcx
+1: mov %rsi, (%rcx,%rdx)
+2: pop %rdi
+ret
+.section __ex_table, "a"
+.balign 4
+.long 1b - ., 2b - ., 3
+.text

@@ -46,7 +46,7 @@ impl Step<'_> {
         }
         let excused = (self.site.faulting || self.site.reads_hash) && !form.in_frame();
         match m.origin {
-            _ if excused => return Ok(Proved::Kernel),
+            _ if excused => return self.excused_operand(m, form),
             // `Narrow` only where the kernel answers for faults, see above.
             Origin::Symbol | Origin::PerCpu | Origin::Narrow => return Ok(Proved::Kernel),
             // Its form confines it (`crate::decode`).
@@ -101,6 +101,23 @@ impl Step<'_> {
         }
     }
 
+    //      mov %x, (%r)            # listed in __ex_table
+    //
+    /// Judges an operand that is not in the frame as far as that is known, and whose faults the kernel
+    /// answers for. A word of the frame may hold the address that was stored there: then it is in the
+    /// frame.
+    fn excused_operand(&self, m: &MemoryOperand, form: Form) -> Result<Proved, Broken> {
+        let loaded = m.origin == Origin::Registers && form.trusted().in_frame();
+        match loaded {
+            true if m.indexed && m.access == Access::Write => broken(
+                ViolationCode::StackBounds,
+                "an index register is added to what may be a stack address",
+            ),
+            true if !m.indexed => self.compiled_frame(m).map(|()| Proved::Kernel),
+            _ => Ok(Proved::Kernel),
+        }
+    }
+
     //      mov disp(%rsp), %r      # the own return address
     //
     /// Judges an operand without the prefixes of the window. What is read is known to be on
@@ -143,7 +160,7 @@ impl Step<'_> {
     // what the caller passes, but not the return address.
     pub(super) fn compiled_frame(&self, m: &MemoryOperand) -> Result<(), Broken> {
         const ARGUMENTS: i64 = 1024;
-        let place = self.state.get(m.base).form.moved(m.disp);
+        let place = self.state.get(m.base).form.trusted().moved(m.disp);
         let (rsp, size) = (self.state.get(Gpr::RSP).form, i64::from(m.size));
         let Some((at, start, slack)) = self.bytes_of_frame(place) else {
             return broken(ViolationCode::StackBounds, "a stack address that wraps");

@@ -53,9 +53,9 @@ impl Step<'_> {
 
     //      rep movsb           # from user memory to the frame, listed in __ex_table
     //
-    // In the frame it is judged like an operand, of as many bytes as a constant in `rcx`
-    // says. If that is none, of the first element: how far it goes is the count's affair
-    // then, as where the pointer is a number.
+    // In the frame, and where an address leads that was loaded from it, it is judged like an operand,
+    // of as many bytes as a constant in `rcx` says. If that is none, of the first element: how far it
+    // goes is the count's affair then, as where the pointer is a number.
     fn excused(
         &self,
         kind: StringKind,
@@ -65,7 +65,7 @@ impl Step<'_> {
     ) -> Result<(), Broken> {
         let mut in_frame = pointers
             .iter()
-            .filter(|r| self.state.get(**r).form.in_frame());
+            .filter(|r| self.state.get(**r).form.trusted().in_frame());
         let (disp, size) = self.state.extent(shift, rep).unwrap_or((0, 1 << shift));
         in_frame.try_for_each(|&base| {
             let writes = base == Gpr::RDI && kind.writes();
