@@ -440,3 +440,15 @@ name: .asciz "g"
 data: .asciz "key"
 call: .asciz "__SCK__x"
 .text
+
+### a table of exports that the module writes, another name into
+# refuse: P2-metadata
+# from: Linux 6.1 kernel/module/main.c, find_exported_symbol_in_section
+mov %edi, table+4(%rip)
+ret
+.section __ksymtab,"aw"
+.balign 4
+table: .long f - ., name - ., 0
+.section __ksymtab_strings,"a"
+name: .asciz "f"
+.text

@@ -12,7 +12,7 @@
 //!   ([`super::tables`]), so they are aligned.
 //!
 //! The kernel reads the text that an entry names, whatever symbols there are. So each entry names one
-//! that stays as it is in the file.
+//! that stays as it is in the file, and stays itself as it is.
 
 use elf_loader::consts::{R_X86_64_PC32, SHF_ALLOC, SHF_WRITE};
 use elf_loader::{Object, Place, Relocation, Section, SectionId};
@@ -44,6 +44,12 @@ pub(super) fn is_table(section: &Section<'_>) -> bool {
 /// # Errors
 /// What is wrong with one, and where.
 pub(super) fn judge(object: &Object<'_>, table: &Section<'_>) -> Result<(), (u64, &'static str)> {
+    if table.flags & SHF_WRITE != 0 {
+        return Err((
+            0,
+            "a table of exports that may be written, and so name anything",
+        ));
+    }
     for at in (0..table.size).step_by(ENTRY as usize) {
         entry(object, table, at).map_err(|reason| (at, reason))?;
     }
