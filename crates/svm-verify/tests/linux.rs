@@ -132,3 +132,25 @@ fn relocations_that_the_kernel_applies_later_are_refused() {
     module[flags + 2] |= 0x10;
     assert!(codes_for(LINUX, &module).contains(&"object-section"));
 }
+
+/// The kernel keeps symbols and their names with the module's data, and adds up sizes and alignments
+/// with 32 bits: behind 2 GiB the next table is at the start, where code of `.init` is.
+#[test]
+fn tables_of_the_file_that_the_kernel_keeps_are_aligned_to_a_page_at_most() {
+    let bytes = module(&function("ret"));
+    let good = elf_loader::read(&bytes).expect("a module");
+    for (name, align, found) in [
+        (".symtab", 4096, &[][..]),
+        (".strtab", 4096, &[]),
+        (".symtab", 1 << 31, &["object-size", "object-section"]),
+        (".strtab", 1 << 31, &["object-size", "object-section"]),
+    ] {
+        let id = good.section_named(name).expect("a table").0 as usize;
+        let mut object = good.clone();
+        object.sections[id].align = align;
+        let violations = svm_verify::verify(&object, LINUX).err();
+        let list = violations.map(|v| v.list).unwrap_or_default();
+        let codes: Vec<_> = list.iter().map(|v| v.code.as_str()).collect();
+        assert_eq!(codes, found, "{name} {align}");
+    }
+}

@@ -52,7 +52,9 @@ pub fn sections<'o>(image: &mut Image<'o>, findings: &mut Findings<'o>) {
         let name = &*section.name;
         let code = section.flags & SHF_EXECINSTR != 0;
         let twin = RUNTIME.contains(&name) || [sections::NOTE, sections::MAP].contains(&name);
-        loaded += (section.flags & SHF_ALLOC) / SHF_ALLOC * (section.size + section.align);
+        if section.flags & SHF_ALLOC != 0 || is_kept(section) {
+            loaded += section.size + section.align;
+        }
         if let Err(reason) = layout(section) {
             findings.at(id, 0, ViolationCode::Section, reason);
         }
@@ -135,6 +137,12 @@ fn layout(section: &Section<'_>) -> Result<(), &'static str> {
         // nothing to a kernel.
         Role::Relocations(_) if section.flags & !(SHF_INFO_LINK | SHF_GROUP) != 0 => {
             return Err("relocations that are not applied when the module is loaded");
+/// Whether the kernel puts a table of the file among the module's own data, whatever its flags, and
+/// counts where by its alignment (`layout_symtab`, kernel/module/kallsyms.c).
+fn is_kept(section: &Section<'_>) -> bool {
+    matches!(section.role, Role::SymbolTable | Role::SymbolNames)
+}
+
         }
         Role::Contents | Role::Relocations(_) | Role::Null => {}
         Role::SymbolTable | Role::SymbolNames | Role::SectionNames => {
@@ -151,6 +159,9 @@ fn layout(section: &Section<'_>) -> Result<(), &'static str> {
     }
     if section.align > PAGE {
         return Err("an alignment that the kernel cannot give it");
+    if section.align > PAGE && is_kept(section) {
+        return Err("an alignment that the kernel cannot give it");
+    }
     }
     if !section
         .relocations
