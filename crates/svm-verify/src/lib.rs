@@ -66,7 +66,7 @@ use elf_loader::Object;
 
 use crate::findings::Findings;
 use crate::insn::{CodeAt, Disassembly};
-use crate::kernel::{Patches, references};
+use crate::kernel::{Patches, freed, references};
 use crate::object::Image;
 use crate::targets::{Contents, Patching, UnreachedCode};
 
@@ -160,6 +160,7 @@ fn prove<'o>(
         entries.extend(taken.iter().copied());
         entries.sort_unstable();
         entries.dedup();
+        freed::judge(&image, &disassembly, &patches, &entries, findings);
     }
     // --- every instruction and every entry is known ---
     let outcome = paths::interpret(&image, &disassembly, &entries, &patches, &taken);

@@ -18,7 +18,7 @@ use elf_loader::consts::{R_X86_64_PC32, SHF_ALLOC, SHF_WRITE};
 use elf_loader::{Object, Place, Relocation, Section, SectionId};
 
 use super::tables;
-use crate::object::module::THIS_MODULE;
+use crate::object::module::{THIS_MODULE, is_freed};
 use crate::object::names::XENS_PAGE;
 
 /// Bytes of an entry: the distances of the value, the name and the namespace (`struct kernel_symbol`,
@@ -67,6 +67,9 @@ fn entry(object: &Object<'_>, table: &Section<'_>, at: u64) -> Result<(), &'stat
     if value.is_some_and(|(section, _)| section.name == THIS_MODULE) {
         return Err("an export of the kernel's record of the module, where others may have keys");
     }
+    if value.is_some_and(|(section, _)| is_freed(section)) {
+        return Err("an export of what is in .init, whose memory others have later");
+    }
     match STATIC_CALLS.iter().any(|call| name.starts_with(call)) {
         true => static_call(value.ok_or("a static call that is exported is the module's own")?),
         false => Ok(()),
@@ -104,8 +107,9 @@ fn place(object: &Object<'_>, r: &Relocation) -> Option<(SectionId, u64)> {
 fn text<'o>(object: &'o Object<'_>, r: &Relocation) -> Option<&'o [u8]> {
     let (id, start) = place(object, r)?;
     let section = object.section(id);
-    let stays =
-        section.flags & (SHF_ALLOC | SHF_WRITE) == SHF_ALLOC && section.relocations.is_empty();
+    let stays = section.flags & (SHF_ALLOC | SHF_WRITE) == SHF_ALLOC
+        && section.relocations.is_empty()
+        && !is_freed(section);
     let rest = section.data.get(usize::try_from(start).ok()?..)?;
     let end = rest.iter().position(|byte| *byte == 0)?;
     stays.then_some(&rest[..end])

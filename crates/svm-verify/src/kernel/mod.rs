@@ -11,6 +11,7 @@
 //! * [`prefixes`]: what the kernel writes before a function that is called;
 //! * [`exceptions`]: what a handler does before it continues at a fixup;
 //! * [`exports`]: the names by which other modules find what this one has;
+//! * [`freed`]: what is gone when the module has begun;
 //! * [`paravirt`]: calls that the kernel makes jumps of;
 //! * [`this_module`]: the kernel's own record of the module;
 //! * [`traced`]: which function a trace entry is of;
@@ -29,6 +30,7 @@ mod alternatives;
 mod exceptions;
 mod exports;
 mod fineibt;
+pub mod freed;
 mod paravirt;
 mod prefixes;
 mod reader;

@@ -20,7 +20,7 @@ use super::exports;
 use crate::domain::bounds;
 use crate::findings::{Findings, ViolationCode};
 use crate::insn::{Access, CodeAt, Disassembly, Insn, Op, Origin, Routine};
-use crate::object::module::{RUNTIME, THIS_MODULE, called_by_name};
+use crate::object::module::{RUNTIME, THIS_MODULE, called_by_name, is_freed};
 use crate::object::{Image, Meaning};
 
 /// Farthest place after the start of a kernel's symbol that may be named, in bytes: the
@@ -284,6 +284,10 @@ impl<'o> References<'_, 'o> {
         let bias = if relative { end - r.offset as i64 } else { 0 };
         let distance = r.addend.wrapping_add(bias);
         let size = i64::from(insn.memory.size);
+        if let Some(code) = self.outlives(insn, r) {
+            let reason = "code that stays names what is in .init, whose memory others have later";
+            return Some((code, reason));
+        }
         match self.image.meaning(r.symbol) {
             Meaning::Code(at) => match self.take(n, moved(at, distance)) {
                 _ if accessed => Some((ViolationCode::AddressForm, "it reaches code as data")),
@@ -327,6 +331,19 @@ impl<'o> References<'_, 'o> {
             }
             _ => None,
         }
+    }
+
+    /// The rule that an operand breaks which names what is freed before its instruction is.
+    fn outlives(&self, insn: &Insn, r: &Relocation) -> Option<ViolationCode> {
+        let Place::In(to) = self.image.object.symbol(r.symbol).place else {
+            return None;
+        };
+        let stays = !is_freed(self.image.section(insn.section));
+        let code = match self.image.meaning(r.symbol) {
+            Meaning::Code(_) => ViolationCode::Target,
+            _ => ViolationCode::AddressForm,
+        };
+        (stays && is_freed(self.image.object.section(to))).then_some(code)
     }
 
     /// Whether a field is the checksum of an exported symbol (`__CRC_SYMBOL`,

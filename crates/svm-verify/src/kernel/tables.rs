@@ -20,7 +20,7 @@ use twin_abi::sections;
 use crate::findings::{Findings, ViolationCode};
 use crate::kernel::references::KERNEL_SYMBOL;
 use crate::object::Image;
-use crate::object::module::{RUNTIME, THIS_MODULE};
+use crate::object::module::{RUNTIME, THIS_MODULE, is_freed};
 
 /// The first two numbers of a kernel's release.
 pub(super) type Series = (u32, u32);
@@ -253,6 +253,10 @@ pub(super) fn is_key(section: &Section<'_>, offset: u64) -> Result<(), &'static 
         return Err(
             "a key in the kernel's record of the module, over which the kernel would write",
         );
+    }
+    // Kernels keep its address, and write it when the module is unloaded.
+    if is_freed(section) {
+        return Err("a key in .init, whose memory others have later");
     }
     let inside = offset
         .checked_add(KEY)

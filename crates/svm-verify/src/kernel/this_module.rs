@@ -12,7 +12,7 @@ use elf_loader::consts::{R_X86_64_64, SHF_ALLOC, SHF_WRITE, SHT_PROGBITS};
 use elf_loader::{Object, Place, Relocation, Section};
 
 use crate::findings::{Findings, ViolationCode};
-use crate::object::module::THIS_MODULE;
+use crate::object::module::{THIS_MODULE, is_freed};
 
 /// Where the name is: behind the state and the list's two pointers (`struct module`,
 /// include/linux/module.h), `MODULE_NAME_LEN` bytes of 64-bit kernels.
@@ -90,6 +90,9 @@ fn routine<'o>(object: &'o Object<'_>, r: &Relocation) -> Result<&'o str, &'stat
         return Err("the kernel's record of a module names more than its routines");
     }
     match symbol.place {
+        Place::In(id) if name == ROUTINES[1] && is_freed(object.section(id)) => {
+            Err("the routine that ends the module is in .init, whose memory others have by then")
+        }
         Place::In(id) if object.section(id).is_code() => Ok(name),
         _ => Err("a routine of the module that is no code"),
     }

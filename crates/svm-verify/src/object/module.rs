@@ -45,6 +45,14 @@ pub const RUNTIME: [&str; 3] = [
 /// by which the kernel writes over code (`struct module`, include/linux/module.h).
 pub const THIS_MODULE: &str = ".gnu.linkonce.this_module";
 
+/// How the names of sections begin that are freed (`module_init_section`, kernel/module/main.c).
+const FREED: &str = ".init";
+
+/// Whether a section is freed when the module has begun (`do_init_module`, kernel/module/main.c).
+pub fn is_freed(section: &Section<'_>) -> bool {
+    section.name.starts_with(FREED)
+}
+
 /// Sorts the sections: fills [`Image::code`].
 pub fn sections<'o>(image: &mut Image<'o>, findings: &mut Findings<'o>) {
     let (mut own, mut loaded) = (HashSet::new(), 0_u64);
@@ -129,6 +137,12 @@ const APPLIED: [u32; 7] = [
     R_X86_64_PC64,
 ];
 
+/// Whether the kernel puts a table of the file among the module's own data, whatever its flags, and
+/// counts where by its alignment (`layout_symtab`, kernel/module/kallsyms.c).
+fn is_kept(section: &Section<'_>) -> bool {
+    matches!(section.role, Role::SymbolTable | Role::SymbolNames)
+}
+
 /// Whether the kernel loads and relocates a section as a linker would.
 fn layout(section: &Section<'_>) -> Result<(), &'static str> {
     match section.role {
@@ -137,12 +151,6 @@ fn layout(section: &Section<'_>) -> Result<(), &'static str> {
         // nothing to a kernel.
         Role::Relocations(_) if section.flags & !(SHF_INFO_LINK | SHF_GROUP) != 0 => {
             return Err("relocations that are not applied when the module is loaded");
-/// Whether the kernel puts a table of the file among the module's own data, whatever its flags, and
-/// counts where by its alignment (`layout_symtab`, kernel/module/kallsyms.c).
-fn is_kept(section: &Section<'_>) -> bool {
-    matches!(section.role, Role::SymbolTable | Role::SymbolNames)
-}
-
         }
         Role::Contents | Role::Relocations(_) | Role::Null => {}
         Role::SymbolTable | Role::SymbolNames | Role::SectionNames => {
@@ -150,6 +158,9 @@ fn is_kept(section: &Section<'_>) -> bool {
                 return Err("a table of the object file that would be loaded");
             }
         }
+    }
+    if section.align > PAGE && is_kept(section) {
+        return Err("an alignment that the kernel cannot give it");
     }
     if section.flags & SHF_ALLOC == 0 {
         return Ok(());
@@ -159,9 +170,6 @@ fn is_kept(section: &Section<'_>) -> bool {
     }
     if section.align > PAGE {
         return Err("an alignment that the kernel cannot give it");
-    if section.align > PAGE && is_kept(section) {
-        return Err("an alignment that the kernel cannot give it");
-    }
     }
     if !section
         .relocations

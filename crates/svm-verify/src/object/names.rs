@@ -31,7 +31,7 @@ use elf_loader::{Object, Place, Role, Section, Symbol};
 use twin_abi::{names, sections};
 
 use crate::findings::{Findings, ViolationCode};
-use crate::object::module::{RUNTIME, THIS_MODULE};
+use crate::object::module::{RUNTIME, THIS_MODULE, is_freed};
 
 /// Sections that the kernel finds by their names and reads from the file
 /// (`find_module_sections`, kernel/module/main.c): `.BTF` since Linux 5.11, the other since 6.11.
@@ -117,10 +117,10 @@ fn judge_tags(object: &Object<'_>) -> Result<(), &'static str> {
 }
 
 /// Whether a section is data of the module's own: no code, nothing of the runtime's, no other table
-/// of the kernel's, and not its record of the module.
+/// of the kernel's, not its record of the module, and not gone before the tags are counted.
 fn may_have_tags(section: &Section<'_>) -> bool {
     let others = RUNTIME.contains(&&*section.name) || section.name == THIS_MODULE;
-    !section.is_code() && !others && special::kind_of(&section.name).is_none()
+    !section.is_code() && !others && !is_freed(section) && special::kind_of(&section.name).is_none()
 }
 
 /// Whether a symbol outside of all sections is no address of anything.
