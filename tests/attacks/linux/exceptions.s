@@ -1193,3 +1193,58 @@ ret
 .balign 4
 .long 1b - ., 2b - ., 3
 .text
+
+### a store to a callee's arguments, which are the caller's return address, by an address that was loaded from the callee's frame
+# refuse: P1-return-slot
+sub $8, %rsp
+call g
+add $8, %rsp
+ret
+.type g,@function
+g: lea 16(%rsp), %rax
+push %rax
+mov (%rsp), %rcx
+1: mov %rdi, (%rcx)
+2: pop %rax
+ret
+.section __ex_table, "a"
+.balign 4
+.long 1b - ., 2b - ., 3
+.text
+
+### a string there by an address that was loaded from the callee's frame
+# refuse: P1-return-slot
+sub $8, %rsp
+call g
+add $8, %rsp
+ret
+.type g,@function
+g: lea 16(%rsp), %rax
+push %rax
+mov (%rsp), %rdi
+1: movsq
+2: pop %rax
+ret
+.section __ex_table, "a"
+.balign 4
+.long 1b - ., 2b - ., 3
+.text
+
+### a store to an argument that the caller has passed, by an address that was loaded from the callee's frame
+# accept
+# from: control
+sub $16, %rsp
+call g
+add $16, %rsp
+ret
+.type g,@function
+g: lea 16(%rsp), %rax
+push %rax
+mov (%rsp), %rcx
+1: mov %rdi, (%rcx)
+2: pop %rax
+ret
+.section __ex_table, "a"
+.balign 4
+.long 1b - ., 2b - ., 3
+.text

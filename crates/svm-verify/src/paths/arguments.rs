@@ -67,7 +67,7 @@ impl Arguments {
         let Some((at, size)) = written_in_frame(insn, state) else {
             return;
         };
-        let start = match (at, state.realigned) {
+        let start = match (at.trusted(), state.realigned) {
             (Form::Stack(at), _) => i64::from(at),
             (Form::Aligned(at), Some(from)) => i64::from(at) + i64::from(from),
             _ => return,
@@ -125,7 +125,8 @@ impl Arguments {
     }
 }
 
-/// Where in the frame an instruction writes, and how many bytes. Of a copy of user memory, whose
+/// Where in the frame an instruction writes, also by an address that was loaded from it, and how many
+/// bytes. Of a copy of user memory, whose
 /// count no constant says, it is the first element, as everywhere (`docs/proof/linux.md`, P1).
 fn written_in_frame(insn: &Insn, state: &State) -> Option<(Form, u16)> {
     match insn.op {
