@@ -2,12 +2,14 @@
 //!
 //! The kernel links a module to whatever has the name that it asks for (`resolve_symbol`,
 //! kernel/module/main.c). It does not load one that exports a name of its own
-//! (`verify_exported_symbols`), but takes any name that it has not. Three kinds of names the rules
+//! (`verify_exported_symbols`), but takes any name that it has not. Four kinds of names the rules
 //! believe to be the kernel's:
 //!
 //! * [`XENS_PAGE`]: callers enter it at each of its entries, which here may be inside of instructions;
 //! * the handlers of `__ex_table` ([`super::exceptions`]): a kernel without them reads a type where a
 //!   module names one of them;
+//! * `__put_user_1` and its siblings, of which some kernels have fewer: they are believed not to call the
+//!   module back ([`crate::insn::Routine`]);
 //! * keys of static calls: in the low bits of their addresses kernels have flags
 //!   ([`super::tables`]), so they are aligned.
 //!
@@ -28,8 +30,9 @@ const ENTRY: u64 = 12;
 const NAME: u64 = 4;
 /// The texts themselves.
 const TEXTS: &str = "__ksymtab_strings";
-/// How names of handlers begin, and of static calls.
+/// How names of handlers begin, of routines in assembly, and of static calls.
 const HANDLER: &[u8] = b"ex_handler_";
+const PUT_USER: &[u8] = b"__put_user_";
 const STATIC_CALLS: [&[u8]; 2] = [b"__SCK__", b"__SCT__"];
 
 /// Whether a section is a table of exported symbols (`__KSYMTAB`, include/linux/export-internal.h;
@@ -59,7 +62,8 @@ pub(super) fn judge(object: &Object<'_>, table: &Section<'_>) -> Result<(), (u64
 fn entry(object: &Object<'_>, table: &Section<'_>, at: u64) -> Result<(), &'static str> {
     let name = field(table, at + NAME).and_then(|r| text(object, r));
     let name = name.ok_or("an export whose name is no constant text of the module")?;
-    if name == XENS_PAGE.as_bytes() || name.starts_with(HANDLER) {
+    let kernels = [HANDLER, PUT_USER];
+    if name == XENS_PAGE.as_bytes() || kernels.iter().any(|start| name.starts_with(start)) {
         return Err("an export of a name that others take for the kernel's");
     }
     let value = field(table, at).and_then(|r| place(object, r));
