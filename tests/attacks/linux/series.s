@@ -1072,3 +1072,103 @@ g: ret
 .section .modinfo,"a"
 .asciz "vermagic=5.15.0-25-generic SMP mod_unload modversions "
 .text
+
+### a call that the table of calls has more than once, each time for a padding further before what it calls
+# refuse: P2-metadata
+# from: Linux 6.2 arch/x86/kernel/callthunks.c, patch_call: takes what the last time made of it for the function
+sub $8, %rsp
+1: call g
+add $8, %rsp
+test %edi, %edi
+je 2f
+ret
+.skip 13, 0x90
+2: .skip 35, 0x90
+.globl g
+.type g,@function
+g: ret
+.section .call_sites,"a"
+.long 1b - ., 1b - ., 1b - ., 1b - .
+.text
+
+### the same call once
+# accept
+# from: control
+sub $8, %rsp
+1: call g
+add $8, %rsp
+test %edi, %edi
+je 2f
+ret
+.skip 13, 0x90
+2: .skip 35, 0x90
+.globl g
+.type g,@function
+g: ret
+.section .call_sites,"a"
+.long 1b - .
+.text
+
+### the same by replacements of it
+# refuse: P2-metadata
+# from: Linux 6.8 arch/x86/kernel/callthunks.c, patch_alt_call_sites
+sub $8, %rsp
+1: call g
+4: add $8, %rsp
+test %edi, %edi
+je 2f
+ret
+.skip 13, 0x90
+2: .skip 35, 0x90
+.globl g
+.type g,@function
+g: ret
+.section .altinstr_replacement,"ax"
+3: call imported
+call imported
+call imported
+call imported
+.section .altinstructions,"a"
+.long 1b - ., 3b + 0 - .
+.long 20
+.byte 4b - 1b, 5
+.long 1b - ., 3b + 5 - .
+.long 21
+.byte 4b - 1b, 5
+.long 1b - ., 3b + 10 - .
+.long 22
+.byte 4b - 1b, 5
+.long 1b - ., 3b + 15 - .
+.long 23
+.byte 4b - 1b, 5
+.section .modinfo,"a"
+.asciz "vermagic=6.12.0-1-amd64 SMP preempt mod_unload modversions "
+.text
+
+### two replacements of it, as the kernel has for calls
+# accept
+# from: Linux 6.12 arch/x86/include/asm/alternative.h, alternative_call_2
+sub $8, %rsp
+1: call g
+4: add $8, %rsp
+test %edi, %edi
+je 2f
+ret
+.skip 13, 0x90
+2: .skip 35, 0x90
+.globl g
+.type g,@function
+g: ret
+.section .altinstr_replacement,"ax"
+3: call imported
+5: call imported
+.section .altinstructions,"a"
+.long 1b - ., 3b - .
+.long 20
+.byte 4b - 1b, 5
+.long 1b - ., 5b - .
+.long 21
+.byte 4b - 1b, 5
+.section .modinfo,"a"
+.asciz "vermagic=6.12.0-1-amd64 SMP preempt mod_unload modversions "
+.text

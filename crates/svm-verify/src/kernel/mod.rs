@@ -90,6 +90,8 @@ pub struct Patches {
     pub hashes: HashSet<u32>,
     /// Calls whose check the kernel writes over ([`fineibt`]).
     checked: HashSet<u32>,
+    /// Calls that the kernel makes calls of the padding before what they call.
+    counted: HashSet<u32>,
 }
 
 /// In which parts of [`Patches`] an instruction occurs. Nearly all occur in none: this saves
@@ -420,7 +422,11 @@ impl Patches {
                 )?;
                 self.whole.push(n..n + 1);
             }
-            K::CallSites => is(is_call(insn), "not a call of a function")?,
+            // patch_call, arch/x86/kernel/callthunks.c: each time one padding further before the callee
+            K::CallSites => {
+                is(is_call(insn), "not a call of a function")?;
+                is(self.counted.insert(n), "a second entry for this call")?;
+            }
             K::IbtEndbrSeal => is(reader.is_endbr64(insn), "not endbr64")?,
             // ftrace of x86 goes by __mcount_loc (FTRACE_CALLSITE_SECTION,
             // include/asm-generic/vmlinux.lds.h), so nothing is written here
