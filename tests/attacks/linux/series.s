@@ -1145,6 +1145,31 @@ call imported
 .asciz "vermagic=6.12.0-1-amd64 SMP preempt mod_unload modversions "
 .text
 
+### replacements of a call of another module's function
+# refuse: P2-metadata
+# from: ibid.; is_coretext takes any module's code
+sub $8, %rsp
+1: call imported
+4: add $8, %rsp
+ret
+.section .altinstr_replacement,"ax"
+3: call other
+call other
+call other
+.section .altinstructions,"a"
+.long 1b - ., 3b - .
+.long 20
+.byte 4b - 1b, 5
+.long 1b - ., 3b + 5 - .
+.long 21
+.byte 4b - 1b, 5
+.long 1b - ., 3b + 10 - .
+.long 22
+.byte 4b - 1b, 5
+.section .modinfo,"a"
+.asciz "vermagic=6.12.0-1-amd64 SMP preempt mod_unload modversions "
+.text
+
 ### two replacements of it, as the kernel has for calls
 # accept
 # from: Linux 6.12 arch/x86/include/asm/alternative.h, alternative_call_2

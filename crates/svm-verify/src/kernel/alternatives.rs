@@ -58,9 +58,10 @@ const LONGEST: u8 = 254;
 const FEATURES: u16 = (23 + 2) * 32;
 /// Most entries for one site. The kernel's macros make three.
 const MOST: usize = 8;
-/// Most entries for one that begins with a call of the object's own function. For each, and once for
-/// the table of calls, the kernel makes it a call of the padding before what it calls by then
-/// (`patch_alt_call_sites`, arch/x86/kernel/callthunks.c); so much padding is judged ([`prefixes`]).
+/// Most entries for one that begins with a direct call. For each, and once for
+/// the table of calls, the kernel makes it a call of the padding before what it calls by then, also
+/// in another module (`patch_alt_call_sites`, arch/x86/kernel/callthunks.c); so much padding is judged
+/// ([`prefixes`]).
 const MOST_CALLS: usize = 2;
 /// Fewest bytes of padding that a kernel writes over (`apply_alternatives` of Linux 5.10).
 const WRITTEN: u8 = 2;
@@ -237,7 +238,7 @@ impl Ranges {
                     "another range that is replaced ends inside it"
                 }
                 () if same > MOST => "too many replacements for one site",
-                () if same > MOST_CALLS && calls_own(reader, next) => {
+                () if same > MOST_CALLS && is_call(reader, next) => {
                     "too many replacements for a call, of which the kernel makes one of the padding before it each time"
                 }
                 () => continue,
@@ -381,10 +382,10 @@ fn begins_with_long_call(reader: &Reader<'_, '_>, range: Range<u32>) -> bool {
     first.is_some_and(|insn| matches!(insn.op, Op::Call(_)) && insn.len != 5)
 }
 
-/// Whether an instruction is a direct call of code of the object.
-fn calls_own(reader: &Reader<'_, '_>, n: u32) -> bool {
+/// Whether an instruction is a direct call.
+fn is_call(reader: &Reader<'_, '_>, n: u32) -> bool {
     let insn = reader.disassembly.get(n);
-    insn.is_some_and(|insn| matches!(insn.op, Op::Call(BranchTarget::Insn(_))))
+    insn.is_some_and(|insn| matches!(insn.op, Op::Call(_)))
 }
 
 /// Whether the last `padding` bytes of a site are nops of it.
