@@ -11,6 +11,7 @@
 //! operands  names for references in code
 //! places    where original places are now
 //! unresolved  names of what may be nowhere
+//! freed     names of what is gone when the module has begun
 //! nameless  functions in data that have no name
 //! assembly  names of what is no routine of the psABI
 //! unused    alternatives that are left out
@@ -23,6 +24,7 @@
 mod assembly;
 mod classify;
 mod emit;
+mod freed;
 mod kept;
 mod named;
 mod nameless;
@@ -56,7 +58,8 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     check_object: |object| {
         series::check(object)?;
         code::check(object, RefusalCode::Metadata)?;
-        outside::check(object)
+        outside::check(object)?;
+        freed::check(object)
     },
     any_relocation: false,
     // A module is linked once.
