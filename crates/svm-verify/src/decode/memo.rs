@@ -27,10 +27,11 @@
 //! 4. *A direct branch is known by its opcode.* One without prefixes is the opcode
 //!    and the distance, nothing else ([`Branch`]). So all branches with one opcode mean
 //!    the same except for the distance, which is read from the bytes each time.
-//! 5. *A displacement that ends an instruction is read each time*, as that distance is
-//!    ([`displacement_at_end`]). What says that there is one, how wide it is and that nothing follows,
+//! 5. *A displacement or an immediate that ends an instruction is read each time*, as that distance
+//!    is ([`Last`]). What says that there is one, how wide it is and that nothing follows,
 //!    comes before it (SDM volume 2, 2.1.3 to 2.1.5), and is compared. All that the rules of P3
-//!    make of it is [`MemoryOperand::disp`]; what it may be, later phases judge at each place.
+//!    make of it is [`MemoryOperand::disp`], the number in [`Op::Alu`] or [`Op::Constant`], or
+//!    nothing; what it may be, later phases judge at each place.
 //! 6. *A relocation is judged each time.* Only its [`OperandField`] is kept, which is all
 //!    that classification sees. The caller judges the current relocation, with its own
 //!    symbol, addend and offset, and takes the answer only if the field is the same. Keys
@@ -40,11 +41,13 @@
 //! 8. *What a list says of a code is a function of the code.* The list of unprivileged
 //!    instructions is long, so it is asked once for each code ([`Memo::admission`]).
 
-use iced_x86::{Code, ConstantOffsets, EncodingKind, Instruction, OpKind, Register};
+use iced_x86::{
+    Code, ConstantOffsets, Decoder, EncodingKind, Instruction, Mnemonic, OpKind, Register,
+};
 
 use crate::decode::allow::{self, Admission};
 use crate::decode::classify::OperandField;
-use crate::insn::{Access, Insn};
+use crate::insn::{Access, Insn, Op};
 use crate::targets::Instructions;
 
 /// Fewest and most instructions that are remembered at a time. The most is about
@@ -98,25 +101,88 @@ impl Operands {
     }
 }
 
-/// How many bytes the displacement of an instruction without a relocation takes at its end, if all
-/// that the rules of P3 make of it is [`MemoryOperand::disp`]; else 0. `lea` computes with it, and
+/// The field at the end of an instruction without a relocation, if that is read each time, and its
+/// bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Last {
+    /// A displacement. All that the rules of P3 make of it is [`MemoryOperand::disp`].
+    ///
+    /// [`MemoryOperand::disp`]: crate::insn::MemoryOperand::disp
+    Displacement(u8),
+    /// An immediate. All that they make of it is a number in the [`Op`], if it has one.
+    Immediate(u8),
+}
+
+impl Last {
+    /// That of an instruction that was just decoded, if it ends with such a field.
+    pub fn of(i: &Instruction, insn: &Insn, decoder: &Decoder<'_>) -> Option<Last> {
+        let (is_number, is_distance) = (is_number(i, insn), is_distance(i, insn));
+        if i.code().encoding() != EncodingKind::Legacy || !is_number && !is_distance {
+            return None;
+        }
+        let fields = decoder.get_constant_offsets(i);
+        let ends = |offset: usize, size: usize| matches!(size, 1 | 4) && offset + size == i.len();
+        if fields.has_immediate() {
+            let size = fields.immediate_size();
+            let is_read = is_number && ends(fields.immediate_offset(), size);
+            let has_sign = match insn.op {
+                // Of 32 bits, those without one are no number of it.
+                Op::Alu { wide, .. } => wide || size == 1,
+                _ => true,
+            };
+            return (is_read && has_sign).then_some(Last::Immediate(size as u8));
+        }
+        let size = fields.displacement_size();
+        let is_read = is_distance && ends(fields.displacement_offset(), size);
+        is_read.then_some(Last::Displacement(size as u8))
+    }
+
+    fn bytes(self) -> u8 {
+        match self {
+            Last::Displacement(bytes) | Last::Immediate(bytes) => bytes,
+        }
+    }
+
+    /// Puts what was read there into the instruction.
+    fn put(self, value: i32, insn: &mut Insn) {
+        match (self, &mut insn.op) {
+            (Last::Displacement(_), _) => insn.memory.disp = value,
+            (Last::Immediate(_), Op::Alu { imm, .. }) => *imm = value,
+            // Negative ones are large ones, whether the instruction extends their sign or not.
+            (Last::Immediate(_), Op::Constant { small, .. }) => *small = u8::try_from(value).ok(),
+            (Last::Immediate(_), _) => {}
+        }
+    }
+}
+
+/// Whether a displacement is only added to a register, to reach memory. `lea` computes with it, and
 /// what `pop` adds to it depends on its value. Without a base, its width says more than its value.
-///
-/// [`MemoryOperand::disp`]: crate::insn::MemoryOperand::disp
-pub fn displacement_at_end(i: &Instruction, insn: &Insn, fields: &ConstantOffsets) -> u8 {
+fn is_distance(i: &Instruction, insn: &Insn) -> bool {
     let base = i.memory_base();
-    let is_usual = insn.memory.access != Access::None
-        && i.code().encoding() == EncodingKind::Legacy
+    insn.memory.access != Access::None
         && !i.is_stack_instruction()
         && !i.is_string_instruction()
         && base != Register::None
-        && !base.is_ip();
-    let size = fields.displacement_size();
-    let is_last = !fields.has_immediate() && fields.displacement_offset() + size == i.len();
-    match size {
-        1 | 4 if is_usual && is_last => size as u8,
-        _ => 0,
-    }
+        && !base.is_ip()
+}
+
+/// Whether it has an immediate that it only moves, combines or compares. The count of a shift is
+/// none: flags depend on it.
+fn is_number(i: &Instruction, insn: &Insn) -> bool {
+    use Mnemonic as M;
+    let is_usual = matches!(
+        i.mnemonic(),
+        M::Mov | M::Add | M::Sub | M::And | M::Or | M::Xor | M::Cmp | M::Test
+    );
+    let to_whole = i.op0_kind() == OpKind::Register && i.op0_register().size() >= 4;
+    is_usual
+        && !matches!(i.op1_kind(), OpKind::Register | OpKind::Memory)
+        && match insn.op {
+            Op::Constant { .. } | Op::Alu { .. } => true,
+            // Of another number it would be [`Op::Alu`].
+            Op::Plain => !to_whole || i.mnemonic() == M::Test,
+            _ => false,
+        }
 }
 
 /// An instruction that keeps the rules of P3 at any place.
@@ -124,8 +190,8 @@ pub fn displacement_at_end(i: &Instruction, insn: &Insn, fields: &ConstantOffset
 pub struct Remembered {
     /// The instruction for the interpretation, without its place and target.
     pub insn: Insn,
-    /// The bytes of the displacement at its end, if that may be another one.
-    displacement: u8,
+    /// The field at its end, if that may be another one.
+    last: Option<Last>,
     /// What its relocation was of, [`OperandField::None`] if it had none.
     pub field: OperandField,
     /// Where a relocation may be; the default if it had none.
@@ -161,20 +227,16 @@ impl Remembered {
         };
         Some(Remembered {
             insn,
-            displacement: 0,
+            last: None,
             field,
             operands,
             distance,
         })
     }
 
-    /// The entry for all instructions that differ in the displacement at the end alone, which has
-    /// so many bytes ([`displacement_at_end`]).
-    pub fn of_any_displacement(self, bytes: u8) -> Remembered {
-        Remembered {
-            displacement: bytes,
-            ..self
-        }
+    /// The entry for all instructions that differ in the field at the end alone.
+    pub fn of_any(self, last: Option<Last>) -> Remembered {
+        Remembered { last, ..self }
     }
 }
 
@@ -219,8 +281,8 @@ fn signed(window: u128, at: usize, size: usize) -> i64 {
 #[derive(Clone, Copy, Debug)]
 pub struct Answer<'m> {
     pub known: &'m Remembered,
-    /// The displacement at its end, if it is not the entry's.
-    displacement: Option<i32>,
+    /// What is in the field at its end, if that is not the entry's.
+    last: i32,
     /// How many bytes it has. This is the length in the key, which is that of the entry; but
     /// nothing has to wait for the entry, which is often in no near cache: a processor looks up
     /// the next instruction meanwhile.
@@ -233,8 +295,8 @@ impl Answer<'_> {
     /// The instruction for the interpretation, without its place and target.
     pub fn insn(&self) -> Insn {
         let mut insn = self.known.insn;
-        if let Some(displacement) = self.displacement {
-            insn.memory.disp = displacement;
+        if let Some(last) = self.known.last {
+            last.put(self.last, &mut insn);
         }
         insn
     }
@@ -253,7 +315,7 @@ const FIRST: [u128; WINDOW] = {
 
 /// All bytes of an instruction, their number in the low half of the last byte,
 /// above it whether a relocation applies to them, and above that how many bytes at the end do
-/// not count: those of the distance of a [`Branch`], or of a displacement. They are zero here.
+/// not count: those of the distance of a [`Branch`], or of a [`Last`]. They are zero here.
 /// Never zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Key(u128);
@@ -290,10 +352,10 @@ fn window(bytes: &[u8]) -> Option<u128> {
         .map(u128::from_le_bytes)
 }
 
-/// A guess at the shape of an instruction: its length, and above it the bytes of the displacement
-/// at its end, if that may be another one.
-fn shape(length: u8, displacement: u8) -> u8 {
-    length | displacement << 4
+/// A guess at the shape of an instruction: its length, and above it the bytes of the field at its
+/// end, if that may be another one.
+fn shape(length: u8, last: u8) -> u8 {
+    length | last << 4
 }
 
 /// The slot of the guess at the shape: by opcode and ModRM, with the byte before them
@@ -301,12 +363,19 @@ fn shape(length: u8, displacement: u8) -> u8 {
 fn shape_place(window: u128, places: usize) -> usize {
     let in_window = matches!(window as u16, 0x6765 | 0x6567);
     let window = if in_window { window >> 16 } else { window };
-    let two = (window & 0xffff) as u64;
-    let first = match two & 0xff {
-        0x0f | 0x40..=0x4f | 0x66 | 0xf2 | 0xf3 => (window & 0xff_ffff) as u64,
-        _ => two,
+    let [first, second, ..] = window.to_le_bytes();
+    let bytes = match first {
+        0x0f => 3,
+        0x40..=0x4f | 0x66 | 0xf2 | 0xf3 => 3 - usize::from(is_before_immediate(second)),
+        _ => 2 - usize::from(is_before_immediate(first)),
     };
-    spread(first, places)
+    spread((window & FIRST[bytes]) as u64, places)
+}
+
+/// Whether an immediate follows this opcode at once, of those in [`is_number`]: no ModRM is
+/// there, and what is says nothing.
+fn is_before_immediate(opcode: u8) -> bool {
+    matches!(opcode, 0xa8 | 0xa9 | 0xb0..=0xbf) || opcode < 0x40 && opcode & 6 == 4
 }
 
 /// Instructions by their bytes. See the top of the file.
@@ -364,7 +433,7 @@ impl Memo {
     pub fn find(&self, bytes: &[u8], relocation: u64) -> Option<Answer<'_>> {
         let window = window(bytes)?;
         let branch = Branch::of(window);
-        let (length, displacement) = match branch {
+        let (length, last) = match branch {
             Some(branch) => (branch.length(), 0),
             None => {
                 let place = shape_place(window, self.shapes.len().max(2));
@@ -376,16 +445,16 @@ impl Memo {
             return None;
         }
         let relocated = relocation < length as u64;
-        let displacement = if relocated { 0 } else { displacement };
-        let compared = branch.map_or(length - displacement, |branch| branch.opcode);
+        let last = if relocated { 0 } else { last };
+        let compared = branch.map_or(length - last, |branch| branch.opcode);
         let key = Key::new(window, compared, length, relocated);
         let slot = self.entries.get(key.place(self.entries.len().max(2)))?;
         let (_, known) = slot.iter().flatten().find(|(found, _)| *found == key)?;
         Some(Answer {
             known,
-            displacement: match displacement {
-                0 => None,
-                size => Some(signed(window, compared, size) as i32),
+            last: match last {
+                0 => 0,
+                size => signed(window, compared, size) as i32,
             },
             length,
             distance: branch.map_or(known.distance, |branch| branch.distance(window)),
@@ -397,8 +466,8 @@ impl Memo {
         let (Some(window), length) = (window(bytes), usize::from(remembered.insn.len)) else {
             return;
         };
-        let displacement = remembered.displacement;
-        let compared = length - usize::from(displacement);
+        let last = remembered.last.map_or(0, Last::bytes);
+        let compared = length - usize::from(last);
         let compared = Branch::of(window).map_or(compared, |branch| branch.opcode);
         let key = Key::new(
             window,
@@ -415,14 +484,14 @@ impl Memo {
                 [Some((found, known)), _] if *found == key => *known = remembered,
                 [younger, older] => *older = younger.replace((key, remembered)),
             }
-            *guess = shape(remembered.insn.len, displacement);
+            *guess = shape(remembered.insn.len, last);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory};
+    use iced_x86::{DecoderOptions, InstructionInfoFactory};
 
     use twin_abi::{Accesses, MadeFor, Processor, Scheme, Target};
     use yaxpeax_x86::long_mode::InstDecoder;
@@ -577,8 +646,7 @@ mod tests {
         agrees.ok()?;
         let len = i.len() as u8;
         let known = Remembered::new(&i, Insn { len, ..insn }, field, Operands::default())?;
-        let fields = decoder.get_constant_offsets(&i);
-        Some(known.of_any_displacement(displacement_at_end(&i, &insn, &fields)))
+        Some(known.of_any(Last::of(&i, &insn, &decoder)))
     }
 
     /// The rules of modules.
@@ -592,9 +660,23 @@ mod tests {
         Rules::of(made).expect("there are such modules")
     }
 
-    /// Beginnings of instructions of all opcodes of one and two bytes, with operands that have a
-    /// displacement of one or four bytes, and its size.
-    fn with_displacements() -> impl Iterator<Item = (Vec<u8>, usize)> {
+    /// An operand in ModRM and SIB, and how many bytes its displacement has.
+    type Operand = (&'static [u8], usize);
+
+    /// Those of modules, and of a hypervisor's instances.
+    fn several_rules() -> [&'static Rules; 4] {
+        let hypervisor = |scheme| Rules::hypervisor(scheme, Processor::Any);
+        [
+            hypervisor(Scheme::Window32),
+            hypervisor(Scheme::Window),
+            hypervisor(Scheme::Stlb),
+            linux(),
+        ]
+    }
+
+    /// Beginnings of instructions of all opcodes of one and two bytes, with these operands, and the
+    /// size of the displacement.
+    fn beginnings(operands: &[Operand]) -> impl Iterator<Item = (Vec<u8>, usize)> {
         let prefixes: [&[u8]; 8] = [
             &[],
             &[0x48],
@@ -605,18 +687,11 @@ mod tests {
             &[0x67, 0x65, 0x4d],
             &[0x65],
         ];
-        // d8(%rbx), d32(%rbx), d8(%rsp), d32(%rbx,%rcx,4)
-        let operands: [(&[u8], usize); 4] = [
-            (&[0x43], 1),
-            (&[0x83], 4),
-            (&[0x44, 0x24], 1),
-            (&[0x84, 0x8b], 4),
-        ];
         let opcodes = (0..2 * 256).map(|n| (n / 256 == 1, n as u8));
         opcodes.flat_map(move |(second, opcode)| {
             let map: &[u8] = if second { &[0x0f] } else { &[] };
             prefixes.into_iter().flat_map(move |prefix| {
-                operands.into_iter().flat_map(move |(operand, size)| {
+                operands.iter().flat_map(move |&(operand, size)| {
                     (0..8).map(move |reg| {
                         let modrm = [opcode, operand[0] | reg << 3];
                         let all = [prefix, map, &modrm, &operand[1..]].concat();
@@ -627,27 +702,28 @@ mod tests {
         })
     }
 
+    /// d8(%rbx), d32(%rbx), d8(%rsp), d32(%rbx,%rcx,4).
+    const WITH_DISPLACEMENT: &[Operand] = &[
+        (&[0x43], 1),
+        (&[0x83], 4),
+        (&[0x44, 0x24], 1),
+        (&[0x84, 0x8b], 4),
+    ];
+
     /// What is judged with one displacement is judged the same with any other.
     #[test]
     fn a_displacement_at_the_end_is_read_each_time() {
-        let hypervisor = |scheme| Rules::hypervisor(scheme, Processor::Any);
-        let rules = [
-            hypervisor(Scheme::Window32),
-            hypervisor(Scheme::Window),
-            hypervisor(Scheme::Stlb),
-            linux(),
-        ];
         let mut kept = 0;
-        for (rules, (start, size)) in rules
+        for (rules, (start, size)) in several_rules()
             .into_iter()
-            .flat_map(|rules| with_displacements().map(move |start| (rules, start)))
+            .flat_map(|rules| beginnings(WITH_DISPLACEMENT).map(move |start| (rules, start)))
         {
             let bytes = |displacement: i32| {
                 let field = &displacement.to_le_bytes()[..size];
                 padded(&[&start, field].concat())
             };
-            let Some(first) = judged(&bytes(0x11), rules).filter(|first| first.displacement != 0)
-            else {
+            let is_read = |first: &Remembered| matches!(first.last, Some(Last::Displacement(_)));
+            let Some(first) = judged(&bytes(0x11), rules).filter(is_read) else {
                 continue;
             };
             kept += 1;
@@ -686,7 +762,81 @@ mod tests {
         for bytes in counts {
             let known = judged(&padded(bytes), linux());
             assert!(
-                known.is_none_or(|known| known.displacement == 0),
+                known.is_none_or(|known| !matches!(known.last, Some(Last::Displacement(_)))),
+                "{bytes:02x?}"
+            );
+        }
+    }
+
+    /// What is judged with one immediate is judged the same with any other.
+    #[test]
+    fn an_immediate_at_the_end_is_read_each_time() {
+        // %rbx, (%rbx), and those with a displacement.
+        let operands = [&[(&[0xc3][..], 0), (&[0x03], 0)], WITH_DISPLACEMENT].concat();
+        let mut kept = 0;
+        for (rules, (start, _)) in several_rules()
+            .into_iter()
+            .flat_map(|rules| beginnings(&operands).map(move |start| (rules, start)))
+        {
+            let mut bytes = [0x11; 24];
+            bytes[..start.len()].copy_from_slice(&start);
+            let Some(first) = judged(&bytes, rules) else {
+                continue;
+            };
+            let Some(Last::Immediate(size)) = first.last else {
+                continue;
+            };
+            kept += 1;
+            let mut memo = Memo::with_places(4);
+            memo.keep(&bytes, first);
+            let (end, size) = (usize::from(first.insn.len), usize::from(size));
+            for value in [
+                0,
+                1,
+                -1,
+                8,
+                -16,
+                127,
+                -128,
+                255,
+                256,
+                0x1234_5678,
+                i32::MAX,
+                i32::MIN,
+            ] {
+                bytes[end - size..end].copy_from_slice(&value.to_le_bytes()[..size]);
+                let own = judged(&bytes, rules).expect("as with the other immediate");
+                let found = memo.find(&bytes, FAR).expect("it is kept").insn();
+                assert_eq!(
+                    format!("{found:?}"),
+                    format!("{:?}", own.insn),
+                    "{bytes:02x?}"
+                );
+                // With a relocation it is another one.
+                assert!(memo.find(&bytes, 0).is_none());
+            }
+        }
+        assert!(kept > 5_000, "{kept}");
+    }
+
+    #[test]
+    fn immediates_that_count_are_not_left_out() {
+        // shl $3,%ebx; in $8,%al; int $3; enter $8,$1; and $0xfffffff0,%ebx; add $8,%bx, of two bytes;
+        // movabs $8,%rbx; push $8
+        let counts: [&[u8]; 8] = [
+            &[0xc1, 0xe3, 3],
+            &[0xe4, 8],
+            &[0xcd, 3],
+            &[0xc8, 8, 0, 1],
+            &[0x81, 0xe3, 0xf0, 0xff, 0xff, 0xff],
+            &[0x66, 0x81, 0xc3, 8, 0],
+            &[0x48, 0xbb, 8, 0, 0, 0, 0, 0, 0, 0],
+            &[0x6a, 8],
+        ];
+        for bytes in counts {
+            let known = judged(&padded(bytes), linux());
+            assert!(
+                known.is_none_or(|known| known.last.is_none()),
                 "{bytes:02x?}"
             );
         }

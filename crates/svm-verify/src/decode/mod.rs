@@ -20,7 +20,7 @@ use yaxpeax_x86::long_mode::InstDecoder;
 
 use self::allow::Admission;
 use self::classify::OperandField;
-use self::memo::{Answer, Memo, Operands, Remembered, displacement_at_end};
+use self::memo::{Answer, Last, Memo, Operands, Remembered};
 use self::relocation::{Destination, Relocated};
 use crate::findings::{Findings, ViolationCode};
 use crate::insn::{BranchTarget, CodeAt, Disassembly, Insn, Op, Routine, Starts, forced};
@@ -269,10 +269,7 @@ impl<'o> SectionDecoder<'_, 'o> {
         insn.len = instruction.len() as u8;
         if good && let Some(known) = Remembered::new(instruction, insn, relocated.field, operands) {
             let known = match relocated.field {
-                OperandField::None if instruction.memory_displ_size() != 0 => {
-                    let fields = decoder.get_constant_offsets(instruction);
-                    known.of_any_displacement(displacement_at_end(instruction, &insn, &fields))
-                }
+                OperandField::None => known.of_any(Last::of(instruction, &insn, decoder)),
                 _ => known,
             };
             self.memo.keep(rest, known);
