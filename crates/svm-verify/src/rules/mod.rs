@@ -25,7 +25,7 @@ use crate::domain::{Address, Addresses, Direction, Flags, Form, Name, State, Val
 use crate::findings::ViolationCode;
 use crate::insn::{Alu, Gpr, GprSet, Half, Insn, Op, Sum, TableRead};
 use crate::schemes::SchemeRules;
-use crate::targets::{Frames, Rules};
+use crate::targets::{Frames, IndirectBranches, Rules};
 
 /// How an instruction's memory operand was proved, and whether the instruction was
 /// reached at all.
@@ -138,22 +138,17 @@ impl Step<'_> {
             self.state.forget_written(&self.insn.memory);
         }
         let by_pointer = self.writes_by_pointer();
-        let loads = matches!(self.insn.op, Op::Load { .. } | Op::Plain | Op::Misread);
-        let own = loads && self.reads_return_address() || self.lods_return_address();
-        let address = match (self.site.address, own) {
-            (None, false) => left(self.insn, self.state.addresses),
-            (_, true) => Some(Address::Counted),
-            (address, false) => address,
-        };
-        let stays = self.state.addresses.of(self.insn.stays);
+        let addresses = self.addresses();
         let next = self.effect();
-        self.state.addresses.join(stays);
         if by_pointer {
             self.state.written_by_pointer();
         }
         self.low_halves();
-        if let Some(address) = address {
-            self.state.addresses.add(address, self.insn.results);
+        if let Some((stays, left)) = addresses {
+            self.state.addresses.join(stays);
+            if let Some(address) = left {
+                self.state.addresses.add(address, self.insn.results);
+            }
         }
         if self.insn.flags && !sets_flags(self.insn.op) {
             self.state.flags = Flags::Unknown;
@@ -163,6 +158,22 @@ impl Step<'_> {
             Proved::Reached => (next, of_operand),
             proved => (next, proved),
         })
+    }
+
+    /// The addresses that stay where they are, and what the instruction leaves in its results.
+    /// `None` for a hypervisor: nothing goes to an address in a register, and none is followed.
+    fn addresses(&self) -> Option<(Addresses, Option<Address>)> {
+        if self.laws.rules.indirect_branches == IndirectBranches::Refused {
+            return None;
+        }
+        let loads = matches!(self.insn.op, Op::Load { .. } | Op::Plain | Op::Misread);
+        let own = loads && self.reads_return_address() || self.lods_return_address();
+        let left = match (self.site.address, own) {
+            (None, false) => left(self.insn, self.state.addresses),
+            (_, true) => Some(Address::Counted),
+            (address, false) => address,
+        };
+        Some((self.state.addresses.of(self.insn.stays), left))
     }
 
     /// Registers, flags and control.
