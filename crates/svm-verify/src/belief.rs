@@ -153,14 +153,11 @@ pub fn of(bytes: &[u8], scheme: Scheme, backward: bool) -> Option<Belief> {
     let before = before(&insn, rules);
     let mut state = facts(&insn, &before, rules, backward);
     let rsp = state.rsp();
-    let laws = Laws {
-        scheme: schemes::of(scheme),
-        rules,
-    };
+    let laws = Laws::new(schemes::of(scheme), rules);
     let step = Step {
         laws: &laws,
         site: Site::PLAIN,
-        name: OWN,
+        name: Some(OWN),
         insn: &insn,
         state: &mut state,
     };
@@ -180,7 +177,7 @@ pub fn of(bytes: &[u8], scheme: Scheme, backward: bool) -> Option<Belief> {
     })
 }
 
-/// The name that the instruction itself gives.
+/// The name that the instruction itself gives, also under schemes that have no use for it.
 const OWN: Name = Name::FIRST;
 
 /// The name of what a register holds before it.

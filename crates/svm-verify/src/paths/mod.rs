@@ -135,10 +135,7 @@ impl<'a, 'o> Flow<'a, 'o> {
                 targets::Callees::Untrusted => Callees::default(),
             },
             current: NONE,
-            laws: Laws {
-                scheme: image.scheme,
-                rules: image.rules,
-            },
+            laws: Laws::new(image.scheme, image.rules),
         }
     }
 
@@ -320,7 +317,7 @@ impl<'a, 'o> Flow<'a, 'o> {
             let step = Step {
                 laws: &self.laws,
                 site: site(marks),
-                name: Name::of(n),
+                name: self.laws.name(n),
                 insn,
                 state: &mut state.clone(),
             };
@@ -372,7 +369,7 @@ impl<'a, 'o> Flow<'a, 'o> {
         let step = Step {
             laws: &self.laws,
             site: site(marks),
-            name: Name::of(n),
+            name: self.laws.name(n),
             insn,
             state,
         };

@@ -88,6 +88,24 @@ pub struct Laws {
     pub scheme: &'static dyn SchemeRules,
     /// The rules of the target.
     pub rules: &'static Rules,
+    /// Whether numbers get names: only checks ask whether two are the same.
+    has_names: bool,
+}
+
+impl Laws {
+    /// What instructions are judged by under a scheme, for a target.
+    pub fn new(scheme: &'static dyn SchemeRules, rules: &'static Rules) -> Laws {
+        Laws {
+            scheme,
+            rules,
+            has_names: !scheme.reads().is_empty(),
+        }
+    }
+
+    /// The name that instruction number `n` gives, if any.
+    pub fn name(&self, n: u32) -> Option<Name> {
+        self.has_names.then(|| Name::of(n))
+    }
 }
 
 /// What else is to be known about one instruction (target `linux`).
@@ -120,8 +138,8 @@ pub struct Step<'a> {
     pub laws: &'a Laws,
     /// What else is known about it.
     pub site: Site,
-    /// The name that the instruction gives.
-    pub name: Name,
+    /// The name that the instruction gives; `None` if the scheme has no use for names.
+    pub name: Option<Name>,
     /// The instruction, as it was decoded.
     pub insn: &'a Insn,
     /// The facts before it, and then after it.

@@ -49,15 +49,11 @@ impl Step<'_> {
         if d == Gpr::RSP {
             return self.set_rsp(self.state.get(s).form);
         }
-        self.state.name(s, self.name);
-        let form = self.state.get(s).form;
-        self.set(
-            d,
-            Value {
-                name: Some(self.name),
-                form,
-            },
-        )
+        if let Some(name) = self.name {
+            self.state.name(s, name);
+        }
+        let (name, form) = (self.name, self.state.get(s).form);
+        self.set(d, Value { name, form })
     }
 
     //      mov %vd, %id        # the address's low half
@@ -65,31 +61,32 @@ impl Step<'_> {
         if s == Gpr::RSP || d == Gpr::RSP {
             return self.clobber();
         }
-        let name = match self.state.get(s).name {
-            Some(name) => name,
-            None => {
-                self.state.name(s, self.name);
-                self.name
+        let name = match (self.state.get(s).name, self.name) {
+            (Some(name), _) => name,
+            (None, Some(name)) => {
+                self.state.name(s, name);
+                name
             }
+            (None, None) => return self.set(d, Value::ANY),
         };
         self.set(d, Value::of(Form::Low32(name)))
     }
 
-    /// `%d` gets a named value that the instruction computed from `inputs`.
+    /// `%d` gets a value that the instruction computed from `inputs`, and names.
     pub(super) fn computed(&mut self, d: Gpr, inputs: GprSet, form: Form) -> Result<(), Broken> {
-        self.state.rename(self.name);
+        let Some(name) = self.name else {
+            return self.set(d, Value::of(form));
+        };
+        self.state.rename(name);
         self.set(
             d,
             Value {
-                name: Some(self.name),
+                name: Some(name),
                 form,
             },
         )?;
         if !inputs.has(d) {
-            self.state.again = Some(Again {
-                name: self.name,
-                inputs,
-            });
+            self.state.again = Some(Again { name, inputs });
         }
         Ok(())
     }
