@@ -20,6 +20,7 @@ use liveness::Effect;
 
 use super::class::Class;
 use super::survey::Survey;
+use crate::asm::LONGEST;
 use crate::hash;
 use crate::lift::{Destination, Inst};
 
@@ -54,17 +55,23 @@ impl Bytes {
             }
         };
         let left_out = distance(iced).or_else(|| constants(iced));
-        let left_out = left_out.map_or(0, |fields| first(fields.end) ^ first(fields.start));
+        let left_out = left_out.map_or(0, |fields| FIRST[fields.end] ^ FIRST[fields.start]);
         // No instruction is longer than 15 bytes (SDM volume 2, 2.3.11): the last one is free.
-        let own = u128::from_le_bytes(bytes) & first(len) & !left_out;
+        let own = u128::from_le_bytes(bytes) & FIRST[len] & !left_out;
         Bytes(own | (len as u128) << 120)
     }
 }
 
-/// A mask of the first so many bytes, at most 15.
-fn first(bytes: usize) -> u128 {
-    (1 << (8 * bytes)) - 1
-}
+/// Masks of the first so many bytes.
+const FIRST: [u128; LONGEST + 1] = {
+    let mut masks = [0; LONGEST + 1];
+    let mut bytes = 1;
+    while bytes <= LONGEST {
+        masks[bytes] = masks[bytes - 1] << 8 | 0xff;
+        bytes += 1;
+    }
+    masks
+};
 
 /// Whether the class of an instruction follows from its bytes, if no metadata names it.
 pub fn bytes_tell_class(inst: &Inst) -> bool {
