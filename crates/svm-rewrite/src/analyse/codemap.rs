@@ -97,8 +97,8 @@ fn jumped_to<'p>(
     if parts.is_empty() {
         return Codemap::new();
     }
-    let insts = (0..).map(InstIdx).zip(&lifted.insts);
-    let by_branch = insts.filter_map(|(from, inst)| match inst.target {
+    let transfers = lifted.transfers.iter().copied();
+    let by_branch = transfers.filter_map(|from| match lifted.inst(from).target {
         Some(Destination::Inst(to)) => Some((from, to)),
         _ => None,
     });

@@ -48,7 +48,7 @@ pub fn call(
     let all = CHANGED
         .iter()
         .fold(LocSet::empty(), |set, r| set.union(LocSet::reg(*r)));
-    let mut insts = (0..lifted.insts.len() as u32).map(InstIdx);
+    let mut insts = lifted.transfers.iter().copied();
     let leaves = |i: InstIdx| exits[i.0 as usize] == Exit::CallOut;
     insts.find(|i| leaves(*i) && is_by_register(lifted, *i) && walk.reads_behind(*i, all))
 }

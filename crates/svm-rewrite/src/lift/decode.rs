@@ -65,6 +65,7 @@ impl Lifter<'_> {
         // An instruction is about 4 bytes long, and each fourth a branch.
         let room = (bytes / 4).min(MOST_INSTRUCTIONS);
         self.lifted.insts.reserve(room);
+        self.lifted.transfers.reserve(room / 4);
         self.pending.reserve(room / 4);
         self.lifted.relocated_values.reserve(relocations);
     }
@@ -120,6 +121,9 @@ impl Lifter<'_> {
                     Ok(Tie::Branch) => branch = Some(*r),
                     Err(reason) => self.refuse(RefusalCode::Relocation, id, r.offset, reason),
                 }
+            }
+            if iced.flow_control() != FlowControl::Next {
+                self.lifted.transfers.push(from);
             }
             if is_direct_branch(&iced) {
                 match self.place_of_branch(id, &iced, branch) {

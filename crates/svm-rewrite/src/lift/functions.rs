@@ -59,7 +59,7 @@ impl Lifter<'_> {
     fn reached(&self, symbols: &[Vec<Named>]) -> Reached {
         let mut by_branch = vec![false; self.lifted.insts.len()];
         let mut by_call = HashSet::default();
-        for inst in &self.lifted.insts {
+        for inst in self.lifted.transfers.iter().map(|&i| self.lifted.inst(i)) {
             let Some(Destination::Inst(to)) = inst.target else {
                 continue;
             };

@@ -184,6 +184,8 @@ pub struct Lifted<'a> {
     pub sections: Vec<CodeSection>,
     /// All instructions, section by section, in address order.
     pub insts: Vec<Inst>,
+    /// Those of them that may lead elsewhere than to the next one, in the same order.
+    pub transfers: Vec<InstIdx>,
     /// The values that relocations put into operands, each with its instruction, in
     /// the same order. The displacement of an instruction comes before its immediate.
     pub relocated_values: Vec<(InstIdx, RelocatedValue)>,
@@ -414,6 +416,7 @@ pub fn lift_for<'a>(
             object,
             sections: Vec::new(),
             insts: Vec::new(),
+            transfers: Vec::new(),
             relocated_values: Vec::new(),
             functions: Vec::new(),
             subroutines: Vec::new(),

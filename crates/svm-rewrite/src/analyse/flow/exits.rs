@@ -146,14 +146,15 @@ impl HiddenFlow {
     /// `lbug_with_loc` in one way in some releases, and in the other in others. To go on is what
     /// any call does, so no path is lost.
     pub fn go_on_behind_stops(&self, lifted: &Lifted<'_>, exits: &mut [Exit]) {
-        let stops = (0..).zip(&*exits).filter(|(_, e)| **e == Exit::CallStop);
-        let stops = stops.filter(|(i, _)| is_code_behind(lifted, InstIdx(*i)));
-        let mut behind: HashSet<u32> = stops.map(|(i, _)| i + 1).collect();
+        let stops = lifted.transfers.iter().copied();
+        let stops = stops.filter(|i| exits[i.0 as usize] == Exit::CallStop);
+        let stops = stops.filter(|i| is_code_behind(lifted, *i));
+        let mut behind: HashSet<u32> = stops.map(|i| i.0 + 1).collect();
         if behind.is_empty() {
             return;
         }
-        for exit in &*exits {
-            if let Exit::Jump { to, .. } | Exit::CallLocal(to) = exit {
+        for i in &lifted.transfers {
+            if let Exit::Jump { to, .. } | Exit::CallLocal(to) = &exits[i.0 as usize] {
                 behind.remove(&to.0);
             }
         }

@@ -47,8 +47,8 @@ pub(super) fn find<'f>(
         let name = &lifted.function(lifted.function_of(i)).name;
         name.split(".cold").next().unwrap_or_default()
     };
-    let jumps: Vec<InstIdx> = (0..lifted.insts.len() as u32)
-        .map(InstIdx)
+    let transfers = lifted.transfers.iter().copied();
+    let jumps: Vec<InstIdx> = transfers
         .filter(|&i| jumps_by_register(lifted, i) && switches.at(i).is_none())
         .collect();
     let jumping: HashSet<&str> = jumps.iter().copied().map(whole).collect();
