@@ -132,7 +132,16 @@ impl HiddenFlow {
     }
 
     /// How an instruction continues.
+    #[inline]
     pub fn exit(&self, lifted: &Lifted<'_>, i: InstIdx, conventions: Conventions) -> Exit {
+        match lifted.inst(i).iced.flow_control() {
+            FlowControl::Next => Exit::Next,
+            _ => self.exit_of_transfer(lifted, i, conventions),
+        }
+    }
+
+    /// How an instruction continues that may lead elsewhere than to the next one.
+    fn exit_of_transfer(&self, lifted: &Lifted<'_>, i: InstIdx, conventions: Conventions) -> Exit {
         match exit_of(lifted, i, &self.extra.warns, conventions) {
             Exit::TailOut if self.goes_by_table(i) => Exit::Table,
             // A program's handler of SIGTRAP or SIGILL may go on behind it, and a debugger does.
