@@ -209,6 +209,11 @@ impl Found {
                 self.facts.push(*facts);
             }
         }
+        self.keep_latest(place);
+    }
+
+    /// The same facts were found as before.
+    pub(super) fn keep_latest(&mut self, place: usize) {
         self.at[place] = self.latest;
     }
 
@@ -252,6 +257,11 @@ impl FactsBefore {
             Start::Of(n) => found.get(n as usize),
             Start::Middle | Start::End => None,
         }
+    }
+
+    /// The facts before an instruction, in all variants of its function.
+    pub fn before(&self, i: InstIdx) -> impl Iterator<Item = &Facts> {
+        (0..self.found.len() as u8).filter_map(move |variant| self.get(i, Variant(variant)))
     }
 
     /// All of one variant, in the order of the instructions.

@@ -7,7 +7,7 @@ use super::facts::FactsBefore;
 use crate::analyse::Analysis;
 use crate::analyse::class::{Callee, Class, SiteClass, Space};
 use crate::analyse::survey::MemoryEffect;
-use crate::lift::Lifted;
+use crate::lift::{InstIdx, Lifted};
 
 /// Operands `disp(%rsp)` that lie in the caller's frame (stack arguments, which a
 /// compiler may write to) are translated like any pointer: the verifier accepts a
@@ -21,18 +21,18 @@ pub fn translate_callers_frame(
     let Analysis {
         lifted, surveys, ..
     } = analysis;
-    for (i, facts) in facts.all() {
-        let class = &mut classes[i.0 as usize];
-        if !class.is_in_frame() {
-            continue;
-        }
+    let all = (0..).map(InstIdx).zip(classes);
+    for (i, class) in all.filter(|(_, class)| class.is_in_frame()) {
         let memory = match class {
             // A call writes its return address, and reads its operand.
             Class::CallIndirect(_) | Class::JumpIndirect(_) => MemoryEffect::Read,
             _ => surveys[i.0 as usize].memory,
         };
         let iced = &lifted.inst(i).iced;
-        if facts.leaves_frame(iced, memory) {
+        if facts
+            .before(i)
+            .any(|facts| facts.leaves_frame(iced, memory))
+        {
             *class = translated(*class, iced);
         }
     }

@@ -284,9 +284,13 @@ impl<'w> Walk<'w> {
         let all = state.path.follows_all();
         let mut n = self.first[block.0 as usize] as usize;
         let mut before_last = None;
+        let mut may_differ = true;
         for i in insts.map(InstIdx) {
             if self.dependents.get(n) == Some(&i) {
-                self.found.keep(n, &state.path.facts());
+                match std::mem::take(&mut may_differ) {
+                    true => self.found.keep(n, &state.path.facts()),
+                    false => self.found.keep_latest(n),
+                }
                 n += 1;
             }
             if i == last && input.flow.may_be_skipped(i) {
@@ -298,6 +302,7 @@ impl<'w> Walk<'w> {
             let concerns = || state.concerns(&input.lifted.insts[at].iced, survey);
             if (input.changes_facts[at] || all && writes()) && concerns() {
                 state.pass(input, i, variant);
+                may_differ = true;
             }
         }
         // Where control leaves it before, its effect is missing, and a handler has written.

@@ -29,7 +29,8 @@ pub fn check(
         if variants.of(f).count() > 1 {
             refusals.extend(subroutine(lifted, classes, f));
         }
-        for i in lifted.function(f).insts.clone().map(InstIdx) {
+        let insts = lifted.function(f).insts.clone().map(InstIdx);
+        for i in insts.filter(|i| needs_facts(classes[i.0 as usize])) {
             let (class, iced) = (classes[i.0 as usize], &lifted.inst(i).iced);
             let known = |variant| known(class, iced, || facts.get(i, variant), variant);
             // Variants mostly agree, and it is one instruction.
@@ -58,6 +59,14 @@ fn subroutine(lifted: &Lifted<'_>, classes: &[Class], f: FuncIdx) -> Option<Refu
     let reason =
         "a call leads inside a function that realigns its stack; make a function of it (.type)";
     Some(lifted.refusal(RefusalCode::StackPointer, entry, reason))
+}
+
+/// Whether the sequence of a class needs a fact: that of few instructions does.
+fn needs_facts(class: Class) -> bool {
+    matches!(
+        class,
+        Class::String(..) | Class::PortString(..) | Class::FramePointerToStack | Class::Realign(_)
+    )
 }
 
 fn known<'f>(

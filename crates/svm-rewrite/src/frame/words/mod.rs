@@ -173,8 +173,8 @@ fn without_facts(
     variants: &Variants,
 ) -> Vec<InstIdx> {
     let asks = |i: &InstIdx| {
-        let is_gone = matches!(classes[i.0 as usize], Class::Drop | Class::Unreached(_));
-        analysis.surveys[i.0 as usize].uses_stack && !is_gone
+        let is_gone = || matches!(classes[i.0 as usize], Class::Drop | Class::Unreached(_));
+        analysis.surveys[i.0 as usize].uses_stack && !is_gone()
     };
     let mut unknown = Vec::new();
     for (f, function) in (0..).map(FuncIdx).zip(&analysis.lifted.functions) {
