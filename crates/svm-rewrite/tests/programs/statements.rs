@@ -81,6 +81,21 @@ fn some_elements_of_a_frame_are_reached_by_its_pointer() {
     );
 }
 
+/// Assemblers have no names for comparisons that are never or always true.
+#[test]
+fn comparisons_are_printed_with_their_numbers() {
+    for comparison in [
+        "vpcmpub $3,(%rdi),%zmm1,%k1",
+        "vpcmpq $7,(%rdi){1to8},%zmm1,%k1",
+        "vcmppd $29,(%rdi),%ymm1,%ymm0",
+        "cmpps $2,(%rdi),%xmm0",
+    ] {
+        let text = format!("\t.text\n\t.globl f\nf:\t{comparison}\n\tret\n");
+        let rewritten = rewrite(&text).expect(comparison);
+        assert!(filetests::is_assembled(rewritten.as_bytes()), "{rewritten}");
+    }
+}
+
 #[test]
 fn strings_among_code_are_refused_as_data() {
     let text = "\t.text\n\t.globl f\n\t.type f,@function\nf:\tjmp 1f\n\t.ascii \"param\"\n\

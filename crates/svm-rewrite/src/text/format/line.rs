@@ -137,6 +137,8 @@ pub fn formatter(filled: Filled) -> GasFormatter {
     options.set_signed_immediate_operands(true);
     options.set_show_symbol_address(false);
     options.set_rip_relative_addresses(true);
+    // Assemblers do not know all names of comparisons (`vpcmpfalseub`); they know the numbers.
+    options.set_use_pseudo_ops(false);
     f
 }
 
