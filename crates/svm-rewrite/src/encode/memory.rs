@@ -239,16 +239,27 @@ impl Emitter<'_> {
         self.asm.inst_with(&iced, immediate);
     }
 
-    /// The operand does not name the register, a part of which is kept:
+    /// The register's other bytes are kept:
     ///
     /// ```text
     ///     xchg  %al, %ah
     ///     mov   (%v), %al
     ///     xchg  %al, %ah
     /// ```
+    ///
+    /// Where they are dead, the register may have the translation itself:
+    ///
+    /// ```text
+    ///     mov   (%rax), %al
+    ///     mov   %al, %ah
+    /// ```
     fn load_high(&mut self, mut iced: Instruction, high: Register, low: Register) {
-        let swap = rr(Code::Xchg_rm8_r8, high, low);
         iced.set_op0_register(low);
+        if iced.memory_base() == low.full_register() {
+            self.emit(&iced);
+            return self.emit(&rr(Code::Mov_rm8_r8, high, low));
+        }
+        let swap = rr(Code::Xchg_rm8_r8, high, low);
         self.emit(&swap);
         self.emit(&iced);
         self.emit(&swap);
