@@ -237,6 +237,7 @@ fn refine(
         frames: &frames,
         variants: &variants,
         asked,
+        enters_unreached: target.enters_unreached,
     });
     (target.refine)(analysis, &facts, &mut classes);
     Some(Refined {

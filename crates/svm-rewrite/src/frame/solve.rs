@@ -46,6 +46,8 @@ pub struct Code<'c> {
     pub variants: &'c Variants,
     /// Who asks for facts.
     pub asked: Asked,
+    /// Whether code that no path reaches is taken for functions.
+    pub enters_unreached: bool,
 }
 
 /// Finds the facts before each instruction whose treatment depends on them, and what calls lose.
@@ -227,10 +229,7 @@ impl<'w> Walk<'w> {
     fn walk(&mut self, input: Input<'_>, variant: Variant, begins: &dyn Fn(BlockId) -> bool) {
         let flow = input.flow;
         let Code {
-            frames,
-            variants,
-            asked,
-            ..
+            variants, asked, ..
         } = self.code;
         self.before.clear();
         let mut work = Vec::new();
@@ -248,6 +247,48 @@ impl<'w> Walk<'w> {
                 work.push(block);
             }
         }
+        self.follow(input, variant, work, &[]);
+        if self.code.enters_unreached {
+            self.unreached(input, variant, begins);
+        }
+    }
+
+    /// Walks what no path has reached, as functions in the order of the text. What is reached
+    /// keeps its facts.
+    fn unreached(&mut self, input: Input<'_>, variant: Variant, begins: &dyn Fn(BlockId) -> bool) {
+        let Code {
+            variants, asked, ..
+        } = self.code;
+        let blocks = (0..input.flow.blocks().len() as u32).map(BlockId);
+        let closed: Vec<bool> = blocks
+            .clone()
+            .map(|b| self.before.get(b).is_some())
+            .collect();
+        let state = State {
+            path: Path::at_entry(asked.follows_all()),
+            kept: None,
+        };
+        for block in blocks {
+            let mut written = variants.of(input.flow.function_of(block));
+            let is_open = self.before.get(block).is_none() && begins(block);
+            if is_open && !is_left_out(input, block) && written.any(|c| c == variant) {
+                self.before.arrive(block, &state);
+                self.follow(input, variant, vec![block], &closed);
+            }
+        }
+    }
+
+    /// Walks on from blocks, but for closed ones.
+    fn follow(
+        &mut self,
+        input: Input<'_>,
+        variant: Variant,
+        mut work: Vec<BlockId>,
+        closed: &[bool],
+    ) {
+        let flow = input.flow;
+        let frames = self.code.frames;
+        let is_closed = |block: BlockId| closed.get(block.0 as usize) == Some(&true);
         while let Some(block) = work.pop() {
             let Some(mut state) = self.before.get(block).copied() else {
                 continue;
@@ -263,7 +304,7 @@ impl<'w> Walk<'w> {
                         .union(kept.lost())
                         .union(input.lost.to(Called::Entry(entry)));
                 }
-                if is_left_out(input, next) {
+                if is_left_out(input, next) || is_closed(next) {
                     continue;
                 }
                 let changed = match leads {

@@ -48,6 +48,9 @@ pub struct Descriptor {
     pub classes: classify::Rules,
     /// Whether code that no path reaches is left out; true if the code is never patched.
     pub leaves_out_unreached: bool,
+    /// Whether code that no path reaches is taken for functions: nothing proves what is believed
+    /// of it.
+    pub enters_unreached: bool,
     /// Whether operands relative to a frame pointer may stay.
     pub keeps_frames: bool,
     /// Changes classes that depend on stack facts. After this, classes are final.

@@ -96,6 +96,28 @@ fn comparisons_are_printed_with_their_numbers() {
     }
 }
 
+/// pcc leaves functions that nobody calls, without a type.
+#[test]
+fn strings_in_code_that_no_path_reaches_are_rewritten() {
+    let text = |unreached: &str| {
+        format!("\t.text\n\t.globl f\n\t.type f,@function\nf:\tret\n{unreached}\tret\n")
+    };
+    for code in ["g:\tmovsw\n", "g:\tstd\n\tmovsb\n\tcld\n"] {
+        let rewritten = rewrite(&text(code)).expect(code);
+        assert!(rewritten.contains("# twin: movs"), "{rewritten}");
+    }
+    let both = "g:\ttest %edi,%edi\n\tje 1f\n\tstd\n1:\tmovsb\n\tcld\n";
+    is_refused(&text(both), "the direction flag is not known here");
+}
+
+/// What runs on into code that is reached does not change what is known there.
+#[test]
+fn code_that_no_path_reaches_does_not_change_what_follows() {
+    let text = "\t.text\n\t.globl f\n\t.type f,@function\nf:\tjmp 1f\n\tstd\n\tsub $8,%rsp\n\
+                1:\tmovsb\n\tret\n\t.size f,.-f\n";
+    assert!(rewrite(text).is_ok());
+}
+
 #[test]
 fn strings_among_code_are_refused_as_data() {
     let text = "\t.text\n\t.globl f\n\t.type f,@function\nf:\tjmp 1f\n\t.ascii \"param\"\n\

@@ -43,6 +43,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
         classify: classify::classify,
     },
     leaves_out_unreached: true,
+    enters_unreached: false,
     keeps_frames: false,
     refine: refine::translate_callers_frame,
     refused: |_, _| Vec::new(),

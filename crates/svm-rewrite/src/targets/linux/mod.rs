@@ -74,6 +74,7 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
         classify: classify::classify,
     },
     leaves_out_unreached: false,
+    enters_unreached: false,
     keeps_frames: true,
     refine: |analysis, facts, classes| {
         refine::keep_frame_pointer(analysis, facts, classes);

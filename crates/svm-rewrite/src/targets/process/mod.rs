@@ -45,6 +45,8 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
         classify: classify::classify,
     },
     leaves_out_unreached: false,
+    // Compilers leave functions that nobody calls (pcc).
+    enters_unreached: true,
     keeps_frames: true,
     refine: refine::keep_frame_pointer,
     refused: classify::elements,
