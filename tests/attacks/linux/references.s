@@ -1616,3 +1616,90 @@ lea 1f(%rip), %ax
 1: mov %eax, %edi
 call g
 ret
+
+### one of 16 caches, chosen by the own return address, over a call: its result is called
+# accept
+# from: Linux 6.8 include/linux/slab.h, kmalloc_type (CONFIG_RANDOM_KMALLOC_CACHES)
+mov (%rsp), %rax
+movabs $0x61c8864680b583eb, %rdx
+imul %rdx, %rax
+shr $60, %rax
+imul $0x70, %rax, %rax
+call g
+call *%rax
+ret
+.type g,@function
+g: ret
+.size g,.-g
+
+### one of 32
+# refuse: P2-target
+# from: ibid.
+mov (%rsp), %rax
+movabs $0x61c8864680b583eb, %rdx
+imul %rdx, %rax
+shr $59, %rax
+imul $0x70, %rax, %rax
+call g
+call *%rax
+ret
+.type g,@function
+g: ret
+.size g,.-g
+
+### a shift by 124, which is by 60, and one of half a register
+# accept
+# from: SDM vol. 2, SHR: the count is masked
+mov (%rsp), %rax
+shr $124, %rax
+mov (%rsp), %rcx
+shr $28, %ecx
+call g
+mov %rcx, %rdx
+call *%rdx
+ret
+.type g,@function
+g: ret
+.size g,.-g
+
+### a shift by 64, which is none
+# refuse: P2-target
+# from: ibid.
+lea 1f(%rip), %rax
+shr $64, %rax
+call *%rax
+ret
+1: sub $8, %rsp
+add $8, %rsp
+ret
+
+### a shift to the left
+# refuse: P2-target
+lea 1f(%rip), %rax
+shl $60, %rax
+call *%rax
+ret
+1: sub $8, %rsp
+add $8, %rsp
+ret
+
+### a shift by a number in a register
+# refuse: P2-target
+lea 1f(%rip), %rax
+mov $60, %ecx
+shr %cl, %rax
+call *%rax
+ret
+1: sub $8, %rsp
+add $8, %rsp
+ret
+
+### a shift of the low half to 16 bits
+# refuse: P2-target
+lea 1f(%rip), %rax
+shr $60, %ax
+call *%rax
+ret
+1: sub $8, %rsp
+add $8, %rsp
+ret

@@ -320,6 +320,14 @@ pub fn left(insn: &Insn, addresses: Addresses) -> Option<Address> {
     found.map(|(_, address)| address)
 }
 
+/// Whether at most four bits are left of a number: one of 16 is no address, nor half of one. The kernel
+/// chooses among its caches so, by the own return address (`kmalloc_type`, include/linux/slab.h).
+fn leaves_few_bits(op: Alu, imm: i32, wide: bool) -> bool {
+    const FEW: i32 = 4;
+    let bits = if wide { 64 } else { 32 };
+    op == Alu::Shr && bits - (imm & (bits - 1)) <= FEW
+}
+
 /// Whether an instruction may compute something from one of these registers, which may hold an
 /// address. What is loaded, and what a call leaves, is not followed
 /// (docs/proof/linux.md, P2).
@@ -331,7 +339,9 @@ fn computes(insn: &Insn, addresses: GprSet) -> bool {
     match insn.op {
         Op::Copy { s, .. } | Op::Copy32 { s, .. } => is_one(s),
         Op::And { d, s } | Op::MoveIfAbove { d, s } => is_one(d) || is_one(s),
-        Op::Alu { op, d: r, .. } => op != Alu::Cmp && is_one(r),
+        Op::Alu { op, d, imm, wide } => {
+            op != Alu::Cmp && !leaves_few_bits(op, imm, wide) && is_one(d)
+        }
         Op::Table { r, .. } => is_one(r),
         Op::Lea { inputs, .. } => inputs.meets(addresses),
         // It leaves its pointers moved, and a count that is less. `lodsb` writes a part of rax, `rep lods`
