@@ -1197,3 +1197,53 @@ g: ret
 .section .modinfo,"a"
 .asciz "vermagic=6.12.0-1-amd64 SMP preempt mod_unload modversions "
 .text
+
+### a replacement before that of a function that writes its arguments: they are not one way
+# accept
+# from: Ubuntu's 6.17.0-1022-azure, hinic_close: its caller keeps rbp beside what it calls with
+push %rbx
+push %rbp
+call g
+pop %rbp
+pop %rbx
+ret
+.pushsection .text.unlikely,"ax"
+.type g,@function
+g: sub $8, %rsp
+1: call *pv_ops+8(%rip)
+9: add $8, %rsp
+ret
+.type h,@function
+h: sub $8, %rsp
+3: call *pv_ops+8(%rip)
+8: add $8, %rsp
+movq $0, 8(%rsp)
+movq $0, 16(%rsp)
+ret
+.popsection
+.pushsection .altinstr_replacement,"ax"
+2: call BUG_func
+4: call BUG_func
+5:
+.popsection
+.pushsection .altinstructions,"a"
+.long 1b - ., 2b - .
+.short 117, 2
+.byte 9b-1b, 4b-2b
+.long 3b - ., 4b - .
+.short 117, 2
+.byte 8b-3b, 5b-4b
+.popsection
+.pushsection .text.k,"ax"
+.globl k
+.type k,@function
+k: push %rbp
+mov %rsp, %rbp
+push %rdi
+call *%rsi
+mov -8(%rbp), %rax
+leave
+ret
+.popsection
+.data
+.quad f

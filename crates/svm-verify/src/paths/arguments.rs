@@ -203,10 +203,14 @@ impl<'w> Ways<'w> {
             .chain(listed)
     }
 
-    /// Whether control may go from an instruction to the next one.
+    /// Whether control may go from an instruction to the next one. From the last one of a replacement it
+    /// goes back to the site, not to the replacement that follows.
     fn continues(&self, n: u32) -> bool {
         let op = self.disassembly.insns[n as usize].op;
         let stops = matches!(op, Op::Jump(_) | Op::JumpIndirect(_) | Op::Ret | Op::Stop);
-        self.disassembly.next(n).is_some() && (!stops || self.patches.warns.contains(&n))
+        let goes_back = self.patches.ends.contains_key(&n);
+        self.disassembly.next(n).is_some()
+            && !goes_back
+            && (!stops || self.patches.warns.contains(&n))
     }
 }
