@@ -837,3 +837,265 @@ ret
 .pushsection .modinfo,"a"
 .asciz "vermagic=7.3.0 SMP mod_unload "
 .popsection
+
+### a hash in the register that says one argument
+# accept
+# from: Linux 7.3 arch/x86/kernel/alternative.c, decode_preamble_hash, cfi_fineibt_bhi_preamble
+ret
+.pushsection .text.unlikely,"ax"
+.type __cfi_g,@function
+__cfi_g: mov $0x12345678, %ecx
+.skip 11, 0x90
+.type g,@function
+g: endbr64
+ret
+.popsection
+.pushsection .cfi_sites,"a"
+.long __cfi_g - .
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=7.3.0 SMP preempt mod_unload modversions "
+.popsection
+.data
+.quad g
+
+### a hash in the register that says three arguments
+# accept
+# from: Linux 7.3 arch/x86/kernel/alternative.c, decode_preamble_hash, cfi_fineibt_bhi_preamble
+ret
+.pushsection .text.unlikely,"ax"
+.type __cfi_g,@function
+__cfi_g: mov $0x12345678, %ebx
+.skip 11, 0x90
+.type g,@function
+g: endbr64
+ret
+.popsection
+.pushsection .cfi_sites,"a"
+.long __cfi_g - .
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=7.3.0 SMP preempt mod_unload modversions "
+.popsection
+.data
+.quad g
+
+### a hash in the register that says four arguments
+# accept
+# from: Linux 7.3 arch/x86/kernel/alternative.c, decode_preamble_hash, cfi_fineibt_bhi_preamble
+ret
+.pushsection .text.unlikely,"ax"
+.type __cfi_g,@function
+__cfi_g: mov $0x12345678, %esp
+.skip 11, 0x90
+.type g,@function
+g: endbr64
+ret
+.popsection
+.pushsection .cfi_sites,"a"
+.long __cfi_g - .
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=7.3.0 SMP preempt mod_unload modversions "
+.popsection
+.data
+.quad g
+
+### a hash in the register that says arguments on the stack
+# accept
+# from: Linux 7.3 arch/x86/kernel/alternative.c, decode_preamble_hash, cfi_fineibt_bhi_preamble
+ret
+.pushsection .text.unlikely,"ax"
+.type __cfi_g,@function
+__cfi_g: mov $0x12345678, %edi
+.skip 11, 0x90
+.type g,@function
+g: endbr64
+ret
+.popsection
+.pushsection .cfi_sites,"a"
+.long __cfi_g - .
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=7.3.0 SMP preempt mod_unload modversions "
+.popsection
+.data
+.quad g
+
+### the same before Linux 6.15
+# refuse: P2-metadata
+# from: Linux 6.12, ibid.
+ret
+.pushsection .text.unlikely,"ax"
+.type __cfi_g,@function
+__cfi_g: mov $0x12345678, %ecx
+.skip 11, 0x90
+.type g,@function
+g: endbr64
+ret
+.popsection
+.pushsection .cfi_sites,"a"
+.long __cfi_g - .
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=6.12.0 SMP preempt mod_unload modversions "
+.popsection
+.data
+.quad g
+
+### the same of a kernel that is not known
+# refuse: P2-metadata
+ret
+.pushsection .text.unlikely,"ax"
+.type __cfi_g,@function
+__cfi_g: mov $0x12345678, %esp
+.skip 11, 0x90
+.type g,@function
+g: endbr64
+ret
+.popsection
+.pushsection .cfi_sites,"a"
+.long __cfi_g - .
+.popsection
+.data
+.quad g
+
+### the same before a function without endbr64, which the kernel calls by the hash as it is
+# refuse: P2-metadata
+# from: Linux 7.3, ibid., cfi_rewrite_preamble
+ret
+.pushsection .text.unlikely,"ax"
+.type __cfi_g,@function
+__cfi_g: mov $0x12345678, %esp
+.skip 11, 0x90
+.type g,@function
+g: nop
+ret
+.popsection
+.pushsection .cfi_sites,"a"
+.long __cfi_g - .
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=7.3.0 SMP preempt mod_unload modversions "
+.popsection
+.data
+.quad g
+
+### a hash in another register that no table names: the kernel calls it as it is
+# refuse: P2-metadata
+# from: ibid.
+ret
+.pushsection .text.unlikely,"ax"
+.type __cfi_g,@function
+__cfi_g: mov $0x12345678, %esp
+.skip 11, 0x90
+.type g,@function
+g: endbr64
+ret
+.popsection
+.pushsection .cfi_sites,"a"
+.long __cfi_h - .
+.popsection
+.pushsection .text.unlikely,"ax"
+__cfi_h: mov $0x12345678, %eax
+.skip 11, 0x90
+.type h,@function
+h: endbr64
+ret
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=7.3.0 SMP preempt mod_unload modversions "
+.popsection
+.data
+.quad g
+
+### one in %eax that no table names
+# accept
+# from: ibid.
+ret
+.pushsection .text.unlikely,"ax"
+.type __cfi_g,@function
+__cfi_g: mov $0x12345678, %eax
+.skip 11, 0x90
+.type g,@function
+g: endbr64
+ret
+.popsection
+.pushsection .cfi_sites,"a"
+.long __cfi_h - .
+.popsection
+.pushsection .text.unlikely,"ax"
+__cfi_h: mov $0x12345678, %eax
+.skip 11, 0x90
+.type h,@function
+h: endbr64
+ret
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=7.3.0 SMP preempt mod_unload modversions "
+.popsection
+.data
+.quad g
+
+### what a table names as a hash, by a name that the kernel may look up
+# refuse: P4-rsp
+# from: Linux 6.1 kernel/bpf/verifier.c, add_kfunc_call
+ret
+.pushsection .text.unlikely,"ax"
+.type cfi_g,@function
+cfi_g: mov $0x12345678, %esp
+.skip 11, 0x90
+.type g,@function
+g: endbr64
+ret
+.popsection
+.pushsection .cfi_sites,"a"
+.long cfi_g - .
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=7.3.0 SMP preempt mod_unload modversions "
+.popsection
+.data
+.quad g
+
+### code before that leads into a hash in rsp's register
+# refuse: P4-rsp
+# from: Linux 7.3, ibid.: with cfi=kcfi the kernel leaves it as it is
+jmp __cfi_g
+.pushsection .text.unlikely,"ax"
+.type __cfi_g,@function
+__cfi_g: mov $0x12345678, %esp
+.skip 11, 0x90
+.type g,@function
+g: endbr64
+ret
+.popsection
+.pushsection .cfi_sites,"a"
+.long __cfi_g - .
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=7.3.0 SMP preempt mod_unload modversions "
+.popsection
+.data
+.quad g
+
+### the address of a hash in rsp's register
+# refuse: P2-target
+jmp 1f
+1: ret
+.pushsection .text.unlikely,"ax"
+.type __cfi_g,@function
+__cfi_g: mov $0x12345678, %esp
+.skip 11, 0x90
+.type g,@function
+g: endbr64
+ret
+.popsection
+.pushsection .cfi_sites,"a"
+.long __cfi_g - .
+.popsection
+.pushsection .modinfo,"a"
+.asciz "vermagic=7.3.0 SMP preempt mod_unload modversions "
+.popsection
+.data
+.quad __cfi_g

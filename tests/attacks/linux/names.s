@@ -251,6 +251,14 @@ ret
 .asciz "__kcfi_typeid_g"
 .text
 
+### a hash before a function that .BTF names
+# refuse: P2-metadata
+# from: ibid.
+ret
+.section .BTF,"",@progbits
+.asciz "__cfi_g"
+.text
+
 ### a checksum that .BTF names
 # refuse: P2-metadata
 # from: ibid.

@@ -40,9 +40,16 @@
 //!     cs call *%r11               f:  nopl  -42(%rax)
 //! ```
 //!
-//! So the call has six bytes, and nothing else is written over the function's first instruction. For
-//! functions with arguments in the hash's register (`-fsanitize-kcfi-arity`) they write more: these are
-//! not known here. Where such a kernel goes on behind a trap is not behind the `ud2` ([`misplaced`]).
+//! So the call has six bytes, and nothing else is written over the function's first instruction. Where
+//! such a kernel goes on behind a trap is not behind the `ud2` ([`misplaced`]).
+//!
+//! They also know hashes in other registers than `%eax`, by which clang says how many arguments a
+//! function has (`-fsanitize-kcfi-arity`). With `cfi=bhi` such a kernel calls a routine of its own before
+//! the function, which leaves all but the flags as it was where the types agree
+//! (`cfi_fineibt_bhi_preamble`; `__bhi_args`, arch/x86/lib/bhi.S). For one argument it writes the routine
+//! itself, and 6.17 `cmc` as the function's first byte; nothing is known of the flags where a function is
+//! entered. A function without an `endbr64` it leaves out, and calls the hash as it is: that may only
+//! write `%eax`.
 
 use std::collections::HashSet;
 
@@ -55,7 +62,7 @@ use super::tables::Series;
 use super::types::{self, Checks};
 use crate::findings::{Findings, ViolationCode};
 use crate::insn::{BranchTarget, CodeAt, Disassembly, Gpr, Insn, Op};
-use crate::object::Image;
+use crate::object::{Image, hashes};
 
 /// Bytes before a function.
 const PREAMBLE: u64 = 16;
@@ -63,7 +70,7 @@ const PREAMBLE: u64 = 16;
 const CALLER: i64 = 14;
 /// From `endbr64` before a function to `ud2`.
 const TRAP: i64 = 13;
-/// The first kernel that writes over calls.
+/// The first kernel that writes over calls, and that knows the register of a hash.
 const FIRST_WITH_CALLS: Series = (6, 15);
 /// From `endbr64` to the trap, in such kernels: 6.17 has the first, 7.3 the second.
 const LATER_TRAPS: [i64; 2] = [6, 19];
@@ -105,24 +112,39 @@ pub(super) fn preamble(
 ) -> Result<(), &'static str> {
     const OTHER: &str = "not `mov $hash, %eax` and 11 nops, over which the kernel writes";
     let range = reader.range(site, PREAMBLE).map_err(|_| OTHER)?;
-    if !is_preamble(reader.image, site) {
-        return Err(OTHER);
-    }
+    let register = hash_register(reader.image, site).ok_or(OTHER)?;
     // What is in `%eax` there, nothing may rely on.
     let behind = reader.insn((site.0, site.1 + PREAMBLE));
-    if !behind.is_some_and(|(n, _)| reader.is_function(n)) {
-        return Err("no function is behind the hash");
+    let function = behind.filter(|&(n, _)| reader.is_function(n));
+    let (_, first) = function.ok_or("no function is behind the hash")?;
+    if register != Gpr::RAX {
+        if reader.series.is_none_or(|series| series < FIRST_WITH_CALLS) {
+            return Err(
+                "a hash in another register than %eax, of which kernels before Linux 6.15 know nothing",
+            );
+        }
+        if !reader.is_endbr64(first) {
+            return Err(
+                "a hash in another register than %eax, which the kernel leaves there: \
+                        the function behind it does not begin with endbr64",
+            );
+        }
     }
     patches.whole.push(range);
     Ok(())
 }
 
-/// Whether what the compiler puts before a function is at a place.
-fn is_preamble(image: &Image<'_>, (id, at): SectionPlace) -> bool {
+/// The register of the hash, if what the compiler puts before a function is at a place.
+fn hash_register(image: &Image<'_>, (id, at): SectionPlace) -> Option<Gpr> {
     const NOPS: [u8; 11] = [NOP; 11];
     let data = &image.object.section(id).data;
-    let bytes = usize::try_from(at).ok().and_then(|at| data.get(at..));
-    bytes.is_some_and(|bytes| bytes.starts_with(&[0xb8]) && bytes.get(5..16) == Some(&NOPS))
+    let bytes = usize::try_from(at).ok().and_then(|at| data.get(at..))?;
+    match bytes {
+        [first @ 0xb8..=0xbf, _, _, _, _, nops @ ..] if nops.starts_with(&NOPS) => {
+            Some(Gpr(first - 0xb8))
+        }
+        _ => None,
+    }
 }
 
 /// Whether what is before a sealed function is among those that the kernel wrote to.
@@ -272,10 +294,16 @@ pub fn judge_taken<'o>(
     if !is_there(image) {
         return;
     }
+    let named = hashes(image.object);
     for insn in taken.iter().filter_map(|&n| disassembly.get(n)) {
         let (id, at) = image.place(insn);
-        let before = at.checked_sub(PREAMBLE);
-        if !before.is_some_and(|before| is_preamble(image, (id, before))) {
+        let before = at.checked_sub(PREAMBLE).map(|before| (id, before));
+        // Over one that its table does not name the kernel writes nothing.
+        let is_harmless = |place| match hash_register(image, place) {
+            Some(register) => register == Gpr::RAX || named.contains(&place),
+            None => false,
+        };
+        if !before.is_some_and(is_harmless) {
             let reason = "its address is taken, and kernels with FineIBT call it 16 bytes before, \
                           where there is no hash of its type";
             findings.at(id, at, ViolationCode::Metadata, reason);

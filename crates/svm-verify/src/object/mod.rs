@@ -20,6 +20,7 @@ use std::collections::HashSet;
 
 use elf_loader::{Object, Relocation, Section, SectionId, SymbolId};
 
+pub use names::hashes;
 pub use symbols::{is_entry, slow_register};
 
 /// What a symbol may be used for.

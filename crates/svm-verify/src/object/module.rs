@@ -191,6 +191,7 @@ pub fn symbols<'o>(image: &mut Image<'o>, findings: &mut Findings<'o>) {
     let slow = slow_paths(image, findings);
     entered::judge(image.object, findings);
     image.runtime_calls = runtime_calls(image.object, slow.keys());
+    let hashes = entered::hashes(image.object);
     for (id, symbol) in image.object.symbols() {
         let meaning = if id.0 == 0 {
             Meaning::Unusable("it is the null symbol")
@@ -199,7 +200,7 @@ pub fn symbols<'o>(image: &mut Image<'o>, findings: &mut Findings<'o>) {
         };
         image.symbols.push(meaning);
         if let Meaning::Code(at) = meaning
-            && entered::is_entered(symbol)
+            && entered::is_entered(symbol, &hashes)
         {
             image.entered.push(at);
         }

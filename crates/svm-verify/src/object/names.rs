@@ -7,14 +7,17 @@
 //! FUNC it may be is said at run time. So what a module's own `.BTF` has does not bound which of
 //! its functions are entered: each is an entry.
 //!
-//! Three kinds of names are none of an entry:
+//! Four kinds of names are none of an entry:
 //!
 //! * A cold part runs in the frame of its hot one. No kernel's and no stock module's `.BTF` has
 //!   a name with `.cold`.
 //! * Names in the runtime's code begin with `twin_`, which is twin's alone.
 //! * No name: the kernel looks for none (`btf_name_valid_identifier`, kernel/bpf/btf.c).
+//! * The hash of a type before a function, which begins with `__cfi_` and which `.cfi_sites` names: kernels
+//!   with FineIBT write over it before they call it, others call it not. It may write any register, `rsp`
+//!   too (`-fsanitize-kcfi-arity`).
 //!
-//! For this a module's `.BTF` has neither `.cold` nor `twin_` in it. The kernel takes a name from
+//! For this a module's `.BTF` has neither `.cold`, `twin_` nor `__cfi_` in it. The kernel takes a name from
 //! any byte of the strings up to the next zero (`btf_str_by_offset`, ibid.), so all bytes of the
 //! section are taken for strings.
 //!
@@ -25,9 +28,11 @@
 //!
 //! Two names are where the kernel writes: around a module's tags of allocations.
 
+use std::collections::HashSet;
+
 use elf_loader::consts::{SHT_PROGBITS, STB_LOCAL, STT_FUNC};
-use elf_loader::special;
-use elf_loader::{Object, Place, Role, Section, Symbol};
+use elf_loader::special::{self, SpecialKind};
+use elf_loader::{Object, Place, Role, Section, SectionId, Symbol};
 use twin_abi::{names, sections};
 
 use crate::findings::{Findings, ViolationCode};
@@ -44,6 +49,9 @@ const COLD: &str = ".cold";
 /// (`SYM_TYPED_START`, include/linux/cfi_types.h).
 const CHECKSUM: &str = "__crc_";
 const TYPE_HASH: &str = "__kcfi_typeid_";
+
+/// How names begin of the hashes before functions.
+const HASH: &str = "__cfi_";
 
 /// The lowest address that a process may map (`CONFIG_DEFAULT_MMAP_MIN_ADDR`).
 const LOWEST: u64 = 65_536;
@@ -132,10 +140,23 @@ fn is_harmless(symbol: &Symbol<'_>) -> bool {
     !number || symbol.kind != STT_FUNC && (symbol.value < LOWEST || is_hash)
 }
 
-/// Whether code is entered at a symbol.
-pub(super) fn is_entered(symbol: &Symbol<'_>) -> bool {
+/// Whether code is entered at a symbol. `hashes`: those that a table names ([`hashes`]).
+pub(super) fn is_entered(symbol: &Symbol<'_>, hashes: &HashSet<(SectionId, u64)>) -> bool {
     let cold = symbol.kind == STT_FUNC && symbol.binding == STB_LOCAL && symbol.name.contains(COLD);
-    !symbol.name.is_empty() && !cold
+    let hash = symbol.name.starts_with(HASH)
+        && matches!(symbol.place, Place::In(id) if hashes.contains(&(id, symbol.value)));
+    !symbol.name.is_empty() && !cold && !hash
+}
+
+/// The hashes of types that `.cfi_sites` names.
+pub fn hashes(object: &Object<'_>) -> HashSet<(SectionId, u64)> {
+    let table = object.section_named(SpecialKind::CfiSites.name());
+    let entries = table.and_then(|id| special::entries(object, id).ok());
+    entries
+        .unwrap_or_default()
+        .iter()
+        .filter_map(special::Entry::site)
+        .collect()
 }
 
 /// Whether the kernel reads the bytes of a `.BTF` that are here, and none of them are a name
@@ -154,6 +175,7 @@ fn judge_btf(section: &Section<'_>) -> Result<(), (u64, &'static str)> {
         (names::RUNTIME_PREFIX, "a name of the runtime"),
         (CHECKSUM, "the name of a checksum, which is no function"),
         (TYPE_HASH, "the name of a hash, which is no function"),
+        (HASH, "the name of a hash, which is no function"),
     ] {
         if let Some(at) = find(&section.data, name.as_bytes()) {
             return Err((at as u64, reason));

@@ -162,14 +162,35 @@ impl Finder<'_, '_> {
                 .map(InstIdx)
                 .find(|&i| counts_arguments(self.lifted, i));
             if let (Some(i), true) = (counting, series::has_fineibt(self.lifted.object)) {
-                let reason = "the hash of a type in a register that says how many arguments the function \
-                              has: what the kernel (FineIBT) writes there is not known; compile without \
-                              -fsanitize-kcfi-arity (CONFIG_FINEIBT_BHI)";
-                return Err(self.lifted.refusal(RefusalCode::Metadata, i, reason));
+                let behind = InstIdx(insts.end);
+                self.may_count(behind)
+                    .map_err(|reason| self.lifted.refusal(RefusalCode::Metadata, i, reason))?;
             }
             self.found.extend(insts.map(|i| (i, Kept::TypeCheck)));
         }
         Ok(())
+    }
+
+    /// Whether the kernel knows a hash in another register than `%eax`, before the function that begins
+    /// there.
+    ///
+    /// # Errors
+    /// Why it would be called as it is, and write an argument.
+    fn may_count(&self, function: InstIdx) -> Result<(), &'static str> {
+        if !series::knows_counting(self.lifted.object) {
+            return Err(
+                "the hash of a type in a register that says how many arguments the function has, which \
+                 kernels (FineIBT) know from Linux 6.15 on: compile without -fsanitize-kcfi-arity",
+            );
+        }
+        match self.lifted.inst(function).iced.code() == Code::Endbr64 {
+            true => Ok(()),
+            false => Err(
+                "the hash of a type in a register that says how many arguments the function has: the \
+                 kernel (FineIBT) calls it as it is, because the function does not begin with endbr64 \
+                 (-fcf-protection=branch)",
+            ),
+        }
     }
 
     fn entry(&mut self, section: &str, entry: &Entry, why: Kept) -> Result<(), Refusal> {

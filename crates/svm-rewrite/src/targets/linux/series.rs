@@ -116,6 +116,12 @@ pub fn writes_calls(object: &Object<'_>) -> bool {
     has_fineibt(object) && series(object).is_none_or(|series| series >= FIRST_WITH_CALLS)
 }
 
+/// Whether the module's kernel is one that writes over calls: it knows hashes in any register
+/// (`decode_preamble_hash`).
+pub fn knows_counting(object: &Object<'_>) -> bool {
+    series(object).is_some_and(|series| series >= FIRST_WITH_CALLS)
+}
+
 /// Whether an object may have several tables of this name. Compilers make one for each section
 /// of code (`SHF_LINK_ORDER`), which the module's linker script joins; the kernel reads none.
 fn has_many(name: &str) -> bool {
