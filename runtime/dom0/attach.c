@@ -297,7 +297,7 @@ static int hand_over(void)
  * dom0's watchdog of transmitters (net/sched/sch_generic.c, dev_watchdog) takes the queue's
  * lock. A driver that was aborted while it transmits has that lock until it is taken back, so
  * the watchdog would wait for ever; and it would reset a card that Xen drives. Its period
- * becomes a day.
+ * becomes a day; a card that hangs is found by hang.c.
  */
 static void watchdog_away(bool away)
 {
@@ -340,6 +340,7 @@ static int prepare(void)
 
 static void unprepare(void)
 {
+	twin_hang_unwatch();
 	twin_egress_unblock();
 	twin_ops_release(card.netdev);
 	watchdog_away(false);
@@ -380,6 +381,7 @@ int twin_attach(const char *name)
 		return error;
 	}
 	attached = true;
+	twin_hang_watch(card.netdev);
 	twin_card_unlock(&card);
 	twin_vif_connect_all();
 	TWIN_LOG(info, "%s is driven inside Xen", name);

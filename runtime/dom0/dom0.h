@@ -208,8 +208,17 @@ u64 twin_egress_dropped(void);
  */
 int twin_reset_divert(struct net_device *dev);
 void twin_reset_undivert(void);
+/* The card of that device hangs, and is to be taken back and given again; nothing while that goes on already. Any context; the
+ * device is attached. */
+void twin_reset_hung(const struct net_device *dev, unsigned int seconds);
 /* Waits for one that has begun. Sleeps; RTNL is not held, nothing is attached. */
 void twin_reset_exit(void);
+
+/* ---- hang.c ---- */
+
+/* From watch to unwatch a card that completes nothing is reset. Sleeps; unwatch once more is nothing. */
+void twin_hang_watch(struct net_device *dev);
+void twin_hang_unwatch(void);
 
 /* ---- errors.c ---- */
 

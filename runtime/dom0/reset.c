@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * A reset of the card that dom0's instance of the driver begins by itself.
+ * A reset of the card that dom0's instance of the driver begins by itself, or that is due because the card hangs (hang.c).
  *
  * The driver's watchdog runs in dom0. When the carrier is lost while descriptors wait, which the card then
  * never sends, it has a task stop the card, free the rings and fill new ones (e1000_main.c,
@@ -39,15 +39,30 @@ static void restart(struct work_struct *work)
 static DECLARE_WORK(instead, restart);
 static struct net_device *device;
 
+static void restart_soon(const struct net_device *dev, const char *why)
+{
+	TWIN_LOG(warn, "%s %s: it is taken back from Xen, and given again", dev->name, why);
+	schedule_work(&instead);
+}
+
+/* While it is taken back it sends nothing either. */
+void twin_reset_hung(const struct net_device *dev, unsigned int seconds)
+{
+	char why[64];
+
+	if (work_busy(&instead))
+		return;
+	snprintf(why, sizeof(why), "is given packets, and has sent none for %u s", seconds);
+	restart_soon(dev, why);
+}
+
 /* RTNL is not held. What it begins ends what it runs in: another work item. */
 static void wanted(struct work_struct *work)
 {
 	const struct net_device *dev = READ_ONCE(device);
 
-	if (!dev)
-		return;
-	TWIN_LOG(warn, "%s wants a reset: it is taken back from Xen, and given again", dev->name);
-	schedule_work(&instead);
+	if (dev)
+		restart_soon(dev, "wants a reset");
 }
 
 /* ---- The task ---- */

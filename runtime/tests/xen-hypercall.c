@@ -165,6 +165,13 @@ void xen_dma_status(struct twin_xen_status *counts)
 	(void)counts;
 }
 
+static bool waiting;	/* the driver, for dom0 */
+
+bool xen_upcall_waits(void)
+{
+	return waiting;
+}
+
 long xen_upcall_fetch(struct twin_xen_upcall *call)
 {
 	(void)call;
@@ -268,11 +275,27 @@ static void xens_own_commands_are_xens(void)
 	CHECK_EQUAL(hypercall(TWIN_XEN_ANSWER + 1, NULL, 0, NULL, 0), -XEN_ENOSYS);
 }
 
+/* By it dom0 tells a driver that waits for its kernel from a card that hangs. */
+static void the_status_says_whether_the_driver_waits(void)
+{
+	struct twin_xen_status told = {
+		.header = { .version = TWIN_XEN_VERSION, .size = sizeof(told) },
+	};
+
+	CHECK_EQUAL(ours(TWIN_XEN_STATUS, &told), 0);
+	CHECK_EQUAL(told.waits, 0);
+	waiting = true;
+	CHECK_EQUAL(ours(TWIN_XEN_STATUS, &told), 0);
+	CHECK_EQUAL(told.waits, 1);
+	waiting = false;
+}
+
 static void on_stack(void)
 {
 	RUN(commands_go_on_until_they_are_done);
 	RUN(a_command_that_cannot_go_on_is_over);
 	RUN(xens_own_commands_are_xens);
+	RUN(the_status_says_whether_the_driver_waits);
 }
 
 int main(void)

@@ -15,6 +15,7 @@ attached_anew() {
 }
 
 load_modules
+hang_after 0
 attach_eth0
 ip link set eth1 up
 ip addr add 10.0.4.9/24 dev eth1

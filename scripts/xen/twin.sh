@@ -103,6 +103,11 @@ patiently() {
     step "$name" $? "$(echo "$output" | tail -n 1), $tries times again"
 }
 
+# hang_after SECONDS: for how long a card that completes nothing is let be; 0: nobody resets it.
+hang_after() {
+    echo "$1" >/sys/module/twin_dom0/parameters/hang
+}
+
 # ---- In Xen, and out of it ------------------------------------------------------
 
 attach_eth0() {

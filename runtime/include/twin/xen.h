@@ -24,7 +24,7 @@
 #include <stdint.h>
 #endif
 
-#define TWIN_XEN_VERSION	12
+#define TWIN_XEN_VERSION	13
 /* hypfs_op, which no kernel calls: the payload takes its place. Xen's own commands go on. */
 #define TWIN_XEN_HYPERCALL	42
 /* Physical processors that may run the driver: HOT_CPUS of the hot routines. */
@@ -231,6 +231,7 @@ struct twin_xen_status {
 	uint64_t refused_writes;	/* to the card's registers then */
 	uint64_t busy;			/* transmissions put off */
 	uint64_t upcalls;		/* calls of dom0's kernel by driver code */
+	uint64_t waits;			/* 1: the driver waits for one of them now, and nothing moves */
 	uint64_t dirty;			/* times a processor was added to dom0's dirty mask */
 	uint64_t late_aliases;		/* top tables that an entry had to bring up to date */
 	/* Of the last abort: enum twin_abort_kind and what <twin/runtime.h> says of it. */
@@ -260,7 +261,7 @@ TWIN_XEN_ASSERT(sizeof(struct twin_xen_attach) == 248);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_detach) == 16);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_vif) == 48);
 TWIN_XEN_ASSERT(sizeof(struct twin_xen_vif_status) == 80);
-TWIN_XEN_ASSERT(sizeof(struct twin_xen_status) == 16 + 24 + 26 * 8 + 32 + 5 * TWIN_XEN_PLACE +
+TWIN_XEN_ASSERT(sizeof(struct twin_xen_status) == 16 + 24 + 27 * 8 + 32 + 5 * TWIN_XEN_PLACE +
 		TWIN_XEN_CPUS * 8 + TWIN_XEN_VIFS * 80);
 
 #endif /* TWIN_XEN_H */

@@ -177,6 +177,7 @@ static long do_status(void *argument)
 	status.header = header;
 	status.state = state();
 	status.stages = xen_stages;
+	status.waits = xen_upcall_waits();
 	twin_instance_statistics(&xen_instance, &statistics);
 	status.entries = statistics.entries;
 	status.imports = statistics.imports;
