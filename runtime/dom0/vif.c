@@ -6,7 +6,8 @@
  * devices of type "vif".
  *
  * xenbus calls probe, changes and remove from one thread of its own or from that which
- * unloads the module; RTNL keeps them and attach apart.
+ * unloads the module; RTNL keeps them and attach apart. xenstore's daemon may take its time, or not answer at all, so
+ * nothing is asked of it, or told, with RTNL held: Xen's refusals are told by a work item.
  */
 #include "dom0.h"
 #include <linux/etherdevice.h>
@@ -15,6 +16,7 @@
 #include <linux/rtnetlink.h>
 #include <linux/slab.h>
 #include <linux/stringify.h>
+#include <linux/workqueue.h>
 #include <xen/events.h>
 #include <xen/interface/event_channel.h>
 #include <xen/xenbus.h>
@@ -27,13 +29,14 @@ struct twin_vif {
 	u32 handle;
 	u8 mac[ETH_ALEN];
 	u8 features;		/* TWIN_XEN_VIF_* */
-	/* Once the frontend has initialised: */
+	/* Once the frontend has initialised; open is xenbus's to write, and under RTNL: */
 	bool open;
 	void *transmit_ring, *receive_ring;
 	evtchn_port_t local_port, remote_port;
 	int irq;
 	bool in_xen;
 	bool waits;		/* for another one to go */
+	int refusal;		/* Xen's, that xenstore is to be told of; 0: none. Under RTNL */
 };
 
 static bool large = true;
@@ -112,7 +115,46 @@ static bool may_wait(int error)
 	return error == -ENOSPC || error == -EEXIST;
 }
 
-/* The guest and `xl` see the refusal in xenstore. One that waits is served when there is room (connect_waiting). */
+/* One whose refusal is to be told, with a reference; NULL. */
+static struct xenbus_device *next_refused(int *error)
+{
+	struct twin_vif *vif;
+
+	ASSERT_RTNL();
+	list_for_each_entry(vif, &vifs, list) {
+		if (!vif->refusal)
+			continue;
+		*error = vif->refusal;
+		vif->refusal = 0;
+		get_device(&vif->xenbus->dev);
+		return vif->xenbus;
+	}
+	return NULL;
+}
+
+/* The guest and `xl` see it in xenstore. */
+static void tell_refusals(struct work_struct *unused)
+{
+	struct xenbus_device *dev;
+	int error;
+
+	for (;;) {
+		rtnl_lock();
+		dev = next_refused(&error);
+		rtnl_unlock();
+		if (!dev)
+			return;
+		if (may_wait(error))
+			xenbus_dev_error(dev, error, "%s", refusal(error));
+		else
+			xenbus_dev_fatal(dev, error, "%s", refusal(error));
+		put_device(&dev->dev);
+	}
+}
+
+static DECLARE_WORK(telling, tell_refusals);
+
+/* One that waits is served when there is room (connect_waiting). */
 static int connect_in_xen(struct twin_vif *vif)
 {
 	struct twin_xen_vif told = description(vif);
@@ -120,13 +162,10 @@ static int connect_in_xen(struct twin_vif *vif)
 
 	vif->in_xen = !error;
 	vif->waits = may_wait(error);
-	if (vif->waits) {
-		xenbus_dev_error(vif->xenbus, error, "%s", refusal(error));
-		return 0;
-	}
+	vif->refusal = error;
 	if (error)
-		xenbus_dev_fatal(vif->xenbus, error, "%s", refusal(error));
-	return error;
+		schedule_work(&telling);
+	return vif->waits ? 0 : error;
 }
 
 static void connect_waiting(void)
@@ -191,12 +230,16 @@ static int bind_port(struct twin_vif *vif, u32 remote)
 	return 0;
 }
 
-static int open_vif(struct twin_vif *vif)
-{
-	struct xenbus_device *dev = vif->xenbus;
+/* What the frontend says in xenstore. */
+struct frontend {
 	u32 transmit, receive, port;
-	int error = xenbus_gather(XBT_NIL, dev->otherend, "tx-ring-ref", "%u", &transmit,
-				  "rx-ring-ref", "%u", &receive, "event-channel", "%u", &port, NULL);
+	u8 features;
+};
+
+static int read_frontend(struct xenbus_device *dev, struct frontend *frontend)
+{
+	int error = xenbus_gather(XBT_NIL, dev->otherend, "tx-ring-ref", "%u", &frontend->transmit,
+				  "rx-ring-ref", "%u", &frontend->receive, "event-channel", "%u", &frontend->port, NULL);
 
 	if (error) {
 		xenbus_dev_fatal(dev, error, "%s has no rings or event channel", dev->otherend);
@@ -206,24 +249,45 @@ static int open_vif(struct twin_vif *vif)
 		xenbus_dev_fatal(dev, -EOPNOTSUPP, "%s wants pages, not copies", dev->otherend);
 		return -EOPNOTSUPP;
 	}
-	vif->features = 0;
+	frontend->features = 0;
 	if (xenbus_read_unsigned(dev->otherend, "feature-sg", 0))
-		vif->features |= TWIN_XEN_VIF_PAGES;
+		frontend->features |= TWIN_XEN_VIF_PAGES;
 	if (xenbus_read_unsigned(dev->otherend, "feature-gso-tcpv4", 0))
-		vif->features |= TWIN_XEN_VIF_LARGE;
-	error = map_rings(vif, transmit, receive);
+		frontend->features |= TWIN_XEN_VIF_LARGE;
+	return 0;
+}
+
+static int map_and_bind(struct twin_vif *vif, const struct frontend *frontend)
+{
+	int error = map_rings(vif, frontend->transmit, frontend->receive);
+
 	if (error) {
-		xenbus_dev_fatal(dev, error, "mapping the rings");
+		xenbus_dev_fatal(vif->xenbus, error, "mapping the rings");
 		return error;
 	}
-	error = bind_port(vif, port);
+	error = bind_port(vif, frontend->port);
 	if (error) {
 		unmap_rings(vif);
-		xenbus_dev_fatal(dev, error, "binding the event channel");
-		return error;
+		xenbus_dev_fatal(vif->xenbus, error, "binding the event channel");
 	}
+	return error;
+}
+
+static int open_vif(struct twin_vif *vif)
+{
+	struct frontend frontend;
+	int error = read_frontend(vif->xenbus, &frontend);
+
+	if (!error)
+		error = map_and_bind(vif, &frontend);
+	if (error)
+		return error;
+	rtnl_lock();
+	vif->features = frontend.features;
 	vif->open = true;
-	return twin_attached() ? connect_in_xen(vif) : 0;
+	error = twin_attached() ? connect_in_xen(vif) : 0;
+	rtnl_unlock();
+	return error;
 }
 
 /* Xen first, however long that takes: after that it uses neither rings nor port. */
@@ -233,13 +297,15 @@ static void close_vif(struct twin_vif *vif)
 
 	if (!vif->open)
 		return;
+	rtnl_lock();
 	if (vif->in_xen && twin_attached())
 		twin_xen_call_patiently(TWIN_XEN_DISCONNECT, &told, sizeof(told));
-	vif->in_xen = vif->waits = false;
-	vif->open = false;
+	vif->in_xen = vif->waits = vif->open = false;
+	vif->refusal = 0;
+	connect_waiting();
+	rtnl_unlock();
 	unbind_from_irqhandler(vif->irq, vif);
 	unmap_rings(vif);
-	connect_waiting();
 }
 
 /* ---- xenbus ---- */
@@ -297,32 +363,24 @@ static void remove(struct xenbus_device *dev)
 {
 	struct twin_vif *vif = dev_get_drvdata(&dev->dev);
 
-	rtnl_lock();
 	close_vif(vif);
+	rtnl_lock();
 	list_del(&vif->list);
 	rtnl_unlock();
 	dev_set_drvdata(&dev->dev, NULL);
 	kfree(vif);
 }
 
+/* One that Xen refuses is open, and stays as it is until xenstore is told. */
 static void frontend_ready(struct twin_vif *vif)
 {
-	int error;
-
-	if (vif->xenbus->state != XenbusStateInitWait)
-		return;
-	rtnl_lock();
-	error = open_vif(vif);
-	rtnl_unlock();
-	if (!error)
+	if (vif->xenbus->state == XenbusStateInitWait && !vif->open && !open_vif(vif))
 		xenbus_switch_state(vif->xenbus, XenbusStateConnected);
 }
 
 static void frontend_leaves(struct twin_vif *vif, enum xenbus_state state)
 {
-	rtnl_lock();
 	close_vif(vif);
-	rtnl_unlock();
 	xenbus_switch_state(vif->xenbus, state);
 }
 
@@ -378,4 +436,5 @@ int twin_vif_init(void)
 void twin_vif_exit(void)
 {
 	xenbus_unregister_driver(&driver);
+	cancel_work_sync(&telling);
 }

@@ -136,6 +136,16 @@ try 60 many/give-ninth xl network-attach guest1 mac=00:16:3e:00:02:08 script=$vi
 await 120 many/refused sh -c "xenstore-ls /local/domain/0/error | grep -q 'it serves 8 already'"
 await_transfers many/transfers
 
+# ---- xenstore does not answer, and an interface is refused again ----
+store=$(cat /run/xenstored.pid)
+kill -STOP "$store"
+tell 60 silent/restart restart 1
+try 20 silent/others ip link set lo down
+try 20 silent/loopback ip link set lo up
+await_traffic silent/moving
+kill -CONT "$store"
+await_transfers silent/transfers
+
 no_failure
 never_aborted alive
 destroyed 1
