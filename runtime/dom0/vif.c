@@ -335,11 +335,25 @@ static int read_mac(struct twin_vif *vif)
 	return error;
 }
 
+/* xen-netback keeps it. An administrator who has set a limit does not want an interface without. */
+static int refuse_limit(struct xenbus_device *dev)
+{
+	if (!xenbus_exists(XBT_NIL, dev->nodename, "rate"))
+		return 0;
+	xenbus_dev_fatal(dev, -EOPNOTSUPP, "no limit is kept of what an interface sends: take rate out of its vif line");
+	/* Nobody closes it: `xl` would wait for that when it takes the interface away. */
+	xenbus_switch_state(dev, XenbusStateClosed);
+	return -EOPNOTSUPP;
+}
+
 static int probe(struct xenbus_device *dev, const struct xenbus_device_id *id)
 {
-	struct twin_vif *vif = kzalloc(sizeof(*vif), GFP_KERNEL);
-	int error;
+	struct twin_vif *vif;
+	int error = refuse_limit(dev);
 
+	if (error)
+		return error;
+	vif = kzalloc(sizeof(*vif), GFP_KERNEL);
 	if (!vif)
 		return -ENOMEM;
 	vif->xenbus = dev;
