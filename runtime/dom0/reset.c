@@ -21,17 +21,41 @@
 
 #define TWIN_TASK	"e1000_reset_task"
 #define TWIN_TASK_TRIES	200	/* of 1 ms */
+#define TWIN_ATTACH_TRIES	30	/* of 1 s, and of what each of them waits */
 
 /* ---- Instead of it ---- */
 
+/*
+ * Nobody asked for it, so nobody would ask again. What is busy passes: others have Xen's processors stop, or have the lock
+ * of the card's device. Whoever detaches meanwhile, or sets the interface down, makes it another refusal.
+ */
+static int attach_again(const char *name)
+{
+	u32 tries;
+	int error = -EBUSY;
+
+	for (tries = 0; error == -EBUSY && tries < TWIN_ATTACH_TRIES; tries++) {
+		msleep(1000);
+		rtnl_lock();
+		error = twin_attached() ? 0 : twin_attach(name);
+		rtnl_unlock();
+	}
+	return error;
+}
+
 static void restart(struct work_struct *work)
 {
+	char name[IFNAMSIZ];
 	int error = 0;
 
 	rtnl_lock();
-	if (twin_attached())
+	if (twin_attached()) {
+		strscpy(name, twin_attached()->netdev->name, sizeof(name));
 		error = twin_restart(true);
+	}
 	rtnl_unlock();
+	if (error == -EBUSY)
+		error = attach_again(name);
 	if (error)
 		TWIN_LOG(err, "the card is not given to Xen again: %d", error);
 }

@@ -6,7 +6,7 @@
 # card that may reach memory again, dom0's own driver works, and so does the guest with another
 # attachment. Then the transmitter is off, packets wait in the card's ring, and dom0 insists again: when Xen has freed them the
 # driver's watchdog in dom0 turns the transmitter on (runtime/tests/xen-faults/xen_watchdog.c). None is sent. Once more, by
-# a restart. The same once more, where nobody asks for anything: dom0 finds that the card hangs. Last, the card's registers
+# a restart. The same once more, where nobody asks for anything: dom0 finds that the card hangs, and somebody else has the card's lock for some time. Last, the card's registers
 # are off (bit 1), so that nothing of Xen's or dom0's reaches it: it loses its bus master bit until the driver is bound again, and is not attached without.
 . /twin.sh
 
@@ -83,13 +83,15 @@ if start_guest 1 forever; then
     await_traffic again/moving
     never_aborted again/alive
 
-    # ---- The same, and nobody asks for it ----
+    # ---- The same, and nobody asks for it; and for some time somebody else has the card's lock ----
     dmesg -c >/dev/null
     hang_after 5
     try 20 hung/off sh -c "echo 1 >$watchdog/hold"
+    sh -c "echo 40 >$watchdog/lock" &
     await 60 hung/found kernel_said 'twin: eth0 is given packets, and has sent none for 5 s: it is taken back from Xen, and given again'
     hang_after 0
-    await 60 hung/given-again kernel_said 'twin: eth0 is driven inside Xen'
+    await 60 hung/refused kernel_said 'twin: eth0 is being reset, or taken from its driver: try again'
+    await 120 hung/given-again kernel_said 'twin: eth0 is driven inside Xen'
     await_traffic hung/moving
     await_transfers hung/transfers
     never_aborted hung/alive

@@ -5,6 +5,8 @@
  *
  *   insmod xen_watchdog.ko interface=NAME
  *
+ * Writing N to `lock` keeps the lock of the card's device for N seconds, as who resets it does.
+ *
  * Writing N to `hold` turns the transmitter off, so that packets wait in the card's ring. When the interface is closed the
  * watchdog's write is done; `sent` is how many packets the card has sent for it, and `closed` how often there was such a write.
  */
@@ -56,6 +58,24 @@ static int hold(const char *words, const struct kernel_param *unused)
 
 static const struct kernel_param_ops hold_ops = { .set = hold };
 module_param_cb(hold, &hold_ops, NULL, 0200);
+
+static int lock(const char *words, const struct kernel_param *unused)
+{
+	struct net_device *dev = dev_get_by_name(&init_net, interface);
+	unsigned int seconds;
+	int error = kstrtouint(words, 0, &seconds);
+
+	if (dev && !error) {
+		device_lock(dev->dev.parent);
+		ssleep(seconds);
+		device_unlock(dev->dev.parent);
+	}
+	dev_put(dev);
+	return dev ? error : -ENODEV;
+}
+
+static const struct kernel_param_ops lock_ops = { .set = lock };
+module_param_cb(lock, &lock_ops, NULL, 0200);
 
 /* Last of all that hear of it, and before the driver does. */
 static int notified(struct notifier_block *block, unsigned long event, void *data)
