@@ -457,6 +457,71 @@ d: .quad 0
 .byte 9b-1b, 3b-2b
 .popsection
 
+### a shorter replacement behind a longer one, whose second half stays
+# refuse: P2-metadata
+# from: Linux 6.1 arch/x86/kernel/alternative.c, apply_alternatives: each entry writes as many bytes as it says
+1: nop; nop; nop; nop; nop
+8: nop; nop; nop; nop; nop
+9: ret
+.pushsection .altinstr_replacement,"ax"
+2: movabs $0xc3ff000000909090, %rax
+3: .byte 0x0f,0x1f,0x44,0,0
+4:
+.popsection
+.pushsection .altinstructions,"a"
+.long 1b - ., 2b - .
+.short 20
+.byte 9b-1b, 3b-2b
+.long 1b - ., 3b - .
+.short 20
+.byte 8b-1b, 4b-3b
+.popsection
+
+### the same, the two apart in the table: newer kernels compare those that follow one another
+# refuse: P2-metadata
+# from: Linux 6.10 arch/x86/kernel/alternative.c, apply_alternatives: b = a + 1 while instr_va(b) == instr_va(a)
+1: nop; nop; nop; nop; nop
+8: nop; nop; nop; nop; nop
+9: nop; nop; nop
+7: ret
+.pushsection .altinstr_replacement,"ax"
+2: movabs $0xc3ff000000909090, %rax
+3: .byte 0x0f,0x1f,0x44,0,0
+4: clac
+5:
+.popsection
+.pushsection .altinstructions,"a"
+.long 1b - ., 2b - .
+.short 20, 0
+.byte 9b-1b, 3b-2b
+.long 9b - ., 4b - .
+.short 20, 0
+.byte 7b-9b, 5b-4b
+.long 1b - ., 3b - .
+.short 20, 0
+.byte 8b-1b, 4b-3b
+.popsection
+
+### a longer one behind a shorter one
+# accept
+# from: Linux 6.1 arch/x86/kernel/alternative.c, apply_alternatives
+1: nop; nop; nop; nop; nop
+8: nop; nop; nop; nop; nop
+9: ret
+.pushsection .altinstr_replacement,"ax"
+2: movabs $0xc3ff000000909090, %rax
+3: .byte 0x0f,0x1f,0x44,0,0
+4:
+.popsection
+.pushsection .altinstructions,"a"
+.long 1b - ., 3b - .
+.short 20
+.byte 8b-1b, 4b-3b
+.long 1b - ., 2b - .
+.short 20
+.byte 9b-1b, 3b-2b
+.popsection
+
 ### two replacements for one site
 # accept
 # from: ALTERNATIVE_2, arch/x86/include/asm/alternative.h

@@ -9,8 +9,9 @@
 //! at the site by long ones (`optimize_nops`), whether the site was replaced or not.
 //!
 //! Linux 6.10 and later nest alternatives: entries for one site may have different lengths,
-//! and the kernel takes the longest for all. Here the difference must be nops, so that it
-//! does not matter which one is taken.
+//! and the kernel takes the longest for all that follow one another. Here the difference must be nops
+//! of the site, and a longer entry comes later, so that it does not matter which one is taken: behind a
+//! shorter one that came later would be a part of the replacement before it.
 //!
 //! Linux 5.12 and before have the length of a site's padding in the entry. If they do not replace
 //! the site and its first bytes are as many `nop`s, they write other nops over as many of its
@@ -227,7 +228,7 @@ impl Ranges {
         all.sort_unstable();
         let mut same = 1;
         for pair in all.windows(2) {
-            let ((start, end, what, _), (next, next_end, next_what, n)) = (pair[0], pair[1]);
+            let ((start, end, what, before), (next, next_end, next_what, n)) = (pair[0], pair[1]);
             let again = start == next && (what, next_what) == (Use::Replaced, Use::Replaced);
             same = if again { same + 1 } else { 1 };
             let reason = match () {
@@ -236,6 +237,9 @@ impl Ranges {
                 }
                 () if again && !only_nops(reader, end..next_end) => {
                     "another range that is replaced ends inside it"
+                }
+                () if again && end < next_end && n < before => {
+                    "a shorter entry for the site follows, which leaves a part of the replacement"
                 }
                 () if same > MOST => "too many replacements for one site",
                 () if same > MOST_CALLS && is_call(reader, next) => {
