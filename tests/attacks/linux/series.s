@@ -1101,7 +1101,7 @@ test %edi, %edi
 je 2f
 ret
 .skip 13, 0x90
-2: .skip 35, 0x90
+2: .skip 60, 0x90
 .globl g
 .type g,@function
 g: ret
@@ -1173,6 +1173,34 @@ call other
 ### two replacements of it, as the kernel has for calls
 # accept
 # from: Linux 6.12 arch/x86/include/asm/alternative.h, alternative_call_2
+sub $8, %rsp
+1: call g
+4: add $8, %rsp
+test %edi, %edi
+je 2f
+ret
+.skip 13, 0x90
+2: .skip 60, 0x90
+.globl g
+.type g,@function
+g: ret
+.section .altinstr_replacement,"ax"
+3: call imported
+5: call imported
+.section .altinstructions,"a"
+.long 1b - ., 3b - .
+.long 20
+.byte 4b - 1b, 5
+.long 1b - ., 5b - .
+.long 21
+.byte 4b - 1b, 5
+.section .modinfo,"a"
+.asciz "vermagic=6.12.0-1-amd64 SMP preempt mod_unload modversions "
+.text
+
+### two replacements of it, where kernels count calls besides: each time over 19 bytes
+# refuse: P2-metadata
+# from: Linux 6.2 arch/x86/kernel/callthunks.c, CALL_THUNKS_DEBUG_INC_CALLS in skl_call_thunk_template
 sub $8, %rsp
 1: call g
 4: add $8, %rsp

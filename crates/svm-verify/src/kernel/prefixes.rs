@@ -22,8 +22,10 @@ use std::ops::Range;
 use super::reader::Reader;
 use crate::insn::{BranchTarget, CodeAt, Op};
 
-/// Most bytes that the kernel compares (`nops`, arch/x86/kernel/callthunks.c).
-const MOST: i64 = 32;
+/// Most bytes that the kernel writes over before one place: for each call three times
+/// ([`super::alternatives`]), each time one padding further, and where it counts calls besides
+/// (`CONFIG_CALL_THUNKS_DEBUG`) two instructions of 10 and 9 bytes.
+const MOST: i64 = 3 * 19;
 /// Fewer than it ever writes: `sarq $5, %gs:symbol(%rip)` alone has 9
 /// (`INCREMENT_CALL_DEPTH`, arch/x86/include/asm/nospec-branch.h).
 const FEWEST: i64 = 9;
