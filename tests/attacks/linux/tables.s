@@ -2000,3 +2000,78 @@ key: .quad 0, 0
 .balign 8
 .long 1b-., key-.
 .text
+
+### a static branch in the padding of a static call's trampoline: in the jump to a place 0x9066 away it finds its nop
+# refuse: P2-metadata
+# from: Linux 6.1 arch/x86/kernel/jump_label.c, __jump_label_patch; arch/x86/kernel/static_call.c, __static_call_transform
+ret
+.balign 16, 0xcc
+.globl __SCT__k
+.type __SCT__k,@function
+__SCT__k:
+ret
+1: xchg %ax, %ax
+int3
+int3
+.byte 0x0f, 0xb9, 0xcc
+2: ret
+.pushsection __jump_table,"aw"
+.balign 8
+.long 1b - ., 2b - .
+.quad key - .
+.popsection
+.pushsection .data
+.balign 16
+key: .quad 0, 0
+.popsection
+
+### the same behind a trampoline
+# accept
+ret
+.balign 16, 0xcc
+.globl __SCT__k
+.type __SCT__k,@function
+__SCT__k:
+ret
+int3
+nop
+nop
+nop
+.byte 0x0f, 0xb9, 0xcc
+1: xchg %ax, %ax
+2: ret
+.pushsection __jump_table,"aw"
+.balign 8
+.long 1b - ., 2b - .
+.quad key - .
+.popsection
+.pushsection .data
+.balign 16
+key: .quad 0, 0
+.popsection
+
+### an alternative of the trampoline, from which a call comes back into the jump that is written over it
+# refuse: P2-metadata
+# from: Linux 5.10 arch/x86/kernel/static_call.c, __static_call_validate: only warns
+ret
+.balign 16, 0xcc
+.globl __SCT__k
+.type __SCT__k,@function
+__SCT__k:
+1: ret
+int3
+nop
+nop
+nop
+2:
+ret
+.pushsection .altinstr_replacement,"ax"
+3: call *%rax
+ret
+4:
+.popsection
+.pushsection .altinstructions,"a"
+.long 1b - ., 3b - .
+.short 20
+.byte 2b - 1b, 4b - 3b
+.popsection

@@ -103,6 +103,8 @@ pub(super) struct Ranges {
     prefixes: Vec<(CodeAt, Range<u32>)>,
     /// Checks of types, with the calls that they are for.
     checks: Vec<Range<u32>>,
+    /// Static calls' trampolines that are returns, with their padding, in order.
+    trampolines: Vec<Range<u32>>,
     /// All ranges, sorted and each once.
     sorted: Vec<(u32, u32, Use)>,
 }
@@ -151,6 +153,9 @@ impl Ranges {
             return Err("the padding that the kernel may write over is not nops of the site");
         }
         let site = reader.range(site, u64::from(site_len))?;
+        if self.is_trampoline(&site) {
+            return Err("it replaces a part of a static call's trampoline");
+        }
         if begins_with_long_call(reader, site.clone()) {
             return Err("a call of more than five bytes, over which the kernel writes one of five");
         }
@@ -196,6 +201,20 @@ impl Ranges {
     /// Takes the checks of types.
     pub(super) fn checks(&mut self, checks: &Checks) {
         self.checks.extend(checks.ranges());
+    }
+
+    /// Takes the static calls' trampolines that are returns, in order.
+    pub(super) fn trampolines(&mut self, trampolines: &[Range<u32>]) {
+        self.trampolines.extend_from_slice(trampolines);
+    }
+
+    /// Whether some of these instructions are a part of such a trampoline.
+    fn is_trampoline(&self, range: &Range<u32>) -> bool {
+        let before = |t: &Range<u32>| t.end <= range.start;
+        let next = self
+            .trampolines
+            .get(self.trampolines.partition_point(before));
+        next.is_some_and(|t| t.start < range.end)
     }
 
     /// Takes the padding before functions, which the kernel may write over as well.
@@ -300,6 +319,12 @@ impl Ranges {
     /// Whether an entry of another table may name instruction `n`.
     pub(super) fn permits(&self, kind: SpecialKind, n: u32) -> Result<(), &'static str> {
         use SpecialKind as K;
+        // The padding is a part of the jump that the kernel writes there, of whatever distance.
+        if self.is_trampoline(&(n..n + 1)) {
+            return Err(
+                "it names a place in a static call's trampoline, over which the kernel writes",
+            );
+        }
         let after = self.sorted.partition_point(|&(start, ..)| start <= n);
         let around = after.checked_sub(1).map(|at| self.sorted[at]);
         match around.filter(|&(_, end, _)| n < end) {

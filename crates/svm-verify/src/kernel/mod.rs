@@ -161,6 +161,8 @@ impl Patches {
         let checks = Checks::find(&reader);
         patches.hashes = checks.loads();
         ranges.checks(&checks);
+        // Nothing else is in it by now.
+        ranges.trampolines(&patches.whole);
         for (id, section) in image.object.sections() {
             let Some(kind) = special::kind_of(&section.name) else {
                 continue;
