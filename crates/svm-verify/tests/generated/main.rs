@@ -9,6 +9,7 @@
 mod common;
 
 mod encode;
+mod hypervisor;
 mod machine;
 mod maker;
 mod object;

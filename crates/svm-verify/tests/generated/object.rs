@@ -102,7 +102,7 @@ pub fn module<'t>(template: &Object<'t>, program: &Program, placed: &Placed) -> 
     // f0 is where the text begins.
     let relocation = |at: u64, link: Link| {
         let (kind, symbol, addend) = match link {
-            Link::None => return None,
+            Link::None | Link::Smashed => return None,
             Link::To(label) => (
                 R_X86_64_PC32,
                 symbol("f0"),
@@ -211,8 +211,8 @@ pub fn module<'t>(template: &Object<'t>, program: &Program, placed: &Placed) -> 
     Some(object)
 }
 
-/// The slow path for a register.
-fn slow(object: &Object<'_>, number: u32) -> Option<SymbolId> {
+/// The symbol of the slow path for a register.
+pub fn slow(object: &Object<'_>, number: u32) -> Option<SymbolId> {
     const NAMES: [&str; 16] = [
         "rax", "rcx", "rdx", "rbx", "", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12",
         "r13", "r14", "r15",

@@ -41,6 +41,8 @@ pub enum Link {
     Import,
     /// One of those that do not keep `rbx`.
     PutUser,
+    /// What is called if a return address was overwritten (target `hypervisor`).
+    Smashed,
     /// The slow path for the register of that number.
     Slow(u32),
     /// A half of the table's entry; where the displacement is.

@@ -97,6 +97,12 @@ impl Cpu {
                 self.set(i.op0_register(), self.address(i, name));
                 Ok(())
             }
+            Xchg => {
+                let (a, b) = (self.operand(i, 0, name)?, self.operand(i, 1, name)?);
+                self.store(i, b)?;
+                self.set(i.op1_register(), a);
+                Ok(())
+            }
             Push => {
                 let value = self.operand(i, 0, name)?;
                 self.push(value)

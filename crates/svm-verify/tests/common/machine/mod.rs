@@ -9,6 +9,7 @@
 //! the table         at TABLE
 //! ```
 
+mod calls;
 mod instructions;
 mod strings;
 
@@ -18,10 +19,13 @@ use std::hash::{BuildHasherDefault, Hasher};
 use elf_loader::{Object, Section};
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Register};
 
+use calls::Frame;
+
 const WINDOWS: u64 = 0x7f00_0000_0000;
 const BLOCK: u64 = 0x7e00_0000_0000;
 const ENTRY: u64 = BLOCK + 0xc000;
-const SHADOW: u64 = ENTRY - 0x8000;
+/// How far below a return address its shadow is.
+const SHADOW: u64 = 0x8000;
 const TABLE: u64 = 0x4000_0000;
 const RETURN: u64 = 0x5ec2_e7ad;
 
@@ -54,6 +58,10 @@ pub struct Cpu {
     memory: HashMap<u64, u8, BuildHasherDefault<AddressHasher>>,
     windows: Vec<u64>,
     entries: HashMap<u64, u64>,
+    frames: Vec<Frame>,
+    /// What other code leaves in registers. Without it there is no other code to call.
+    pub left: Vec<u64>,
+    drawn: u64,
 }
 
 /// Memory is touched byte by byte, millions of times.
@@ -97,14 +105,15 @@ impl Cpu {
             memory: HashMap::default(),
             windows: Vec::new(),
             entries: HashMap::new(),
+            frames: Vec::new(),
+            left: Vec::new(),
+            drawn: 0,
         };
-        machine.regs[4] = ENTRY;
+        machine.regs[4] = ENTRY + 8;
         for &page in entries {
             machine.entries.insert((page >> 12) & 0xfff, page & !0xfff);
         }
-        for (n, byte) in RETURN.to_le_bytes().into_iter().enumerate() {
-            machine.memory.insert(ENTRY + n as u64, byte);
-        }
+        machine.enter(RETURN, None);
         machine
     }
 
@@ -149,14 +158,16 @@ impl Cpu {
                 return Ok((first.wrapping_add(offset), true));
             }
         }
-        let top = if write { ENTRY } else { ENTRY + 72 };
-        if at >= ENTRY - 4096 && end <= top {
+        let entry = self.entry();
+        let top = if write { entry } else { entry + 72 };
+        if at >= entry - 4096 && end <= top {
             return Ok((at, false));
         }
-        if at == SHADOW && size == 8 && (write || self.memory.contains_key(&SHADOW)) {
+        let shadow = entry - SHADOW;
+        if at == shadow && size == 8 && (write || self.memory.contains_key(&shadow)) {
             return Ok((at, false));
         }
-        if at == ENTRY && size == 8 && write {
+        if at == entry && size == 8 && write {
             return Ok((at, false));
         }
         let context = BLOCK + 0xe000;
@@ -187,11 +198,12 @@ impl Cpu {
 
     fn write(&mut self, at: u64, size: usize, value: u64) -> Result<(), String> {
         let (place, dom0) = self.locate(at, size, true)?;
-        if (at == ENTRY || at == SHADOW) && value != RETURN {
+        let entry = self.entry();
+        if (at == entry || at == entry - SHADOW) && value != self.word() {
             return Err(format!("{value:#x} as a return address"));
         }
         if dom0 && self.hostile {
-            self.memory.insert(ENTRY + 1, 0x66);
+            self.overwrite_words();
         }
         for n in 0..size {
             self.memory
@@ -224,12 +236,16 @@ impl Cpu {
 
     /// Runs the section's code from its start.
     pub fn run(&mut self, object: &Object<'_>, section: &Section<'_>) -> End {
-        let mut at = 0;
+        self.run_from(object, section, 0)
+    }
+
+    /// Runs the section's code from an offset.
+    pub fn run_from(&mut self, object: &Object<'_>, section: &Section<'_>, mut at: u64) -> End {
         for _ in 0..1000 {
             match self.step(object, section, at) {
                 Ok(Some(next)) => at = next,
                 Ok(None) => {
-                    let returned = self.regs[4] == ENTRY + 8;
+                    let returned = self.frames.is_empty();
                     return if returned {
                         End::Returned
                     } else {
@@ -261,36 +277,18 @@ impl Cpu {
         let next = i.next_ip();
         match i.flow_control() {
             FlowControl::Call => {
-                let (name, _) = name.ok_or("the machine does not know calls inside")?;
-                if name == "twin_smashed" {
-                    return Ok(None);
-                }
-                let r = name
-                    .strip_prefix("twin_slow_")
-                    .ok_or("a call of another routine")?;
-                let number = ["rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi"]
-                    .iter()
-                    .position(|&n| n == r);
-                let number = number.or_else(|| r.strip_prefix('r')?.parse().ok());
-                let number = number.ok_or("no such register")?;
-                let below = self.regs[4].wrapping_sub(8);
-                self.write(below, 8, next)?;
-                self.regs[number] = self.translate(self.regs[number]);
-                return Ok(Some(next));
+                return match name {
+                    None => self.call(i.near_branch_target(), next),
+                    Some((name, _)) => self.call_routine(name, next),
+                };
             }
+            FlowControl::UnconditionalBranch if name.is_some() => return self.leave(),
             FlowControl::UnconditionalBranch => return Ok(Some(i.near_branch_target())),
             FlowControl::ConditionalBranch => {
                 let taken = self.holds(&i);
                 return Ok(Some(if taken { i.near_branch_target() } else { next }));
             }
-            FlowControl::Return => {
-                let to = self.pop()?;
-                return if to == RETURN {
-                    Ok(None)
-                } else {
-                    Err("a return elsewhere".into())
-                };
-            }
+            FlowControl::Return => return self.leave(),
             FlowControl::Next => {}
             FlowControl::Exception | FlowControl::Interrupt => return Ok(None),
             _ => return Err("an indirect transfer".into()),
