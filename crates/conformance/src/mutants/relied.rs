@@ -132,7 +132,7 @@ impl Effect {
         let goes_on = i.flow_control() == FlowControl::Next;
         let may_be_any = accesses == Accesses::Stores && goes_on && held::only_reads(i);
         if table.is_none() && !may_be_any {
-            effect.uses |= pointers(i);
+            effect.uses |= pointers(i, accesses);
         }
         effect
     }
@@ -187,8 +187,8 @@ impl Effect {
 
 /// The registers that say where an instruction accesses memory. How often a string instruction
 /// does is computed beside its checks, for whatever they translate: no mutant of these is argued
-/// by what is relied on.
-fn pointers(i: &Instruction) -> Set {
+/// by what is relied on. Where stores alone are confined, what `movs` reads by may be any.
+fn pointers(i: &Instruction, accesses: Accesses) -> Set {
     let in_memory = (0..i.op_count()).any(|n| i.op_kind(n) == OpKind::Memory);
     let named = [i.memory_base(), i.memory_index()];
     // A module's operand by `%gs:` may be anywhere.
@@ -196,7 +196,8 @@ fn pointers(i: &Instruction) -> Set {
         && !matches!(i.mnemonic(), Mnemonic::Lea | Mnemonic::Nop)
         && i.segment_prefix() != Register::GS;
     let named = named.into_iter().filter(|_| reaches);
-    let of_string = i.op_kinds().filter_map(string_pointer);
+    let is_confined = |r: &Register| accesses == Accesses::All || *r != Register::RSI;
+    let of_string = i.op_kinds().filter_map(string_pointer).filter(is_confined);
     let numbers = named
         .chain(of_string)
         .filter_map(|r| number(r.full_register()));
@@ -377,5 +378,9 @@ mod tests {
         assert!(!has(relied(&load, Accesses::Stores), Register::RDX));
         let store = function(&[0x89, 0x02, 0xc3]);
         assert!(has(relied(&store, Accesses::Stores), Register::RDX));
+        // movsb
+        let copy = function(&[0xa4, 0xc3]);
+        assert!(!has(relied(&copy, Accesses::Stores), Register::RSI));
+        assert!(has(relied(&copy, Accesses::Stores), Register::RDI));
     }
 }
