@@ -257,6 +257,18 @@ static int read_frontend(struct xenbus_device *dev, struct frontend *frontend)
 	return 0;
 }
 
+/*
+ * xen-netback keeps a limit. An administrator who has set one does not want an interface without. It is refused when the
+ * frontend is there, which then closes it: before, the guest would wait for a backend that is closed, and see no other.
+ */
+static int refuse_limit(struct xenbus_device *dev)
+{
+	if (!xenbus_exists(XBT_NIL, dev->nodename, "rate"))
+		return 0;
+	xenbus_dev_fatal(dev, -EOPNOTSUPP, "no limit is kept of what an interface sends: take rate out of its vif line");
+	return -EOPNOTSUPP;
+}
+
 static int map_and_bind(struct twin_vif *vif, const struct frontend *frontend)
 {
 	int error = map_rings(vif, frontend->transmit, frontend->receive);
@@ -276,8 +288,10 @@ static int map_and_bind(struct twin_vif *vif, const struct frontend *frontend)
 static int open_vif(struct twin_vif *vif)
 {
 	struct frontend frontend;
-	int error = read_frontend(vif->xenbus, &frontend);
+	int error = refuse_limit(vif->xenbus);
 
+	if (!error)
+		error = read_frontend(vif->xenbus, &frontend);
 	if (!error)
 		error = map_and_bind(vif, &frontend);
 	if (error)
@@ -335,24 +349,11 @@ static int read_mac(struct twin_vif *vif)
 	return error;
 }
 
-/* xen-netback keeps it. An administrator who has set a limit does not want an interface without. */
-static int refuse_limit(struct xenbus_device *dev)
-{
-	if (!xenbus_exists(XBT_NIL, dev->nodename, "rate"))
-		return 0;
-	xenbus_dev_fatal(dev, -EOPNOTSUPP, "no limit is kept of what an interface sends: take rate out of its vif line");
-	/* Nobody closes it: `xl` would wait for that when it takes the interface away. */
-	xenbus_switch_state(dev, XenbusStateClosed);
-	return -EOPNOTSUPP;
-}
-
 static int probe(struct xenbus_device *dev, const struct xenbus_device_id *id)
 {
 	struct twin_vif *vif;
-	int error = refuse_limit(dev);
+	int error;
 
-	if (error)
-		return error;
 	vif = kzalloc(sizeof(*vif), GFP_KERNEL);
 	if (!vif)
 		return -ENOMEM;

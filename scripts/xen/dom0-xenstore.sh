@@ -124,9 +124,8 @@ fi
 await 60 gone/whole sh -c "! xl list | grep -q null"
 
 # ---- A limit that nobody would keep ----
-! timeout "$(limit 60)" xl network-attach guest1 mac=00:16:3e:00:02:00 rate=1Mb/s script=$vif_script
-step limited/refused $? ""
-kernel_said 'no limit is kept of what an interface sends: take rate out of its vif line'
+try 60 limited/given xl network-attach guest1 mac=00:16:3e:00:02:00 rate=1Mb/s script=$vif_script
+await 60 limited/refused kernel_said 'no limit is kept of what an interface sends: take rate out of its vif line'
 step limited/named $? "$(dmesg | grep 'no limit is kept' | tail -n 1)"
 
 # ---- More interfaces than Xen serves ----
