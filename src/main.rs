@@ -14,6 +14,7 @@ mod inputs;
 mod mark;
 mod object;
 mod parallel;
+mod place;
 mod ranges;
 mod report;
 mod signing;

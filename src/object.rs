@@ -16,7 +16,7 @@ use elf_loader::WriteError;
 use svm_rewrite::{Options, Refusal, RefusalCode, Rewritten, Site, Target};
 use svm_verify::{Contract, Violation, ViolationCode, Violations};
 
-use crate::mark;
+use crate::{mark, place};
 
 /// A rewritten object as it will lie on disk, and what was done.
 pub struct Made {
@@ -39,7 +39,8 @@ pub fn make(input: &Input, options: Options, demanded: Option<Contract>) -> Resu
     mark::put(&mut rewritten.object, options, &original);
     let bytes = serialise(file, &rewritten)?;
     if let Some(contract) = demanded {
-        verify(file, &bytes, contract)?;
+        verify(file, &bytes, contract)
+            .map_err(|failure| place::in_original(failure, input, &bytes))?;
     }
     Ok(Made {
         bytes,
@@ -150,12 +151,12 @@ pub fn unproved(file: &str, contract: Contract, violations: Violations) -> Failu
 }
 
 /// Whether the rewriter leaves it to the verifier to look at this: what `rsp` is set to, and in a
-/// module for a stock kernel which words of the frame are written, and where a jump through a
-/// register goes.
+/// module for a stock kernel whether that is the same on all paths, which words of the frame are
+/// written, and where a jump through a register goes.
 fn is_left_to_the_proof(violation: &Violation, target: Target) -> bool {
     match violation.code {
         ViolationCode::StackPointer => true,
-        ViolationCode::ReturnSlot => target == Target::Linux,
+        ViolationCode::Depth | ViolationCode::ReturnSlot => target == Target::Linux,
         // A thunk has a register in its name.
         ViolationCode::Target => {
             let goes = &violation.instruction;
@@ -186,8 +187,8 @@ fn disordered(violation: &Violation) -> Refusal {
     }
 }
 
-/// A move of `rsp` that the verifier cannot follow, a write over a return address, or a jump to a
-/// label, as a refusal.
+/// A move of `rsp` that the verifier cannot follow, a stack that is not as deep on one path as on
+/// another, a write over a return address, or a jump to a label, as a refusal.
 fn unfollowed(violation: &Violation) -> Refusal {
     const RETURN: &str =
         "it may write a return address, of its own function or of a caller in the module";
@@ -197,6 +198,7 @@ fn unfollowed(violation: &Violation) -> Refusal {
     let (code, reason) = match violation.code {
         ViolationCode::ReturnSlot => (RefusalCode::StackPointer, RETURN),
         ViolationCode::Target => (RefusalCode::CodeReference, GOTO),
+        ViolationCode::Depth => (RefusalCode::StackPointer, &*violation.reason),
         _ => (RefusalCode::StackPointer, MOVE),
     };
     Refusal {

@@ -112,6 +112,16 @@ pub fn rewrite(object: &Object<'_>, options: Options) -> Result<Rewritten, Vec<R
     })
 }
 
+/// A refusal at a place in an object's code, with the function and the instruction that are there;
+/// `None` if there is none.
+pub fn refusal_at(object: &Object<'_>, refusal: &Refusal) -> Option<Refusal> {
+    let object = got::relaxed(object);
+    let lifted = lift::lift(&object).ok()?;
+    let section = lifted.section_named(&refusal.section)?;
+    let inst = lifted.inst_at(section, refusal.offset)?;
+    Some(lifted.refusal(refusal.code, inst, &*refusal.reason))
+}
+
 /// Counts the sites in an object's code; of accesses to memory only these. Works for
 /// objects that would be refused too, if they can be lifted.
 ///

@@ -319,6 +319,13 @@ impl Lifted<'_> {
         ))
     }
 
+    /// The code section of that name, if one alone has it.
+    pub fn section_named(&self, name: &str) -> Option<CodeIdx> {
+        let numbers = (0..self.sections.len() as u16).map(CodeIdx);
+        let mut named = numbers.filter(|section| self.section_name(*section) == name);
+        named.next().filter(|_| named.next().is_none())
+    }
+
     /// A refusal at an instruction.
     pub fn refusal(&self, code: RefusalCode, i: InstIdx, reason: impl Into<String>) -> Refusal {
         let inst = self.inst(i);
