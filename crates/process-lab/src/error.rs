@@ -65,6 +65,9 @@ pub enum Error {
     /// No function of that name can be run.
     #[error("`{0}` is not in the table of functions")]
     NoFunction(String),
+    /// Nothing that is to be done has such a name.
+    #[error("no object and scheme has `{0}` in its name")]
+    NoSubject(String),
     /// dom0's memory is mapped where it must not be.
     #[error("the rewritten worker has {0:#x} of dom0 mapped")]
     Mapped(u64),

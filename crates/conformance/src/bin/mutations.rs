@@ -26,6 +26,9 @@ struct Options {
     /// Threads; as many as processors if 0.
     #[arg(long, default_value_t = 0)]
     jobs: usize,
+    /// Only objects and schemes whose name contains this, as `small object, linux`.
+    #[arg(long, default_value = "")]
+    only: String,
 }
 
 fn main() -> ExitCode {
@@ -34,12 +37,16 @@ fn main() -> ExitCode {
 
 fn run(options: &Options) -> Result<bool, Error> {
     let plan = Extent {
+        only: options.only.clone(),
         checks: options.checks,
         one_in: options.one_in,
         seed: options.seed,
         jobs: options.jobs,
     };
     let report = campaign::run(&plan, &tell)?;
+    if report.tallies.is_empty() {
+        return Err(Error::NoSubject(options.only.clone()));
+    }
     print!("{report}");
     Ok(report.surviving() == 0)
 }

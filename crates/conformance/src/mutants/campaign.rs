@@ -23,8 +23,10 @@ use crate::differential::functions::subject;
 use crate::differential::native;
 
 /// What to make.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Extent {
+    /// Only of objects and schemes whose name contains this.
+    pub only: String,
     /// Checks of the stock module to mutate under each scheme.
     pub checks: usize,
     /// One check of the small object in so many.
@@ -36,6 +38,10 @@ pub struct Extent {
 }
 
 impl Extent {
+    fn asks_for(&self, name: &str) -> bool {
+        name.contains(&self.only)
+    }
+
     fn threads(&self) -> usize {
         match self.jobs {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
@@ -132,24 +138,33 @@ pub fn run(plan: &Extent, tell: &dyn Fn(&str, &Tally)) -> Result<MutantsReport, 
     });
     let modules = Setting::MODULES.map(|setting| (setting, None));
     for (setting, variant) in hypervisor.into_iter().chain(modules) {
-        let (mut object, tally) = setting_tally(&stock.object, setting, plan)?;
-        let effects = match variant {
-            Some(variant) => tally
-                .survivors
-                .iter()
-                .map(|survivor| means_the_same(&stock, variant, &mut object, survivor))
-                .collect::<Result<_, _>>()?,
-            None => unknown(&tally),
-        };
-        add(format!("e1000, {setting}"), tally, effects);
-        let tally = small_tally(setting, plan);
-        let effects = unknown(&tally);
-        add(format!("small object, {setting}"), tally, effects);
+        let name = format!("e1000, {setting}");
+        if plan.asks_for(&name) {
+            let (mut object, tally) = setting_tally(&stock.object, setting, plan)?;
+            let effects = match variant {
+                Some(variant) => tally
+                    .survivors
+                    .iter()
+                    .map(|survivor| means_the_same(&stock, variant, &mut object, survivor))
+                    .collect::<Result<_, _>>()?,
+                None => unknown(&tally),
+            };
+            add(name, tally, effects);
+        }
+        let name = format!("small object, {setting}");
+        if plan.asks_for(&name) {
+            let tally = small_tally(setting, plan);
+            let effects = unknown(&tally);
+            add(name, tally, effects);
+        }
     }
     for variant in Variant::WINDOWS.into_iter().chain(Variant::STRICT) {
-        let tally = window_tally(&stock.object, variant, plan)?;
-        let effects = unknown(&tally);
-        add(format!("e1000, scheme {}", variant.name()), tally, effects);
+        let name = format!("e1000, scheme {}", variant.name());
+        if plan.asks_for(&name) {
+            let tally = window_tally(&stock.object, variant, plan)?;
+            let effects = unknown(&tally);
+            add(name, tally, effects);
+        }
     }
     Ok(report)
 }
