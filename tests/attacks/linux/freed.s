@@ -350,3 +350,144 @@ cleanup_module: ret
 .section .modinfo,"a"
 .asciz "vermagic=6.1.0-56-amd64 SMP preempt mod_unload modversions "
 .text
+
+### an export whose name is in what the kernel reads in the file alone
+# refuse: P2-metadata
+# from: Linux 6.1 kernel/module/main.c, rewrite_section_headers: .modinfo stays in the copy of the file, which is freed
+ret
+.section .modinfo,"a"
+name: .asciz "f"
+.section __ksymtab,"a"
+.balign 4
+.long f - ., name - ., 0
+.text
+
+### the same in what the kernel loads
+# accept
+ret
+.section .rodata.name,"a"
+name: .asciz "f"
+.section __ksymtab,"a"
+.balign 4
+.long f - ., name - ., 0
+.text
+
+### an export of code that is gone by then, whose distance has the type of a branch's
+# refuse: P2-metadata
+# from: Linux 6.1 arch/x86/kernel/module.c, __apply_relocate_add: R_X86_64_PLT32 is applied as R_X86_64_PC32
+ret
+.section .init.text,"ax"
+.globl g
+.type g,@function
+g: ret
+.section __ksymtab,"a"
+.balign 4
+.reloc ., R_X86_64_PLT32, g
+.long 0, name - ., 0
+.section __ksymtab_strings,"a"
+name: .asciz "g"
+.text
+
+### an export of data that is not loaded
+# refuse: P2-metadata
+# from: Linux 6.1 kernel/module/main.c, simplify_symbols: it is in the copy of the file
+ret
+.section .kept.nowhere,"w",@progbits
+x: .quad 0
+.section __ksymtab,"a"
+.balign 4
+.long x - ., name - ., 0
+.section __ksymtab_strings,"a"
+name: .asciz "x"
+.text
+
+### an export of the module's own per-CPU data
+# accept
+ret
+.section .data..percpu,"aw",@progbits
+x: .quad 0
+.section __ksymtab,"a"
+.balign 4
+.long x - ., name - ., 0
+.section __ksymtab_strings,"a"
+name: .asciz "x"
+.text
+
+### a key of static calls that is not loaded, exported
+# refuse: P2-metadata
+# from: Linux 5.10 kernel/static_call.c, static_call_add_module: another module's sites are added to what is there
+ret
+.section .kept.nowhere,"w",@progbits
+.balign 8
+key: .quad 0, 0
+.section __ksymtab,"a"
+.balign 4
+.long key - ., name - ., 0
+.section __ksymtab_strings,"a"
+name: .asciz "__SCK__x"
+.text
+
+### the same in per-CPU data, whose address is a small number
+# refuse: P2-metadata
+# from: ibid.
+ret
+.section .data..percpu,"aw",@progbits
+.balign 8
+key: .quad 0, 0
+.section __ksymtab,"a"
+.balign 4
+.long key - ., name - ., 0
+.section __ksymtab_strings,"a"
+name: .asciz "__SCK__x"
+.text
+
+### the same in the module's information
+# refuse: P2-metadata
+# from: ibid.
+ret
+.section .modinfo,"aw"
+.balign 8
+key: .quad 0, 0
+.section __ksymtab,"a"
+.balign 4
+.long key - ., name - ., 0
+.section __ksymtab_strings,"a"
+name: .asciz "__SCK__x"
+.text
+
+### tags of allocations that are not loaded
+# refuse: P2-metadata
+# from: Linux 6.15 lib/alloc_tag.c, alloc_tag_module_unload: gives back what the tags' words say, in memory that others have
+ret
+.pushsection .kept.nowhere,"w",@progbits
+.globl __start_alloc_tags, __stop_alloc_tags
+__start_alloc_tags: .fill 80, 1, 0
+__stop_alloc_tags:
+.popsection
+
+### tags of allocations in per-CPU data, whose address is a small number
+# refuse: P2-metadata
+# from: Linux 6.15 lib/alloc_tag.c, load_module: writes there
+ret
+.pushsection .data..percpu,"aw",@progbits
+.globl __start_alloc_tags, __stop_alloc_tags
+__start_alloc_tags: .fill 80, 1, 0
+__stop_alloc_tags:
+.popsection
+
+### the address of what is not loaded
+# refuse: P1-address-form
+# from: Linux 6.1 arch/x86/kernel/module.c, __apply_relocate_add: writes 32 bits of a distance that has more, so it leads anywhere
+lea x(%rip), %rdi
+ret
+.section .kept.nowhere,"",@progbits
+x: .quad 0
+.text
+
+### the same of what is
+# accept
+lea x(%rip), %rdi
+ret
+.section .rodata.x,"a",@progbits
+x: .quad 0
+.text

@@ -471,3 +471,24 @@ ret
 .section __ksymtab_strings,"a"
 name: .asciz "__put_user_nocheck_4"
 .text
+
+### an export of a place by a number, which is whatever is so far from the table
+# refuse: P2-metadata
+# from: Linux 6.1 include/linux/export.h, kernel_symbol_value: adds the number to the field's address
+ret
+.section __ksymtab,"a"
+.balign 4
+.long 0x100, name - ., 0
+.section __ksymtab_strings,"a"
+name: .asciz "g"
+.text
+
+### a routine of the kernel's, exported under another name
+# accept
+ret
+.section __ksymtab,"a"
+.balign 4
+.long kfree - ., name - ., 0
+.section __ksymtab_strings,"a"
+name: .asciz "g"
+.text

@@ -14,12 +14,14 @@
 //!   ([`super::tables`]), so they are aligned.
 //!
 //! The kernel reads the text that an entry names, whatever symbols there are. So each entry names one
-//! that stays as it is in the file, and stays itself as it is.
+//! that stays as it is in the file, and stays itself as it is. So does what it exports: by a number, or
+//! by a relocation of another type, it could be any byte of code.
 
-use elf_loader::consts::{R_X86_64_PC32, SHF_ALLOC, SHF_WRITE};
+use elf_loader::consts::{R_X86_64_PC32, SHF_WRITE};
 use elf_loader::{Object, Place, Relocation, Section, SectionId};
 
 use super::tables;
+use crate::object::loaded::{is_gone, is_reachable};
 use crate::object::module::{THIS_MODULE, is_freed};
 use crate::object::names::XENS_PAGE;
 
@@ -66,13 +68,16 @@ fn entry(object: &Object<'_>, table: &Section<'_>, at: u64) -> Result<(), &'stat
     if name == XENS_PAGE.as_bytes() || kernels.iter().any(|start| name.starts_with(start)) {
         return Err("an export of a name that others take for the kernel's");
     }
-    let value = field(table, at).and_then(|r| place(object, r));
-    let value = value.map(|(id, offset)| (object.section(id), offset));
+    let value = field(table, at).ok_or("an export whose place is no distance to a symbol")?;
+    let value = place(object, value).map(|(id, offset)| (object.section(id), offset));
     if value.is_some_and(|(section, _)| section.name == THIS_MODULE) {
         return Err("an export of the kernel's record of the module, where others may have keys");
     }
     if value.is_some_and(|(section, _)| is_freed(section)) {
         return Err("an export of what is in .init, whose memory others have later");
+    }
+    if value.is_some_and(|(section, _)| is_gone(section)) {
+        return Err("an export of what is not loaded, whose memory others have later");
     }
     match STATIC_CALLS.iter().any(|call| name.starts_with(call)) {
         true => static_call(value.ok_or("a static call that is exported is the module's own")?),
@@ -87,7 +92,7 @@ fn static_call((section, offset): (&Section<'_>, u64)) -> Result<(), &'static st
     }
     match section.is_code() {
         true => Ok(()),
-        false => tables::is_key(section, offset),
+        false => is_reachable(section).and_then(|()| tables::is_key(section, offset)),
     }
 }
 
@@ -111,9 +116,10 @@ fn place(object: &Object<'_>, r: &Relocation) -> Option<(SectionId, u64)> {
 fn text<'o>(object: &'o Object<'_>, r: &Relocation) -> Option<&'o [u8]> {
     let (id, start) = place(object, r)?;
     let section = object.section(id);
-    let stays = section.flags & (SHF_ALLOC | SHF_WRITE) == SHF_ALLOC
+    let stays = section.flags & SHF_WRITE == 0
         && section.relocations.is_empty()
-        && !is_freed(section);
+        && !is_freed(section)
+        && !is_gone(section);
     let rest = section.data.get(usize::try_from(start).ok()?..)?;
     let end = rest.iter().position(|byte| *byte == 0)?;
     stays.then_some(&rest[..end])

@@ -20,28 +20,13 @@ use super::exports;
 use crate::domain::bounds;
 use crate::findings::{Findings, ViolationCode};
 use crate::insn::{Access, CodeAt, Disassembly, Insn, Op, Origin, Routine};
+use crate::object::loaded::{is_gone, is_per_cpu, is_reachable};
 use crate::object::module::{RUNTIME, THIS_MODULE, called_by_name, is_freed};
 use crate::object::{Image, Meaning};
 
 /// Farthest place after the start of a kernel's symbol that may be named, in bytes: the
 /// object does not have the symbol's size.
 pub const KERNEL_SYMBOL: i64 = 1 << 20;
-
-const GONE: &str = "a section that is gone when the module runs";
-
-/// The module's own per-CPU data.
-const PER_CPU: &str = ".data..percpu";
-
-/// Sections that are data for the kernel alone, which reads them from the file
-/// (`rewrite_section_headers`, kernel/module/main.c) or makes a copy of them for each
-/// processor.
-const KERNELS: [(&str, &str); 5] = [
-    (".modinfo", GONE),
-    ("__versions", GONE),
-    ("__version_ext_crcs", GONE),
-    ("__version_ext_names", GONE),
-    (PER_CPU, "per-CPU data, which only %gs reaches"),
-];
 
 /// Why an operand may not have the address of a place in code.
 const NO_START: (ViolationCode, &str) = (
@@ -102,22 +87,6 @@ fn warnings(image: &Image<'_>) -> HashSet<(SectionId, i64)> {
     });
     let with = entries.filter(|(_, entry)| entry.has_arguments());
     with.map(|(id, entry)| (id, entry.offset as i64)).collect()
-}
-
-/// Whether an operand may reach what is in a section.
-///
-/// # Errors
-/// Why it may not.
-pub fn is_reachable(section: &Section<'_>) -> Result<(), &'static str> {
-    let kernels = KERNELS.iter().find(|(name, _)| *name == section.name);
-    match kernels {
-        Some((_, reason)) => Err(reason),
-        None if section.role != Role::Contents || section.flags & SHF_ALLOC == 0 => {
-            Err("a section that is not loaded")
-        }
-        None if special::kind_of(&section.name).is_some() => Err("a table of the kernel's"),
-        None => Ok(()),
-    }
 }
 
 /// Whether the references in a section are judged here.
@@ -300,6 +269,10 @@ impl<'o> References<'_, 'o> {
                 let reason = is_inside(section, at.wrapping_add(distance), size, writes).err();
                 reason.map(|reason| (ViolationCode::AddressForm, reason))
             }
+            Meaning::Data(data, _) if is_gone(self.image.object.section(data)) => Some((
+                ViolationCode::AddressForm,
+                "the address of what is not loaded, where others are when the module runs",
+            )),
             Meaning::Data(data, at) if self.warns(data, at.wrapping_add(distance)) => None,
             Meaning::Data(data, _) if self.is_table(data) => Some((
                 ViolationCode::Metadata,
@@ -312,7 +285,7 @@ impl<'o> References<'_, 'o> {
                 None
             }
             // Up to Linux 6.14 a small number, to which the start of a CPU's data is added.
-            Meaning::Data(data, _) if !reached && self.is_per_cpu(data) => {
+            Meaning::Data(data, _) if !reached && is_per_cpu(self.image.object.section(data)) => {
                 self.found.labels.insert(n);
                 None
             }
@@ -359,10 +332,6 @@ impl<'o> References<'_, 'o> {
     /// address to the kernel (`__WARN_bug_entry`, arch/x86/include/asm/bug.h of Linux 7.x).
     fn warns(&self, id: SectionId, at: i64) -> bool {
         self.warnings.contains(&(id, at))
-    }
-
-    fn is_per_cpu(&self, id: SectionId) -> bool {
-        self.image.object.section(id).name == PER_CPU
     }
 
     fn is_table(&self, id: SectionId) -> bool {

@@ -20,6 +20,7 @@ use twin_abi::sections;
 use crate::findings::{Findings, ViolationCode};
 use crate::kernel::references::KERNEL_SYMBOL;
 use crate::object::Image;
+use crate::object::loaded::is_reachable;
 use crate::object::module::{RUNTIME, THIS_MODULE, is_freed};
 
 /// The first two numbers of a kernel's release.
@@ -228,8 +229,7 @@ pub(super) fn keys(image: &Image<'_>, entry: &Entry) -> Result<(), &'static str>
 fn own_data<'o>(image: &Image<'o>, id: SectionId) -> Result<&'o Section<'o>, &'static str> {
     let section = image.object.section(id);
     let runtime = RUNTIME.contains(&&*section.name);
-    let good =
-        crate::kernel::references::is_reachable(section).is_ok() && !runtime && !section.is_code();
+    let good = is_reachable(section).is_ok() && !runtime && !section.is_code();
     good.then_some(section).ok_or("a field that names no data")
 }
 

@@ -5,6 +5,7 @@
 //! violation. So nothing is loaded that the rest of the verifier did not check.
 
 mod code_names;
+pub mod loaded;
 pub mod module;
 pub mod names;
 mod note;

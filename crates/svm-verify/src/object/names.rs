@@ -36,6 +36,7 @@ use elf_loader::{Object, Place, Role, Section, SectionId, Symbol};
 use twin_abi::{names, sections};
 
 use crate::findings::{Findings, ViolationCode};
+use crate::object::loaded::is_reachable;
 use crate::object::module::{RUNTIME, THIS_MODULE, is_freed};
 
 /// Sections that the kernel finds by their names and reads from the file
@@ -125,10 +126,10 @@ fn judge_tags(object: &Object<'_>) -> Result<(), &'static str> {
 }
 
 /// Whether a section is data of the module's own: no code, nothing of the runtime's, no other table
-/// of the kernel's, not its record of the module, and not gone before the tags are counted.
+/// of the kernel's, not its record of the module, and there as long as the tags are counted.
 fn may_have_tags(section: &Section<'_>) -> bool {
     let others = RUNTIME.contains(&&*section.name) || section.name == THIS_MODULE;
-    !section.is_code() && !others && !is_freed(section) && special::kind_of(&section.name).is_none()
+    !section.is_code() && !others && !is_freed(section) && is_reachable(section).is_ok()
 }
 
 /// Whether a symbol outside of all sections is no address of anything.
