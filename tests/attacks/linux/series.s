@@ -1275,3 +1275,26 @@ ret
 .popsection
 .data
 .quad f
+
+### a description whose last text goes on with what is behind it in the file, so that its kernel is another one
+# refuse: P2-metadata
+# from: Linux 6.1 kernel/module/main.c, get_next_modinfo: gives where the text begins, and asks for no end
+ret
+.section .modinfo,"a"
+.ascii "vermagic=6.1"
+.text
+
+### the same with an end
+# accept
+ret
+.section .modinfo,"a"
+.asciz "vermagic=6.1"
+.text
+
+### a description without an end, of a part of a module
+# refuse: P2-metadata
+# from: a linker puts another one's behind it
+ret
+.section .modinfo,"a"
+.ascii "verm"
+.text

@@ -101,8 +101,8 @@ pub(super) fn judge<'o>(image: &Image<'o>, findings: &mut Findings<'o>) -> Optio
 
 /// The release that a module is for: the first word of its `vermagic`; `None` if it does not
 /// say, as an object that is linked into a module. The kernel takes the first section of that
-/// name that is loaded, and in it the first `vermagic`, as bytes (`get_next_modinfo`,
-/// kernel/module/main.c).
+/// name that is loaded, and in it the first `vermagic`, as bytes up to the next zero, wherever that
+/// is (`get_next_modinfo`, kernel/module/main.c).
 ///
 /// # Errors
 /// Why the kernel might read another release, or none.
@@ -121,6 +121,11 @@ fn release(image: &Image<'_>) -> Result<Option<String>, &'static str> {
     let loaded = section.flags & SHF_ALLOC != 0 && section.kind == SHT_PROGBITS;
     if named.next().is_some() || !loaded {
         return Err("its .modinfo is not the only one, or not loaded");
+    }
+    if section.data.last().is_some_and(|byte| *byte != 0) {
+        return Err(
+            "its .modinfo has no end: its last text goes on with what is behind it in the file",
+        );
     }
     let entries = section.data.split(|byte| *byte == 0);
     let mut kernels = entries.filter_map(|entry| entry.strip_prefix(VERMAGIC));
