@@ -1298,3 +1298,39 @@ ret
 .section .modinfo,"a"
 .ascii "verm"
 .text
+
+### a trace entry behind endbr64, to a kernel without IBT inside of what it calls
+# refuse: P2-metadata
+# from: Debian's config-6.1.0-57-amd64; Linux 6.1 arch/x86/net/bpf_jit_comp.c, arch_prepare_bpf_trampoline: X86_PATCH_SIZE bytes behind the start, and is_endbr is false
+endbr64
+1: call __fentry__
+ret
+.pushsection __mcount_loc,"a"
+.quad 1b
+.popsection
+.section .modinfo,"a"
+.asciz "vermagic=6.1.0-57-amd64 SMP preempt mod_unload modversions "
+.text
+
+### the same at the start
+# accept
+1: call __fentry__
+ret
+.pushsection __mcount_loc,"a"
+.quad 1b
+.popsection
+.section .modinfo,"a"
+.asciz "vermagic=6.1.0-57-amd64 SMP preempt mod_unload modversions "
+.text
+
+### the same behind endbr64 in a kernel that has IBT
+# accept
+endbr64
+1: call __fentry__
+ret
+.pushsection __mcount_loc,"a"
+.quad 1b
+.popsection
+.section .modinfo,"a"
+.asciz "vermagic=6.12.118+deb13-amd64 SMP preempt mod_unload modversions "
+.text

@@ -30,6 +30,8 @@ pub(super) struct Reader<'a, 'o> {
     /// Whether it may take what an entry of `__ex_table` has besides places for a routine, where that
     /// shows a type.
     pub(super) is_routine: bool,
+    /// Whether it takes no `endbr64` for one ([`tables::lacks_ibt`]).
+    pub(super) lacks_ibt: bool,
     /// First instructions of functions, in order.
     functions: &'a [u32],
     /// Those whose name is a trampoline's.
@@ -50,6 +52,7 @@ impl<'a, 'o> Reader<'a, 'o> {
             disassembly,
             series,
             is_routine: series == Some((5, 15)) && tables::may_name_routines(image),
+            lacks_ibt: tables::lacks_ibt(image),
             functions,
             named: trampolines_by_name(image, disassembly),
             unmarked: are_unmarked(image, series),

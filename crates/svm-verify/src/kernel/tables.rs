@@ -161,6 +161,16 @@ pub(super) fn may_name_routines(image: &Image<'_>) -> bool {
     !has_types
 }
 
+/// Whether the module's kernel is one that looks for a function's trace entry behind its start, and takes
+/// no `endbr64` for one (`is_endbr` without `CONFIG_X86_KERNEL_IBT`, arch/x86/include/asm/ibt.h): Debian's,
+/// up to Linux 6.1. Others' configuration is not known; from 6.2 on it is the kernel's own choice.
+pub(super) fn lacks_ibt(image: &Image<'_>) -> bool {
+    const DEBIANS: &str = "amd64";
+    let release = release(image).ok().flatten().unwrap_or_default();
+    let known = series(&release).is_some_and(|series| ((5, 18)..=(6, 1)).contains(&series));
+    known && release.ends_with(DEBIANS)
+}
+
 /// Whether the kernels of a series have this layout of a table's entries, and what they do by them
 /// is known. Others than these tables have had one layout in all [`KERNELS`].
 fn has(series: Series, kind: SpecialKind, layout: &EntryLayout) -> bool {

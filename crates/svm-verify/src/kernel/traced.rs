@@ -4,7 +4,8 @@
 //! entry from there up to the next name (`ftrace_location`, kernel/trace/ftrace.c). BPF then calls
 //! the function behind the five bytes of an entry at its start, or of one behind its `endbr64`,
 //! wherever the entry is (`__arch_prepare_bpf_trampoline`, arch/x86/net/bpf_jit_comp.c). So the
-//! first entry behind each name is there. Others may follow: of a weak function whose name the
+//! first entry behind each name is there. A kernel without IBT calls what is 5 bytes behind the start of
+//! one that begins with `endbr64`, too, which is inside of the entry. Others may follow: of a weak function whose name the
 //! linker gave to another one the code stays, with its entry.
 
 use std::collections::{BTreeMap, HashSet};
@@ -36,8 +37,7 @@ pub(super) fn judge(
             counted && is_one_section(reader, start, n) && is_traced(reader, &traced, start)
         });
         if !good {
-            let reason =
-                "a trace entry of a function that has none at its start or behind its endbr64";
+            let reason = "a trace entry of a function that has none at its start or behind its endbr64, if the kernel takes that for one";
             findings.at(table, offset, ViolationCode::Metadata, reason);
         }
     }
@@ -66,8 +66,7 @@ fn is_one_section(reader: &Reader<'_, '_>, a: u32, b: u32) -> bool {
 /// Whether the function that begins with an instruction has its own entry.
 fn is_traced(reader: &Reader<'_, '_>, traced: &HashSet<u32>, start: u32) -> bool {
     let insn = reader.disassembly.get(start);
-    let marked =
-        insn.is_some_and(|insn| reader.image.bytes(insn) == Some(&[0xf3, 0x0f, 0x1e, 0xfa]));
+    let marked = !reader.lacks_ibt && insn.is_some_and(|insn| reader.is_endbr64(insn));
     let behind = reader.disassembly.next(start).filter(|_| marked);
     traced.contains(&start) || behind.is_some_and(|n| traced.contains(&n))
 }
