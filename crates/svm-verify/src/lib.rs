@@ -210,6 +210,15 @@ fn entries<'o>(
             );
         }
     }
+    for &place in &image.named {
+        let section = image.code[usize::from(place.section)];
+        let offset = u64::try_from(place.offset).unwrap_or(0);
+        let is_end = offset == image.object.section(section).size;
+        if disassembly.at(place).is_none() && !is_end {
+            let reason = "no instruction starts at the name, by which others may have it probed";
+            findings.at(section, offset, ViolationCode::Target, reason);
+        }
+    }
     let codemap = image.codemap.iter().map(|&(_, place)| place);
     let all: Vec<CodeAt> = codemap.chain(image.entered.iter().copied()).collect();
     starts(disassembly, &all)

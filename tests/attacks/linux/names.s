@@ -492,3 +492,17 @@ ret
 .section __ksymtab_strings,"a"
 name: .asciz "g"
 .text
+
+### a cold part inside of an instruction, which who probes it by its name has written over
+# refuse: P2-target
+# from: Linux 6.1 arch/x86/kernel/kprobes/core.c, can_probe: decodes from the nearest name on
+movabs $0x0f00000789489090, %rax
+.type f.cold,@function
+.set f.cold, f + 2
+ret
+
+### a cold part without an instruction
+# accept
+ret
+.type f.cold,@function
+f.cold:

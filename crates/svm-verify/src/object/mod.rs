@@ -65,6 +65,9 @@ pub struct Image<'o> {
     /// Places that are entered from outside by a symbol: for target `hypervisor`, those of
     /// [`is_entry`], for `linux` those of [`names`].
     pub entered: Vec<CodeAt>,
+    /// Places that have another name, of a cold part or a hash (target `linux`): who probes one by it
+    /// has a breakpoint written there.
+    pub named: Vec<CodeAt>,
     /// Offsets in the runtime's code of the calls that it makes (target `linux`).
     pub runtime_calls: HashSet<u64>,
 }
@@ -100,6 +103,7 @@ impl<'o> Image<'o> {
             symbols: Vec::new(),
             codemap: Vec::new(),
             entered: Vec::new(),
+            named: Vec::new(),
             runtime_calls: HashSet::new(),
         };
         match rules.contents {

@@ -199,10 +199,12 @@ pub fn symbols<'o>(image: &mut Image<'o>, findings: &mut Findings<'o>) {
             meaning(image, symbol, &slow)
         };
         image.symbols.push(meaning);
-        if let Meaning::Code(at) = meaning
-            && entered::is_entered(symbol, &hashes)
-        {
-            image.entered.push(at);
+        if let Meaning::Code(at) = meaning {
+            match entered::is_entered(symbol, &hashes) {
+                true => image.entered.push(at),
+                false if !symbol.name.is_empty() => image.named.push(at),
+                false => {}
+            }
         }
     }
 }
