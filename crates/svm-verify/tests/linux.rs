@@ -154,3 +154,35 @@ fn tables_of_the_file_that_the_kernel_keeps_are_aligned_to_a_page_at_most() {
         assert_eq!(codes, found, "{name} {align}");
     }
 }
+
+/// The kernel copies the name of each symbol (`add_kallsyms`, kernel/module.c of Linux 5.10), also where
+/// names share bytes of the file, and adds up their lengths with 32 bits. Behind 4 GiB it writes to where
+/// others are.
+#[test]
+fn names_that_share_bytes_count_for_each_symbol() {
+    const LONGEST: usize = 16_383;
+    const GIGABYTE: usize = 1 << 30;
+    let bytes = module(&function("ret"));
+    let name = "x".repeat(LONGEST);
+    for (count, found) in [
+        (100, &[][..]),
+        (GIGABYTE / LONGEST + 1, &["object-size"]),
+    ] {
+        let mut object = elf_loader::read(&bytes).expect("a module");
+        let id = object.section_named(".text").expect("code");
+        let label = elf_loader::Symbol {
+            name: name.as_str().into(),
+            binding: elf_loader::consts::STB_LOCAL,
+            kind: elf_loader::consts::STT_NOTYPE,
+            other: 0,
+            place: elf_loader::Place::In(id),
+            value: 0,
+            size: 0,
+        };
+        object.symbols.extend(std::iter::repeat_n(label, count));
+        let violations = svm_verify::verify(&object, LINUX).err();
+        let list = violations.map(|v| v.list).unwrap_or_default();
+        let codes: Vec<_> = list.iter().map(|v| v.code.as_str()).collect();
+        assert_eq!(codes, found, "{count}");
+    }
+}

@@ -55,7 +55,7 @@ pub fn is_freed(section: &Section<'_>) -> bool {
 
 /// Sorts the sections: fills [`Image::code`].
 pub fn sections<'o>(image: &mut Image<'o>, findings: &mut Findings<'o>) {
-    let (mut own, mut loaded) = (HashSet::new(), 0_u64);
+    let (mut own, mut loaded) = (HashSet::new(), copied(image.object));
     for (id, section) in image.object.sections() {
         let name = &*section.name;
         let code = section.flags & SHF_EXECINSTR != 0;
@@ -117,6 +117,17 @@ pub fn sections<'o>(image: &mut Image<'o>, findings: &mut Findings<'o>) {
 /// Largest module, in bytes: the kernel adds up sizes and alignments with 32 bits
 /// (`module_get_offset`, kernel/module/main.c).
 const LARGEST: u64 = 1 << 30;
+/// Bytes of its symbols that the kernel keeps besides the tables of the file: each has an entry and a
+/// type there, and a name of its own, also where names share bytes of the file (`layout_symtab`,
+/// `add_kallsyms`, kernel/module/kallsyms.c).
+fn copied(object: &Object<'_>) -> u64 {
+    const ENTRY_AND_TYPE: u64 = 24 + 1;
+    let symbols = object.symbols.iter();
+    symbols
+        .map(|s| ENTRY_AND_TYPE + s.name.len() as u64 + 1)
+        .sum()
+}
+
 /// Largest alignment, in bytes: where the kernel puts a module is a multiple of it
 /// (`MODULE_ALIGN`, arch/x86/kernel/module.c).
 const PAGE: u64 = 4096;
