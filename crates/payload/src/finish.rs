@@ -98,7 +98,7 @@ fn write(object: &Object<'_>) -> Result<Vec<u8>, Refusal> {
     })
 }
 
-/// Xen refuses a symbol that it has itself, and cuts long names.
+/// Xen refuses a symbol that it has itself, cuts long names, and prints them as they are.
 fn check_names(object: &Object<'_>, table: &Table) -> Result<(), Refusal> {
     for (_, symbol) in object.symbols() {
         let defined = symbol.place != elf_loader::Place::Undefined;
@@ -108,6 +108,14 @@ fn check_names(object: &Object<'_>, table: &Table) -> Result<(), Refusal> {
                 symbol.name
             );
             return Err(Refusal::new(PayloadCode::Ambiguous, Part::Output, why));
+        }
+        if symbol.name.chars().any(char::is_control) {
+            let why = format!(
+                "the name `{}` has a control character, which Xen's console would take for its own; \
+                 name it otherwise",
+                symbol.name.escape_debug()
+            );
+            return Err(Refusal::new(PayloadCode::Section, Part::Output, why));
         }
         if symbol.name.len() > NAME {
             let why = format!(
