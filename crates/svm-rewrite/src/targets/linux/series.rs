@@ -88,6 +88,10 @@ pub fn check(object: &Object<'_>) -> Result<(), Refusal> {
             _ if name == ".modinfo" && section.kind == SHT_NOBITS => {
                 Some("the module's description of itself, without its bytes")
             }
+            // A line is added, which would go on with the last one.
+            _ if name == ".modinfo" && section.data.last().is_some_and(|byte| *byte != 0) => {
+                Some("the module's description of itself, whose last text has no end")
+            }
             _ if section.flags & SHF_ALLOC != 0 && section.align > PAGE => {
                 Some("an alignment beyond a page, which no kernel gives it: lower it (`__aligned`)")
             }
