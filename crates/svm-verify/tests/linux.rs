@@ -164,10 +164,7 @@ fn names_that_share_bytes_count_for_each_symbol() {
     const GIGABYTE: usize = 1 << 30;
     let bytes = module(&function("ret"));
     let name = "x".repeat(LONGEST);
-    for (count, found) in [
-        (100, &[][..]),
-        (GIGABYTE / LONGEST + 1, &["object-size"]),
-    ] {
+    for (count, found) in [(100, &[][..]), (GIGABYTE / LONGEST + 1, &["object-size"])] {
         let mut object = elf_loader::read(&bytes).expect("a module");
         let id = object.section_named(".text").expect("code");
         let label = elf_loader::Symbol {

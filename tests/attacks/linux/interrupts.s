@@ -79,3 +79,32 @@ ret
 # from: Linux 6.1 arch/x86/entry/entry_64.S, asm_load_gs_index
 call asm_load_gs_index
 ret
+
+### the kernel's selector for verw, called: it is among its code, and stores where rax leads
+# refuse: P2-relocation
+# from: Linux 6.1 arch/x86/entry/entry.S, x86_verw_sel: .word __KERNEL_DS, filled up with int3
+mov %rdi, %rax
+call x86_verw_sel
+ret
+
+### the same by its address
+# refuse: P2-relocation
+# from: ibid.
+mov %rdi, %rax
+lea x86_verw_sel(%rip), %rdx
+call *%rdx
+ret
+
+### the same by its older name
+# refuse: P2-relocation
+# from: Linux 6.1.81 arch/x86/entry/entry.S
+mov %rdi, %rax
+jmp mds_verw_sel
+
+### a selector of the module's own
+# accept
+verw x(%rip)
+ret
+.section .rodata.x,"a",@progbits
+x: .short 0x18
+.text

@@ -281,6 +281,9 @@ fn undefined(symbol: &Symbol<'_>) -> Meaning {
         }
         None if is_put_user(&symbol.name) => Meaning::Routine(Routine::PutUser),
         None if symbol.name == TRACE => Meaning::Routine(Routine::Trace),
+        None if SELECTORS.contains(&&*symbol.name) => Meaning::Unusable(
+            "data among the kernel's code: as a routine it stores where rax leads, and stops",
+        ),
         None if is_interrupt(&symbol.name) => Meaning::Unusable(
             "the entry of an interrupt, which does not return: it takes rip and rsp from the frame",
         ),
@@ -327,6 +330,10 @@ fn is_interrupt(name: &str) -> bool {
     ];
     ENTRIES.iter().any(|entry| name.starts_with(entry))
 }
+
+/// The selector for `verw`, which the kernel has among its code and exports for KVM
+/// (arch/x86/entry/entry.S): `18 00`, which is `sbb %al, (%rax)`, then `int3`.
+const SELECTORS: [&str; 2] = ["mds_verw_sel", "x86_verw_sel"];
 
 /// Offsets of the slow paths in the runtime's code, as the runtime itself has
 /// them, if the runtime in the object is that one.
