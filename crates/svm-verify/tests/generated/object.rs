@@ -8,7 +8,7 @@ use elf_loader::{Object, Relocation, SectionId, SymbolId};
 
 use svm_verify::Accesses;
 
-use super::program::{FUNCTIONS, Line, Link, Program};
+use super::program::{FUNCTIONS, Line, Link, Named, Program};
 use crate::common::module::link;
 use crate::common::{ABI, STLB, note_of};
 
@@ -42,7 +42,7 @@ pub struct Placed {
 
 fn field(start: u64, bytes: &[u8], link: Link) -> u64 {
     match link {
-        Link::Table(at, _) => start + at as u64,
+        Link::Table(at, _) | Link::Named(Named { at, .. }) => start + at as u64,
         _ => start + bytes.len() as u64 - 4,
     }
 }
@@ -102,7 +102,7 @@ pub fn module<'t>(template: &Object<'t>, program: &Program, placed: &Placed) -> 
     // f0 is where the text begins.
     let relocation = |at: u64, link: Link| {
         let (kind, symbol, addend) = match link {
-            Link::None | Link::Smashed => return None,
+            Link::None | Link::Smashed | Link::Named(_) => return None,
             Link::To(label) => (
                 R_X86_64_PC32,
                 symbol("f0"),

@@ -47,6 +47,17 @@ pub enum Link {
     Slow(u32),
     /// A half of the table's entry; where the displacement is.
     Table(usize, i64),
+    /// What the loader writes in a field (target `hypervisor`).
+    Named(Named),
+}
+
+/// A field, and the relocation of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Named {
+    pub at: usize,
+    pub kind: u32,
+    pub name: &'static str,
+    pub addend: i64,
 }
 
 #[derive(Clone, Debug)]

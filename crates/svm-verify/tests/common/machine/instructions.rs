@@ -2,7 +2,7 @@
 
 use iced_x86::{Code, ConditionCode, Instruction, Mnemonic, OpKind, Register};
 
-use super::{Cpu, StatusFlags, mask};
+use super::{Cpu, StatusFlags, mask, window::constant};
 
 impl Cpu {
     pub(super) fn holds(&self, i: &Instruction) -> bool {
@@ -38,9 +38,15 @@ impl Cpu {
         let sum = part(i.memory_base())
             .wrapping_add(part(i.memory_index()).wrapping_mul(u64::from(i.memory_index_scale())))
             .wrapping_add(name.map_or(i.memory_displacement64(), |(_, addend)| addend as u64));
-        match i.memory_base().size() {
-            4 => sum & 0xffff_ffff,
-            _ => sum,
+        let (base, index) = (i.memory_base(), i.memory_index());
+        let alone = base == Register::None && index == Register::None;
+        let narrow = base.size() == 4
+            || index.size() == 4
+            || alone && name.is_none() && i.memory_displ_size() == 4;
+        let cut = if narrow { sum & 0xffff_ffff } else { sum };
+        match i.segment_prefix() {
+            Register::GS => cut.wrapping_add(self.segment_base()),
+            _ => cut,
         }
     }
 
@@ -51,8 +57,13 @@ impl Cpu {
         n: u32,
         name: Option<(&str, i64)>,
     ) -> Result<u64, String> {
+        if i.op_kind(n) == OpKind::Register {
+            return Ok(self.get(i.op_register(n)));
+        }
+        if let Some(value) = constant(name) {
+            return Ok(value);
+        }
         match i.op_kind(n) {
-            OpKind::Register => Ok(self.get(i.op_register(n))),
             OpKind::Memory => {
                 let at = self.address(i, name);
                 match name {
@@ -92,6 +103,13 @@ impl Cpu {
             Mov | Movzx => {
                 let value = self.operand(i, 1, name)?;
                 self.store(i, value)
+            }
+            Pext => {
+                let (a, bits) = (self.operand(i, 1, name)?, self.operand(i, 2, name)?);
+                let places = (0..64).filter(|n| bits >> n & 1 != 0);
+                let value = places.enumerate().map(|(to, from)| (a >> from & 1) << to);
+                self.set(i.op0_register(), value.sum());
+                Ok(())
             }
             Lea => {
                 self.set(i.op0_register(), self.address(i, name));
@@ -164,6 +182,9 @@ impl Cpu {
             }
             op => {
                 let (a, b) = (self.operand(i, 0, name)?, self.operand(i, 1, name)?);
+                if op == Bts && self.has_window() && b >= size as u64 * 8 {
+                    return Err("a bit that is not in the operand".into());
+                }
                 let value = match op {
                     Add => a.wrapping_add(b),
                     Sub | Cmp => a.wrapping_sub(b),

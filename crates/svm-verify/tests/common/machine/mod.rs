@@ -12,6 +12,7 @@
 mod calls;
 mod instructions;
 mod strings;
+mod window;
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -20,6 +21,7 @@ use elf_loader::{Object, Section};
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Register};
 
 use calls::Frame;
+use window::Window;
 
 const WINDOWS: u64 = 0x7f00_0000_0000;
 const BLOCK: u64 = 0x7e00_0000_0000;
@@ -29,8 +31,14 @@ const SHADOW: u64 = 0x8000;
 const TABLE: u64 = 0x4000_0000;
 const RETURN: u64 = 0x5ec2_e7ad;
 
+/// Why the code is left at an access, which is no breach.
+const FAULT: &str = "a fault";
+
 /// A read or write of dom0 memory: address, size, value, whether written.
 pub type Event = (u64, usize, u64, bool);
+
+/// The dom0 address that is at an address, or the address itself on the stack; and which it is.
+type Place = Result<(u64, bool), String>;
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +62,8 @@ pub struct Cpu {
     /// may have passed a pointer to it.
     pub hostile: bool,
     paper: bool,
+    /// Instead of the table.
+    window: Option<Window>,
     flags: StatusFlags,
     memory: HashMap<u64, u8, BuildHasherDefault<AddressHasher>>,
     windows: Vec<u64>,
@@ -93,6 +103,9 @@ struct StatusFlags {
 }
 
 impl Cpu {
+    /// Where the CPU's context has the two segment bases.
+    const CONTEXT: u64 = BLOCK + 0xe000;
+
     /// A machine with these registers, except `rsp`, in a scheme. `entries` are the pages
     /// that the table translates.
     pub fn new(paper: bool, regs: [u64; 16], entries: &[u64]) -> Cpu {
@@ -101,6 +114,7 @@ impl Cpu {
             events: Vec::new(),
             hostile: false,
             paper,
+            window: None,
             flags: StatusFlags::default(),
             memory: HashMap::default(),
             windows: Vec::new(),
@@ -149,7 +163,10 @@ impl Cpu {
 
     /// The dom0 address that is mapped at an address, or the address itself on the
     /// stack.
-    fn locate(&self, at: u64, size: usize, write: bool) -> Result<(u64, bool), String> {
+    fn locate(&self, at: u64, size: usize, write: bool) -> Place {
+        if let Some(window) = self.window {
+            return self.in_window(window, at, size, write);
+        }
         let end = at.wrapping_add(size as u64);
         if (WINDOWS..WINDOWS + 0x4000 * self.windows.len() as u64).contains(&at) {
             let (k, offset) = ((at - WINDOWS) / 0x4000, (at - WINDOWS) % 0x4000);
@@ -170,8 +187,7 @@ impl Cpu {
         if at == entry && size == 8 && write {
             return Ok((at, false));
         }
-        let context = BLOCK + 0xe000;
-        if !write && size == 8 && (at == context || at == context + 8) {
+        if !write && size == 8 && (at == Cpu::CONTEXT || at == Cpu::CONTEXT + 8) {
             return Ok((at, false));
         }
         Err(format!(
@@ -252,6 +268,7 @@ impl Cpu {
                         End::Stopped
                     };
                 }
+                Err(reason) if reason == FAULT => return End::Stopped,
                 Err(reason) => return End::Breach(format!("{reason}, at {at:#x}")),
             }
         }
@@ -298,14 +315,44 @@ impl Cpu {
     }
 
     fn push(&mut self, value: u64) -> Result<(), String> {
+        self.pushed(value)?;
         self.regs[4] = self.regs[4].wrapping_sub(8);
-        self.write(self.regs[4], 8, value)
+        Ok(())
+    }
+
+    /// Writes the word below `rsp`.
+    fn pushed(&mut self, value: u64) -> Result<(), String> {
+        let at = self.regs[4].wrapping_sub(8);
+        if !self.has_window() {
+            return self.write(at, 8, value);
+        }
+        self.own_word(at)?;
+        self.put_word(at, value);
+        Ok(())
     }
 
     fn pop(&mut self) -> Result<u64, String> {
-        let value = self.read(self.regs[4], 8)?;
-        self.regs[4] = self.regs[4].wrapping_add(8);
+        let at = self.regs[4];
+        let value = match self.window {
+            None => self.read(at, 8)?,
+            Some(_) => {
+                self.own_word(at)?;
+                self.word_at(at)
+            }
+        };
+        self.regs[4] = at.wrapping_add(8);
         Ok(value)
+    }
+
+    fn word_at(&self, at: u64) -> u64 {
+        let bytes = (0..8).rev().map(|n| u64::from(self.byte(at + n)));
+        bytes.fold(0, |word, byte| word << 8 | byte)
+    }
+
+    fn put_word(&mut self, at: u64, value: u64) {
+        for (n, byte) in value.to_le_bytes().into_iter().enumerate() {
+            self.memory.insert(at + n as u64, byte);
+        }
     }
 }
 

@@ -2,7 +2,10 @@
 
 use iced_x86::{Instruction, Mnemonic};
 
-use super::Cpu;
+use super::{Cpu, FAULT};
+
+/// Elements that one instruction reaches at most in a window: then it faults, as at a guard.
+const ELEMENTS: u32 = 64;
 
 impl Cpu {
     pub(super) fn string(&mut self, i: &Instruction) -> Result<(), String> {
@@ -13,10 +16,15 @@ impl Cpu {
             size as u64
         };
         let rep = i.has_rep_prefix() || i.has_repne_prefix();
+        let mut reached = 0;
         loop {
             if rep && self.regs[1] == 0 {
                 return Ok(());
             }
+            if self.has_window() && reached == ELEMENTS {
+                return Err(FAULT.into());
+            }
+            reached += 1;
             let (mut compared, mut moves) = (None, (false, true));
             match i.mnemonic().to_string_kind() {
                 'm' => {

@@ -4,7 +4,7 @@ use iced_x86::{Code, Instruction, MemoryOperand, Register};
 use svm_verify::Scheme;
 
 use crate::encode::{encode, low};
-use crate::program::{Line, Link};
+use crate::program::{Line, Link, Named};
 
 /// A part of a program.
 #[derive(Clone, Copy)]
@@ -13,6 +13,8 @@ pub enum Item {
     Plain(Instruction),
     /// It reads that half of an entry.
     Table(Instruction, i64),
+    /// The loader fills in a field of it.
+    Named(Instruction, Named),
     /// `jcc` with that condition.
     Branch(u8, u32),
     Jump(Link),
@@ -31,6 +33,7 @@ impl Item {
                 let (bytes, at) = encode(i);
                 Line::Insn(bytes, Link::Table(at, half))
             }
+            Item::Named(i, named) => Line::Insn(encode(i).0, Link::Named(named)),
             Item::Branch(condition, to) => {
                 Line::Insn(vec![0x0f, 0x80 | condition, 0, 0, 0, 0], Link::To(to))
             }
@@ -46,7 +49,7 @@ impl Item {
 pub const ABOVE: u8 = 7;
 pub const NOT_EQUAL: u8 = 5;
 
-fn plain(i: Result<Instruction, iced_x86::IcedError>) -> Item {
+pub fn plain(i: Result<Instruction, iced_x86::IcedError>) -> Item {
     Item::Plain(i.expect("operands"))
 }
 

@@ -27,17 +27,20 @@ const SHADOW: i32 = 0x8000;
 /// Makes a program.
 pub struct Maker {
     pub random: Random,
-    scheme: Scheme,
+    pub scheme: Scheme,
+    /// Whether pointers are compared.
+    pub strict: bool,
     labels: u32,
     /// The out-of-line parts of the function that is being made.
-    apart: Vec<Item>,
+    pub apart: Vec<Item>,
 }
 
 /// The program of a seed.
-pub fn program(scheme: Scheme, seed: u64) -> Program {
+pub fn program(scheme: Scheme, strict: bool, seed: u64) -> Program {
     let mut maker = Maker {
         random: Random(seed),
         scheme,
+        strict,
         labels: FUNCTIONS,
         apart: Vec::new(),
     };
@@ -57,11 +60,13 @@ impl Maker {
 
     fn function(&mut self, number: u32) -> Vec<Item> {
         let (smashed, spare) = (self.label(), Register::R11);
-        let mut all = vec![
-            Item::Label(number),
-            load(Code::Mov_r64_rm64, spare, RSP, 0),
-            store(Code::Mov_rm64_r64, RSP, -SHADOW, spare),
-        ];
+        let mut all = vec![Item::Label(number)];
+        if !self.has_window() {
+            all.extend([
+                load(Code::Mov_r64_rm64, spare, RSP, 0),
+                store(Code::Mov_rm64_r64, RSP, -SHADOW, spare),
+            ]);
+        }
         let saved = self.random.one_in(2);
         if saved {
             all.push(one(Code::Push_r64, Register::RBX));
@@ -72,6 +77,11 @@ impl Maker {
         }
         if saved {
             all.push(one(Code::Pop_r64, Register::RBX));
+        }
+        if self.has_window() {
+            all.push(Item::Return);
+            all.append(&mut self.apart);
+            return all;
         }
         all.extend([
             load(Code::Mov_r64_rm64, spare, RSP, -SHADOW),
@@ -84,9 +94,15 @@ impl Maker {
         all
     }
 
+    /// Whether memory is a window, without checks.
+    pub fn has_window(&self) -> bool {
+        !Scheme::TABLES.contains(&self.scheme)
+    }
+
     /// A part of a function, mostly with something changed.
     fn part(&mut self, number: u32) -> Vec<Item> {
         let mut part = match self.random.below(8) {
+            0..=6 if self.has_window() => self.in_window(),
             0..=1 => self.one_check(),
             2..=4 => self.two_checks(),
             5..=6 => self.string(),
@@ -94,6 +110,9 @@ impl Maker {
         };
         for _ in 0..self.random.of(&[0, 1, 1, 1, 2]) {
             self.twist(&mut part);
+        }
+        if self.random.one_in(6) {
+            self.twist_apart();
         }
         part
     }
@@ -108,7 +127,7 @@ impl Maker {
     }
 
     /// Registers, each once.
-    fn registers<const N: usize>(&mut self) -> [Register; N] {
+    pub fn registers<const N: usize>(&mut self) -> [Register; N] {
         let mut all = REGISTERS;
         for n in 0..N {
             let other = n + self.random.below((REGISTERS.len() - n) as u64) as usize;
@@ -151,11 +170,24 @@ impl Maker {
         let from = self.random.of(&[v, other, other]);
         let check = self.of(v, i, p, from);
         let (mut all, _) = self.check(check);
+        if self.random.one_in(3) {
+            let between = self.between(v, other);
+            all.push(between);
+        }
         all.push(self.access(v));
         if self.random.one_in(3) {
             all.push(self.access(v));
         }
         all
+    }
+
+    /// What leaves another number in `v`, or takes it away.
+    fn between(&mut self, v: Register, other: Register) -> Item {
+        match self.random.below(3) {
+            0 => Item::Call(Link::Import),
+            1 => two(Code::Xchg_rm64_r64, v, other),
+            _ => self.plain(v, other),
+        }
     }
 
     /// Two checks at once.
@@ -279,14 +311,14 @@ fn word(r: Register) -> Register {
     Register::AX + r.number() as u32
 }
 
-fn vec_of(bytes: &[u8]) -> [u8; 4] {
+pub fn vec_of(bytes: &[u8]) -> [u8; 4] {
     let mut all = [0x90; 4];
     all[..bytes.len()].copy_from_slice(bytes);
     all
 }
 
 /// A string instruction, behind nops that make it four bytes.
-fn string(kind: u8, shift: u32, repeated: bool) -> [u8; 4] {
+pub fn string(kind: u8, shift: u32, repeated: bool) -> [u8; 4] {
     let prefix = |there: bool, byte| there.then_some(byte);
     let bytes = [
         prefix(shift == 1, 0x66),

@@ -7,14 +7,15 @@ mod checks;
 mod maker;
 mod object;
 mod twist;
+mod windows;
 
 use std::collections::BTreeMap;
 
 use elf_loader::Object;
 use svm_verify::Scheme;
 
+use super::common::USER;
 use super::common::machine::{Cpu, End};
-use super::common::{PAPER, STLB, USER};
 use super::program::{FUNCTIONS, Program, Random};
 use super::{ROUNDS, number, object as linked};
 
@@ -35,17 +36,31 @@ const PAGES: [u64; 5] = [
 
 #[test]
 fn programs_of_checks_that_are_accepted_are_confined_in_stlb() {
-    executed(STLB);
+    executed(Scheme::Stlb, false);
 }
 
 #[test]
 fn programs_of_checks_that_are_accepted_are_confined_in_paper() {
-    executed(PAPER);
+    executed(Scheme::Paper, false);
 }
 
-fn executed(number_of_scheme: u32) {
-    let scheme = Scheme::from_number(number_of_scheme).expect("a scheme");
-    let bytes = object::template(number_of_scheme);
+#[test]
+fn programs_that_are_accepted_are_confined_in_window32() {
+    executed(Scheme::Window32, false);
+}
+
+#[test]
+fn programs_that_are_accepted_are_confined_in_window() {
+    executed(Scheme::Window, false);
+}
+
+#[test]
+fn programs_that_are_accepted_are_confined_in_window_where_pointers_are_compared() {
+    executed(Scheme::Window, true);
+}
+
+fn executed(scheme: Scheme, strict: bool) {
+    let bytes = object::template(scheme);
     let template = elf_loader::read(&bytes).expect("an object");
     let (first, count) = (
         number("TWIN_GENERATED_FIRST", 0),
@@ -53,7 +68,7 @@ fn executed(number_of_scheme: u32) {
     );
     let (mut accepted_ones, mut ends, mut breaches) = (0, BTreeMap::new(), Vec::new());
     for seed in first..first + count {
-        let Some((program, starts, object)) = accepted(&template, scheme, seed) else {
+        let Some((program, starts, object)) = accepted(&template, scheme, strict, seed) else {
             continue;
         };
         accepted_ones += 1;
@@ -94,9 +109,10 @@ fn name(end: &End) -> &'static str {
 fn accepted<'t>(
     template: &Object<'t>,
     scheme: Scheme,
+    strict: bool,
     seed: u64,
 ) -> Option<(Program, [u64; FUNCTIONS as usize], Object<'t>)> {
-    let (mut program, mut random) = (maker::program(scheme, seed), Random(!seed));
+    let (mut program, mut random) = (maker::program(scheme, strict, seed), Random(!seed));
     for _ in 0..ROUNDS {
         let placed = linked::place(&program)?;
         let object = object::module(template, &placed)?;
@@ -126,6 +142,9 @@ fn accepted<'t>(
 /// A machine in a state.
 fn machine(scheme: Scheme, seed: u64) -> Cpu {
     let mut random = Random(seed);
+    if !Scheme::TABLES.contains(&scheme) {
+        return windows::machine(scheme, random);
+    }
     let near = random.of(&[2, PAGES.len()]);
     let few: [u64; 3] = std::array::from_fn(|_| {
         random.of(&PAGES[..near]) + random.of(&[0, 8, 0x7f8, 0xff8, 0xfff])

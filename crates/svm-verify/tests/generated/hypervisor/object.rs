@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use elf_loader::consts::{R_X86_64_32S, R_X86_64_PLT32};
 use elf_loader::{Object, Relocation, SymbolId};
+use svm_verify::Scheme;
 
 use super::linked::{Placed, slow};
 use crate::common::object;
@@ -16,16 +17,28 @@ const SLOW: [&str; 15] = [
 ];
 
 /// An object with a function for each that programs have, and all that they name.
-pub fn template(scheme: u32) -> Vec<u8> {
+pub fn template(scheme: Scheme) -> Vec<u8> {
     let mut code = String::new();
     for n in 0..FUNCTIONS {
         code += &format!(".globl f{n}\n.type f{n},@function\nf{n}: ret\n");
     }
-    code += "call imported\ncall twin_smashed\nsub twin_stlb(%rax),%rax\n";
-    for r in SLOW {
-        code += &format!("call twin_slow_{r}\n");
+    code += "call imported\n";
+    match Scheme::TABLES.contains(&scheme) {
+        true => {
+            code += "call twin_smashed\nsub twin_stlb(%rax),%rax\n";
+            for r in SLOW {
+                code += &format!("call twin_slow_{r}\n");
+            }
+        }
+        false => {
+            code += "movabs $twin_window,%rax\nmovabs $twin_stack_view,%rax\ncall twin_wild\n";
+            code += "cmp twin_lowest(%rip),%rax\ncmp twin_highest(%rip),%rax\n";
+        }
     }
-    object(scheme, &code)
+    if scheme == Scheme::Window {
+        code += "and twin_window_mask(%rip),%rax\n";
+    }
+    object(scheme as u32, &code)
 }
 
 /// Puts a program into the template.
@@ -47,6 +60,7 @@ pub fn module<'t>(template: &Object<'t>, placed: &Placed) -> Option<Object<'t>> 
         Link::Smashed => routine(symbol("twin_smashed")),
         Link::Slow(n) => routine(slow(template, n)?),
         Link::Table(_, half) => Some((R_X86_64_32S, symbol("twin_stlb"), half)),
+        Link::Named(n) => Some((n.kind, symbol(n.name), n.addend)),
     };
     let links = placed.links.iter();
     let relocations = links.filter_map(|&(offset, link)| {

@@ -4,10 +4,15 @@ use iced_x86::{Code, OpKind, Register};
 
 use super::checks::{Item, load, two};
 use super::maker::{Maker, REGISTERS};
+use crate::encode::low;
+use crate::program::Link;
 
 impl Maker {
     /// Changes one thing.
     pub fn twist(&mut self, part: &mut Vec<Item>) {
+        if part.is_empty() {
+            return;
+        }
         let at = self.random.below(part.len() as u64) as usize;
         match self.random.below(12) {
             0..=1 => {
@@ -25,7 +30,59 @@ impl Maker {
                 let again: Vec<Item> = part[at..end].iter().copied().filter(unlabelled).collect();
                 part.splice(to..to, again);
             }
+            10 if self.has_window() => self.bend(part),
+            11 => self.narrow_one(part),
             _ => self.detour(part),
+        }
+    }
+
+    /// Changes the out-of-line part that was made last: the register of the slow path, or what comes
+    /// before.
+    pub fn twist_apart(&mut self) {
+        let first = self.apart.len().saturating_sub(3);
+        let r = self.random.of(&REGISTERS);
+        match self.apart.get_mut(first..) {
+            Some(
+                [Item::Plain(_), Item::Call(Link::Slow(n)), _] | [_, Item::Call(Link::Slow(n)), _],
+            ) if self.random.one_in(2) => {
+                *n = r.number() as u32;
+            }
+            Some([Item::Plain(i), ..]) if self.random.one_in(2) => match i.op1_kind() {
+                OpKind::Memory => i.set_memory_base(r),
+                _ => i.set_op1_register(r),
+            },
+            Some([Item::Plain(_), ..]) => drop(self.apart.remove(first)),
+            _ => {}
+        }
+    }
+
+    /// 32 bits of an instruction of 64.
+    fn narrow_one(&mut self, part: &mut [Item]) {
+        let at = self.random.below(part.len() as u64) as usize;
+        let Item::Plain(i) = &mut part[at] else {
+            return;
+        };
+        let code = match i.code() {
+            Code::Mov_rm64_r64 => Code::Mov_rm32_r32,
+            Code::Lea_r64_m => Code::Lea_r32_m,
+            Code::And_rm64_r64 => Code::And_rm32_r32,
+            Code::And_rm64_imm32 => Code::And_rm32_imm32,
+            Code::Cmp_rm64_imm32 => Code::Cmp_rm32_imm32,
+            Code::Cmp_rm64_r64 => Code::Cmp_rm32_r32,
+            Code::Shr_rm64_imm8 => Code::Shr_rm32_imm8,
+            Code::Cmova_r64_rm64 => Code::Cmova_r32_rm32,
+            _ => return,
+        };
+        let is_whole = |r: Register| r.is_gpr64();
+        if i.op0_kind() == OpKind::Register && is_whole(i.op0_register()) {
+            i.set_op0_register(low(i.op0_register()));
+        }
+        if i.op1_kind() == OpKind::Register && is_whole(i.op1_register()) {
+            i.set_op1_register(low(i.op1_register()));
+        }
+        i.set_code(code);
+        if i.op1_kind() == OpKind::Immediate32to64 {
+            i.set_op1_kind(OpKind::Immediate32);
         }
     }
 
@@ -109,7 +166,7 @@ impl Maker {
             Register::None if second => {
                 i.set_op1_register(sized(new, i.op1_register()));
             }
-            base if base != Register::None && of_base => i.set_memory_base(new),
+            base if base != Register::None && of_base => i.set_memory_base(sized(new, base)),
             _ if i.op0_kind() == OpKind::Register => {
                 i.set_op0_register(sized(new, i.op0_register()));
             }
@@ -124,7 +181,7 @@ fn unlabelled(item: &Item) -> bool {
 
 /// The register of 64 bits that an item writes, or names first.
 fn written(item: &Item) -> Option<Register> {
-    let (Item::Plain(i) | Item::Table(i, _)) = item else {
+    let (Item::Plain(i) | Item::Table(i, _) | Item::Named(i, _)) = item else {
         return None;
     };
     let r = i.op0_register().full_register();

@@ -243,7 +243,7 @@ impl<'p> Machine<'p> {
 /// Writes what a field leads to, as a loader does. `place` is the field's address.
 fn resolve(bytes: &mut [u8], at: u64, place: u64, link: Link, placed: &Placed) {
     let to = match link {
-        Link::None | Link::Smashed => return,
+        Link::None | Link::Smashed | Link::Named(_) => return,
         Link::To(label) => TEXT + placed.labels[&label],
         Link::Import => IMPORT,
         Link::PutUser => PUT_USER,
