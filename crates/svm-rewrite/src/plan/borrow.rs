@@ -7,6 +7,7 @@ use liveness::{LocSet, Reg};
 
 use crate::analyse::class::Class;
 use crate::analyse::survey::Survey;
+use crate::frame::words::mixes_word;
 use crate::lift::Inst;
 
 /// The registers that a sequence may borrow: the first, and the second if it needs two.
@@ -26,10 +27,11 @@ pub fn borrowed(taken: LocSet) -> Borrowed {
     [free.next().expect(few), free.next().expect(few)]
 }
 
-/// Whether the sequence of an instruction borrows registers.
+/// Whether the sequence of an instruction may borrow registers.
 pub fn borrows(inst: &Inst, survey: &Survey, class: Class) -> bool {
     let two_references = inst.displacement.is_some() && inst.immediate.is_some();
-    two_references || survey.uses_stack && borrows_for_stack(&inst.iced, class)
+    let for_stack = || survey.uses_stack && borrows_for_stack(&inst.iced, class);
+    two_references || mixes_word(&inst.iced) || for_stack()
 }
 
 /// Whether it does because of what it does with `rsp` or at it.

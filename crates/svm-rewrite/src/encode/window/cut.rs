@@ -34,7 +34,7 @@ impl Emitter<'_> {
     ) -> bool {
         match plan.class {
             Class::Memory(Space::Heap) => match here.return_address() {
-                Some(distance) => self.cut_and_load_return_address(i, plan, distance),
+                Some(distance) => self.cut_and_read_return_address(i, plan, distance),
                 None if self.reads_rsp(i) => self.with_view_cut(i, plan),
                 None => self.cut_access(i, plan),
             },
@@ -90,7 +90,7 @@ impl Emitter<'_> {
     ///     pext  twin_window_mask(%rip), %rbp, %v      unless an earlier one serves
     ///     mov   distance(%rsp), %reg
     /// ```
-    fn cut_and_load_return_address(&mut self, i: InstIdx, plan: &InstPlan, distance: i64) {
+    fn cut_and_read_return_address(&mut self, i: InstIdx, plan: &InstPlan, distance: i64) {
         let simple = self.lifted.inst(i).operand().simple();
         if let (Some((base, _)), None, Some(v)) = (simple, plan.reuse, plan.dead_result()) {
             self.open(plan);
@@ -98,7 +98,7 @@ impl Emitter<'_> {
             self.restore_flags(plan);
             self.close(plan);
         }
-        self.load_return_address(i, distance);
+        self.read_return_address(i, plan, distance);
     }
 
     /// The operand of an instruction if its form keeps it in the window: on the stack by both

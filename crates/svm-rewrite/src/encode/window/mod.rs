@@ -22,7 +22,7 @@ use crate::asm::{Base, Field, Index, Jump, Operand, Referent, movabs, rm, rr};
 use crate::frame::FramePlace;
 use crate::frame::facts::{Facts, FactsBefore};
 use crate::frame::variants::Variant;
-use crate::frame::words::{StackWords, copies_return_address, copies_word};
+use crate::frame::words::{StackWords, reads_return_address, reads_word};
 use crate::lift::InstIdx;
 use crate::plan::borrow::Borrowed;
 use crate::plan::{CutBy, InstPlan};
@@ -60,12 +60,12 @@ impl FrameHere<'_> {
         known(self.facts().and_then(Facts::direction))
     }
 
-    /// How far above `rsp` the return address is that it loads or pushes.
+    /// How far above `rsp` the return address is that it reads.
     fn return_address(&self) -> Option<i64> {
-        // Most instructions do neither, and facts are far apart in memory.
-        let facts = copies_word(self.iced).then(|| self.facts())??;
+        // Most instructions read none, and facts are far apart in memory.
+        let facts = reads_word(self.iced).then(|| self.facts())??;
         let FramePlace(rsp) = facts.stack_pointer()?;
-        copies_return_address(self.iced, facts).then_some(-rsp)
+        reads_return_address(self.iced, facts).then_some(-rsp)
     }
 
     fn facts(&self) -> Option<&Facts> {
@@ -93,7 +93,7 @@ impl Emitter<'_> {
                 self.through_segment(i, plan);
             }
             Class::Stack | Class::Memory(_) => match here.return_address() {
-                Some(distance) => self.load_return_address(i, distance),
+                Some(distance) => self.read_return_address(i, plan, distance),
                 None if self.reads_rsp(i) => self.with_view(i, plan),
                 None => self.in_window(i, plan),
             },

@@ -7,7 +7,8 @@ use liveness::Reg;
 
 use super::{Emitter, FrameHere, Reached, lowered};
 use crate::asm::import::Import;
-use crate::asm::{Address, Base, Index, Operand, Segment, mr, rm};
+use crate::asm::{Address, Base, Index, Operand, Segment, mr, rm, rr};
+use crate::frame::words::mixes_word;
 use crate::lift::InstIdx;
 use crate::plan::InstPlan;
 use crate::registers::{gpr, reg64};
@@ -18,10 +19,27 @@ impl Emitter<'_> {
     /// ```text
     ///     mov   distance(%rsp), %reg
     /// ```
-    pub(super) fn load_return_address(&mut self, i: InstIdx, distance: i64) {
-        let to = self.lifted.inst(i).iced.op0_register();
-        let word = Operand::at(Reg::RSP, distance);
-        self.emit(&rm(Code::Mov_r64_rm64, to, word));
+    ///
+    /// or, where it is mixed into a number:
+    ///
+    /// ```text
+    ///     push  %t
+    ///     mov   8+distance(%rsp), %t
+    ///     xor   %t, %reg
+    ///     pop   %t
+    /// ```
+    pub(super) fn read_return_address(&mut self, i: InstIdx, plan: &InstPlan, distance: i64) {
+        let iced = self.lifted.inst(i).iced;
+        let to = iced.op0_register();
+        if !mixes_word(&iced) {
+            return self.emit(&rm(Code::Mov_r64_rm64, to, Operand::at(Reg::RSP, distance)));
+        }
+        let [t, _] = Self::borrowed(plan);
+        self.push(t);
+        let word = Operand::at(Reg::RSP, distance + 8 * self.words);
+        self.emit(&rm(Code::Mov_r64_rm64, reg64(t), word));
+        self.emit(&rr(iced.code(), to, reg64(t)));
+        self.pop(t);
     }
 
     /// An instruction without an operand in memory, which may use the stack.

@@ -185,15 +185,24 @@ fn without_facts(
     unknown
 }
 
-/// Whether it loads the function's own return address, which code records, or pushes it again,
-/// as compilers do above a realigned frame and for an argument.
-pub fn copies_return_address(iced: &Instruction, facts: &Facts) -> bool {
-    copies_word(iced) && facts.place(iced) == Some(FramePlace(0)) && facts.points_to_frame(iced)
+/// Whether it reads the function's own return address and nothing else: loads it, which code
+/// records, pushes it again, as compilers do above a realigned frame and for an argument, or mixes
+/// it into a number.
+pub fn reads_return_address(iced: &Instruction, facts: &Facts) -> bool {
+    reads_word(iced) && facts.place(iced) == Some(FramePlace(0)) && facts.points_to_frame(iced)
 }
 
-/// Whether it loads a word, or pushes one.
-pub fn copies_word(iced: &Instruction) -> bool {
-    iced.code() == Op::Mov_r64_rm64 || iced.code() == Op::Push_rm64
+/// Whether it loads a word, pushes one, or mixes one into a number.
+pub fn reads_word(iced: &Instruction) -> bool {
+    matches!(iced.code(), Op::Mov_r64_rm64 | Op::Push_rm64) || mixes_word(iced)
+}
+
+/// `xor d(%rbp), %r`: kernels choose one of several caches by a hash of the return address
+/// (`kmalloc_type`, include/linux/slab.h).
+pub fn mixes_word(iced: &Instruction) -> bool {
+    iced.code() == Op::Xor_r64_rm64
+        && matches!(iced.memory_base(), Register::RSP | Register::RBP)
+        && iced.memory_index() == Register::None
 }
 
 /// Whether an operand with a place in the frame surely is there. A pointer that was kept in
@@ -318,7 +327,7 @@ fn operand_uses(
         };
         let is_return_address =
             at < WORD && at + size > 0 && !address && leads_to_frame(iced, facts);
-        if is_return_address && !copies_return_address(iced, facts) {
+        if is_return_address && !reads_return_address(iced, facts) {
             return Err(RETURN_ADDRESS);
         }
         let follows = iced.code() == Op::Mov_r64_rm64
@@ -360,7 +369,7 @@ fn stack_pointer_uses(
             // These are made by `mov`: an address on the data stack, and the return address.
             let is_address =
                 iced.op0_kind() == OpKind::Register && iced.op0_register() == Register::RSP;
-            if is_address || copies_return_address(iced, facts) {
+            if is_address || reads_return_address(iced, facts) {
                 uses(Use::Reach(at..at + WORD));
             }
         }
