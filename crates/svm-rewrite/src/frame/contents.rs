@@ -5,7 +5,7 @@
 //! another callee-saved register, or push it, and set `rsp` to it later. The rewriter
 //! moves `rsp` by a constant instead, so that no word in memory decides where `rsp`
 //! points. A pushed word is assumed to stay the same until the function itself
-//! overwrites it: compilers never pass on the address of a pushed word.
+//! overwrites it: compilers never pass on the address of a pushed word, nor keep it in memory.
 
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 use liveness::{LocSet, Reg};
@@ -60,7 +60,18 @@ impl Words {
 
     /// Bytes are written there.
     fn forget(&mut self, at: i64, size: i64) {
-        for n in 0..WORDS {
+        self.forget_where(at, size, |_| true);
+    }
+
+    /// Bytes are written there or elsewhere, by an address that was in memory: by now it may be that
+    /// of the next element of a list. It is no pushed word's.
+    fn forget_stored(&mut self, at: i64, size: i64) {
+        let pushed = self.pushed;
+        self.forget_where(at, size, |n| pushed & 1 << n == 0);
+    }
+
+    fn forget_where(&mut self, at: i64, size: i64, may_be: impl Fn(usize) -> bool) {
+        for n in (0..WORDS).filter(|n| may_be(*n)) {
             let place = i64::from(self.at[n]);
             if place < at + size && at < place + 8 {
                 self.clear(n);
@@ -276,9 +287,14 @@ impl Frame {
         ) {
             return;
         }
-        self.words.forget(at, iced.memory_size().size() as i64);
+        let size = iced.memory_size().size() as i64;
+        match self.registers.is_loaded(iced.memory_base()) {
+            true => self.words.forget_stored(at, size),
+            false => self.words.forget(at, size),
+        }
         let word = iced.op1_kind() == OpKind::Register && iced.op1_register().is_gpr64();
-        if iced.mnemonic() == Mnemonic::Mov && word {
+        let is_free = self.words.find(FramePlace(at)).is_none();
+        if iced.mnemonic() == Mnemonic::Mov && word && is_free {
             let from = iced.op1_register();
             self.remember(at, self.get(from), from, false);
         }
