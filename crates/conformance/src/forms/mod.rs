@@ -17,6 +17,7 @@
 //! the accepted ones, natively and rewritten, and compares their effects.
 
 mod addressing;
+pub mod assembly;
 pub mod builds;
 pub mod campaign;
 pub mod cases;
