@@ -54,9 +54,10 @@ impl Decided<'_> {
 
     /// All of it, in the form that [`crate::encode`] takes.
     pub fn decisions(&self, options: Options) -> Decisions<'_> {
+        let rules = &targets::of(options.target).code;
         Decisions {
             analysis: &self.analysis,
-            rules: &targets::of(options.target).code,
+            rules,
             scheme: options.scheme,
             row: options.row(),
             classes: &self.classes,
@@ -65,6 +66,7 @@ impl Decided<'_> {
             variants: &self.variants,
             returns: &self.returns,
             words: self.words.as_ref(),
+            parts_traps: (rules.parts_traps)(self.analysis.lifted.object),
         }
     }
 }

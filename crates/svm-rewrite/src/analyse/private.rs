@@ -109,7 +109,7 @@ impl Walk<'_> {
                     continue;
                 }
                 *seen = seen.union(new);
-                match self.pass(self.flow.blocks()[to.0 as usize].clone(), new) {
+                match self.pass(self.flow.instructions(to), new) {
                     None => return true,
                     Some(rest) => work.push((to, rest)),
                 }

@@ -80,6 +80,8 @@ pub struct Decisions<'d> {
     pub returns: &'d ReturnWords,
     /// Which stack has which words, if there are two.
     pub words: Option<&'d StackWords>,
+    /// [`Rules::parts_traps`] of the object, which may have thousands of sections.
+    pub parts_traps: bool,
 }
 
 impl<'d> Decisions<'d> {
@@ -87,7 +89,10 @@ impl<'d> Decisions<'d> {
     where
         'd: 'e,
     {
-        Emitter::new(self.analysis, self.rules, labels, section, self.row)
+        let row = self.row;
+        Emitter::new(
+            self.analysis, self.rules, labels, section, row, self.parts_traps,
+        )
     }
 }
 

@@ -176,6 +176,7 @@ impl<'a> Emitter<'a> {
         labels: &'a mut Labels,
         section: u16,
         scheme: &'static Row,
+        parts_traps: bool,
     ) -> Emitter<'a> {
         let lifted = analysis.lifted;
         let contents = lifted.contents(CodeIdx(section));
@@ -202,7 +203,7 @@ impl<'a> Emitter<'a> {
             thunks: Vec::new(),
             prints: false,
             rules,
-            parts_traps: (rules.parts_traps)(lifted.object),
+            parts_traps,
             scheme,
             stubs: Vec::new(),
             smashed: Vec::new(),

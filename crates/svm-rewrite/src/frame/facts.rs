@@ -339,6 +339,6 @@ impl Asked {
 
 /// Whether a block is not written, because no path comes to it.
 pub(super) fn is_left_out(input: Input<'_>, block: BlockId) -> bool {
-    let first = input.flow.blocks()[block.0 as usize].start;
-    matches!(input.classes[first as usize], Class::Unreached(_))
+    let first = input.flow.begin(block);
+    first.is_some_and(|first| matches!(input.classes[first.0 as usize], Class::Unreached(_)))
 }

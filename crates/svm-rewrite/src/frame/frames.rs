@@ -8,16 +8,16 @@ use liveness::BlockId;
 use super::sets::Sets;
 use crate::analyse::flow::Flow;
 use crate::analyse::routines;
-use crate::lift::{InstIdx, Lifted};
+use crate::lift::Lifted;
 
 /// Blocks that share their frames.
 pub struct Frames {
-    /// By block.
+    /// By node of the flow.
     of: Vec<usize>,
-    /// Where each edge in an invocation leads, in the order of the blocks and of
+    /// Where each edge in an invocation leads, in the order of the nodes and of
     /// [`Flow::continuations`].
     leads: Vec<Leads>,
-    /// The first of them of each block.
+    /// The first of them of each node.
     first: Vec<u32>,
 }
 
@@ -36,11 +36,11 @@ pub enum Leads {
 impl Frames {
     /// Finds them.
     pub fn find(lifted: &Lifted<'_>, flow: &Flow) -> Frames {
-        let blocks = flow.blocks().len();
-        let mut sets = Sets::new(blocks);
-        let mut leads = Vec::with_capacity(2 * blocks);
-        let mut first = Vec::with_capacity(blocks);
-        for from in (0..blocks as u32).map(BlockId) {
+        let nodes = flow.nodes();
+        let mut sets = Sets::new(nodes.len());
+        let mut leads = Vec::with_capacity(2 * nodes.len());
+        let mut first = Vec::with_capacity(nodes.len());
+        for from in nodes.clone() {
             first.push(leads.len() as u32);
             for to in flow.continuations(from) {
                 let way = leads_to(lifted, flow, from, *to);
@@ -51,7 +51,7 @@ impl Frames {
             }
         }
         Frames {
-            of: (0..blocks as u32).map(|n| sets.of(n)).collect(),
+            of: nodes.map(|node| sets.of(node.0)).collect(),
             leads,
             first,
         }
@@ -75,14 +75,16 @@ impl Frames {
 
 /// Where an edge from a block to another one leads.
 fn leads_to(lifted: &Lifted<'_>, flow: &Flow, from: BlockId, to: BlockId) -> Leads {
-    let blocks = flow.blocks();
-    let first = InstIdx(blocks[to.0 as usize].start);
     let function = flow.function_of(from);
     let own = lifted.function(function);
     let stays = flow.function_of(to) == function;
     if own.padding || !stays && lifted.function(flow.function_of(to)).padding {
         return Leads::Nowhere;
     }
+    // A hub is inside the function that leads there.
+    let Some(first) = flow.begin(to) else {
+        return Leads::Inside;
+    };
     // A jump of a function to its own beginning may be any loop.
     let begins = match stays {
         true => own.insts.start != first.0 && lifted.is_subroutine(first),
@@ -91,8 +93,9 @@ fn leads_to(lifted: &Lifted<'_>, flow: &Flow, from: BlockId, to: BlockId) -> Lea
     if !begins {
         return Leads::Inside;
     }
-    let last = InstIdx(blocks[from.0 as usize].end - 1);
-    match !stays && routines::is_call(&lifted.inst(last).iced) {
+    let last = flow.last_of(from);
+    let calls = last.is_some_and(|last| routines::is_call(&lifted.inst(last).iced));
+    match !stays && calls {
         true => Leads::Nowhere,
         false => Leads::Away,
     }

@@ -20,3 +20,4 @@ pub mod words;
 pub use dependents::through_frame_pointer;
 
 pub use contents::FramePlace;
+pub use sets::Sets;

@@ -2,7 +2,7 @@
 //! depends on others only by what its calls lose, so that a part is walked again only if its calls
 //! lose something else.
 
-use liveness::BlockId;
+use liveness::{BlockId, FlowGraph};
 
 use super::frames::{Frames, Leads};
 use super::lost::{Called, Lost};
@@ -14,7 +14,7 @@ use crate::lift::InstIdx;
 
 /// These parts, by number: that of one of their blocks.
 pub(super) struct Parts {
-    /// By block.
+    /// By node of the flow.
     of: Vec<usize>,
     /// What each part calls.
     calls: Vec<(Called, usize)>,
@@ -24,22 +24,22 @@ impl Parts {
     /// Finds them.
     pub fn find(analysis: &Analysis<'_>, frames: &Frames) -> Parts {
         let flow = &analysis.flow;
-        let blocks = (0..flow.blocks().len() as u32).map(BlockId);
-        let mut sets = Sets::new(blocks.len());
-        for from in blocks.clone() {
+        let nodes = flow.nodes();
+        let mut sets = Sets::new(nodes.len());
+        for from in nodes.clone() {
             for to in flow.continuations(from) {
                 sets.join(from.0, to.0);
             }
         }
         let mut calls = Vec::new();
-        for block in blocks.clone() {
+        for block in nodes.clone() {
             let part = sets.of(block.0);
             calls.extend(called(analysis, frames, block).map(|called| (called, part)));
         }
         calls.sort_unstable();
         calls.dedup();
         Parts {
-            of: blocks.map(|block| sets.of(block.0)).collect(),
+            of: nodes.map(|block| sets.of(block.0)).collect(),
             calls,
         }
     }
@@ -69,11 +69,12 @@ fn called<'c>(
     block: BlockId,
 ) -> impl Iterator<Item = Called> + 'c {
     let Analysis { lifted, flow, .. } = analysis;
-    let insts = flow.blocks()[block.0 as usize].clone();
-    let leaves = analysis.exits[insts.end as usize - 1] == Exit::TailOut;
+    let insts = flow.instructions(block);
+    let leaves = insts.clone().last();
+    let leaves = leaves.is_some_and(|last| analysis.exits[last as usize] == Exit::TailOut);
     let away = frames.edges(flow, block);
     let away = away.filter(|(_, leads)| *leads == Leads::Away);
-    let away = away.map(|(to, _)| InstIdx(flow.blocks()[to.0 as usize].start));
+    let away = away.filter_map(|(to, _)| flow.begin(to));
     let insts = insts.map(|i| lifted.inst(InstIdx(i)));
     let calls = insts.filter(|inst| routines::is_call(&inst.iced));
     calls

@@ -10,7 +10,7 @@
 //! depend on the variant.
 
 use iced_x86::Instruction;
-use liveness::{BlockId, LocSet};
+use liveness::{BlockId, FlowGraph, LocSet};
 
 use super::before::{Before, Join};
 use super::dependents;
@@ -174,7 +174,7 @@ struct Walk<'w> {
     code: Code<'w>,
     /// The instructions whose facts are kept, in order.
     dependents: &'w [InstIdx],
-    /// The first of them in each block.
+    /// The first of them in each node of the flow.
     first: Vec<u32>,
     /// What is known before each of them.
     found: Found,
@@ -187,8 +187,10 @@ struct Walk<'w> {
 impl<'w> Walk<'w> {
     fn new(code: Code<'w>, dependents: &'w [InstIdx]) -> Walk<'w> {
         let mut at = 0;
-        let blocks = code.analysis.flow.blocks().iter();
-        let first = blocks.map(|insts| {
+        let flow = &code.analysis.flow;
+        let nodes = flow.nodes();
+        let first = nodes.clone().map(|node| {
+            let insts = flow.instructions(node);
             let rest = dependents[at..].iter();
             at += rest.take_while(|i| i.0 < insts.start).count();
             at as u32
@@ -198,8 +200,8 @@ impl<'w> Walk<'w> {
             dependents,
             first: first.collect(),
             found: Found::default(),
-            lost: vec![LocSet::empty(); code.analysis.flow.blocks().len()],
-            before: Before::new(code.analysis.flow.blocks().len()),
+            lost: vec![LocSet::empty(); nodes.len()],
+            before: Before::new(nodes.len()),
         }
     }
 
@@ -298,8 +300,9 @@ impl<'w> Walk<'w> {
             let lost = &mut self.lost[frames.of(block)];
             *lost = lost.union(at_end);
             for (next, leads) in frames.edges(flow, block) {
-                if let (Leads::Away, Some(kept)) = (leads, &state.kept) {
-                    let entry = InstIdx(flow.blocks()[next.0 as usize].start);
+                if let (Leads::Away, Some(kept), Some(entry)) =
+                    (leads, &state.kept, flow.begin(next))
+                {
                     *lost = lost
                         .union(kept.lost())
                         .union(input.lost.to(Called::Entry(entry)));
@@ -320,8 +323,10 @@ impl<'w> Walk<'w> {
 
     /// Walks through a block.
     fn block(&mut self, input: Input<'_>, block: BlockId, variant: Variant, state: &mut State) {
-        let insts = input.flow.blocks()[block.0 as usize].clone();
-        let last = InstIdx(insts.end - 1);
+        let insts = input.flow.instructions(block);
+        let Some(last) = insts.clone().last().map(InstIdx) else {
+            return;
+        };
         let all = state.path.follows_all();
         let mut n = self.first[block.0 as usize] as usize;
         let mut before_last = None;
@@ -364,10 +369,10 @@ impl<'w> Walk<'w> {
         let Some(kept) = &after.kept else {
             return LocSet::empty();
         };
-        let last = analysis.flow.blocks()[block.0 as usize].end - 1;
-        match analysis.exits[last as usize] {
-            Exit::Return => kept.lost(),
-            Exit::TailOut => kept.lost().union(lost.to(Called::Pointed)),
+        let last = analysis.flow.instructions(block).last();
+        match last.map(|last| analysis.exits[last as usize]) {
+            Some(Exit::Return) => kept.lost(),
+            Some(Exit::TailOut) => kept.lost().union(lost.to(Called::Pointed)),
             _ => LocSet::empty(),
         }
     }

@@ -28,8 +28,6 @@
 //! Functions that jump into each other with a frame, as the hot and the cold part of one
 //! do, are a *family*. The whole family is copied.
 
-use liveness::BlockId;
-
 use super::sets::Sets;
 use crate::analyse::class::Class;
 use crate::analyse::flow::Flow;
@@ -110,7 +108,7 @@ impl Variants {
 /// Functions that jump into each other with a frame, as sets.
 fn families(lifted: &Lifted<'_>, flow: &Flow) -> Sets {
     let mut families = Sets::new(lifted.functions.len());
-    for block in (0..flow.blocks().len() as u32).map(BlockId) {
+    for block in flow.nodes() {
         let from = flow.function_of(block);
         // Replacements of alternatives are not written at all.
         if lifted.function(from).padding {
@@ -121,8 +119,8 @@ fn families(lifted: &Lifted<'_>, flow: &Flow) -> Sets {
             if to == from {
                 continue;
             }
-            let first = flow.blocks()[next.0 as usize].start;
-            let tail_call = lifted.function(to).insts.start == first && lifted.is_entered(to);
+            let first = InstIdx(lifted.function(to).insts.start);
+            let tail_call = flow.begin(next) == Some(first) && lifted.is_entered(to);
             if !tail_call && !lifted.function(to).padding {
                 families.join(from.0, to.0);
             }

@@ -253,7 +253,7 @@ pub fn begins_own(lifted: &Lifted<'_>, from: InstIdx, to: InstIdx) -> bool {
 
 /// Paths from block to block inside an invocation, and out of it.
 struct Paths {
-    /// Edges, both ways.
+    /// Edges between the nodes of the flow, both ways.
     to: Edges,
     from: Edges,
     /// Whether a block's last instruction leaves the invocation, perhaps conditionally.
@@ -261,7 +261,7 @@ struct Paths {
     /// For each block that begins with an entry, the one that control runs into it
     /// from.
     above: Vec<Option<usize>>,
-    /// Of each block.
+    /// Of each node.
     writes: Vec<Writes>,
 }
 
@@ -274,12 +274,17 @@ struct Writes {
 
 impl Paths {
     fn find(input: &Input<'_>, entries: &HashSet<u32>) -> Paths {
-        let (lifted, blocks) = (input.lifted, input.flow.blocks());
-        let mut leaves = vec![false; blocks.len()];
-        let mut above = vec![None; blocks.len()];
-        let mut writes = vec![Writes::default(); blocks.len()];
+        let (lifted, flow) = (input.lifted, input.flow);
+        let nodes = flow.nodes().len();
+        let mut leaves = vec![false; nodes];
+        let mut above = vec![None; nodes];
+        let mut writes = vec![Writes::default(); nodes];
         let (mut to, mut from) = (Vec::new(), Vec::new());
-        for (n, insts) in blocks.iter().enumerate() {
+        let mut edge = |here, next| {
+            to.push((here, next));
+            from.push((next, here));
+        };
+        for (n, insts) in flow.blocks().iter().enumerate() {
             let (here, last) = (BlockId(n as u32), InstIdx(insts.end - 1));
             if matches!(input.plans[last.0 as usize].class, Class::Unreached(_)) {
                 continue;
@@ -298,22 +303,30 @@ impl Paths {
                 (_, Some(Destination::Inst(to))) => Some(to),
                 _ => None,
             };
-            for &next in input.flow.continuations(here) {
-                let first = blocks[next.0 as usize].start;
+            for &next in flow.continuations(here) {
+                let Some(InstIdx(first)) = flow.begin(next) else {
+                    edge(here, next);
+                    continue;
+                };
                 let is_entry = entries.contains(&first);
                 let jumped = jumps_to == Some(InstIdx(first));
                 if is_entry && first == insts.end && runs_on(input, last) {
                     above[next.0 as usize] = Some(n);
                 }
                 if !is_entry || jumped && begins_own(lifted, last, InstIdx(first)) {
-                    to.push((here, next));
-                    from.push((next, here));
+                    edge(here, next);
                 }
             }
         }
+        // A hub leads to other places than entries by an indirect jump or a landing pad.
+        for hub in flow.nodes().skip(flow.blocks().len()) {
+            let inside = |to: &BlockId| flow.begin(*to).is_none_or(|i| !entries.contains(&i.0));
+            let places = flow.continuations(hub).iter().copied();
+            places.filter(inside).for_each(|to| edge(hub, to));
+        }
         Paths {
-            to: Edges::sorted(blocks.len(), &to),
-            from: Edges::sorted(blocks.len(), &from),
+            to: Edges::sorted(nodes, &to),
+            from: Edges::sorted(nodes, &from),
             leaves,
             above,
             writes,

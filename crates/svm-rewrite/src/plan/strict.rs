@@ -122,7 +122,7 @@ impl Code<'_> {
     /// `None` where no path from a function's start leads.
     fn solve(&self) -> Vec<Option<LocSet>> {
         let flow = self.flow;
-        let mut arriving = vec![None; flow.block_count()];
+        let mut arriving = vec![None; flow.nodes().len()];
         let mut work = Vec::new();
         for function in &self.lifted.functions {
             if function.insts.start < function.insts.end {
@@ -135,7 +135,7 @@ impl Code<'_> {
         while let Some(block) = work.pop() {
             let known = arriving[block.0 as usize].unwrap_or(LocSet::empty());
             let left = self.leaving(block, known);
-            for &next in self.next(block) {
+            for &next in self.flow.continuations(block) {
                 let there = &mut arriving[next.0 as usize];
                 let joined = there.map_or(left, |known: LocSet| known.intersect(left));
                 if *there != Some(joined) {
@@ -153,14 +153,6 @@ impl Code<'_> {
             self.advance(i, &mut known);
         }
         known.pointers
-    }
-
-    /// In the same invocation.
-    fn next(&self, block: BlockId) -> &[BlockId] {
-        match self.flow.table(block) {
-            Some(places) => places,
-            None => self.flow.continuations(block),
-        }
     }
 
     fn check(&self, i: InstIdx, known: &Known) -> Option<PointerCheck> {

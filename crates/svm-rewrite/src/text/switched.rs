@@ -22,7 +22,7 @@
 
 use foldhash::{HashMap, HashSet};
 use iced_x86::{ConditionCode, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
-use liveness::{BlockId, LocSet, Reg};
+use liveness::{BlockId, FlowGraph, LocSet, Reg};
 
 use super::kept::Kept;
 use super::marks::StatementIdx;
@@ -232,15 +232,15 @@ impl<'s> Search<'s> {
     }
 
     fn is_entry(&self, block: u32) -> bool {
-        let first = self.analysis.flow.blocks()[block as usize].start;
-        self.analysis.lifted.is_entry(InstIdx(first))
+        let first = self.analysis.flow.begin(BlockId(block));
+        first.is_some_and(|first| self.analysis.lifted.is_entry(first))
     }
 
     /// Goes through a block, and on to those behind it. An entry is begun anew.
     fn block(&mut self, block: u32, work: &mut Vec<u32>) {
         let flow = &self.analysis.flow;
         let mut path = Path::of(self.before[&block].clone());
-        for i in flow.blocks()[block as usize].clone() {
+        for i in flow.instructions(BlockId(block)) {
             self.pass(i, &mut path);
         }
         let own = path.own;

@@ -5,10 +5,11 @@
 //! goes between without a call, as to parts that compilers move away (`.cold`), count as one.
 
 use iced_x86::{Instruction, Mnemonic, Register};
-use liveness::{BlockId, Reg};
+use liveness::Reg;
 
 use crate::analyse::Analysis;
 use crate::analyse::survey::Survey;
+use crate::frame::Sets;
 
 /// By function: whether it may.
 pub struct Switching(Vec<bool>);
@@ -26,7 +27,7 @@ impl Switching {
                 })
             })
             .collect();
-        share(&mut signs, &crossings(analysis));
+        share(&mut signs, crossings(analysis));
         Switching(signs.into_iter().map(Signs::may_switch).collect())
     }
 
@@ -47,25 +48,25 @@ impl Switching {
 }
 
 /// Pairs of functions between which control goes without a call.
-fn crossings(analysis: &Analysis<'_>) -> Vec<(usize, usize)> {
+fn crossings(analysis: &Analysis<'_>) -> impl Iterator<Item = (u32, u32)> {
     let flow = &analysis.flow;
-    let function = |block| flow.function_of(block).0 as usize;
-    let blocks = (0..flow.blocks().len() as u32).map(BlockId);
-    let edges = blocks.flat_map(|from| flow.continuations(from).iter().map(move |to| (from, *to)));
-    let pairs = edges.map(|(from, to)| (function(from), function(to)));
-    pairs.filter(|(from, to)| from != to).collect()
+    let function = |block| flow.function_of(block).0;
+    let from = flow.nodes();
+    let edges = from.flat_map(|from| flow.continuations(from).iter().map(move |to| (from, *to)));
+    let pairs = edges.map(move |(from, to)| (function(from), function(to)));
+    pairs.filter(|(from, to)| from != to)
 }
 
 /// What one function of a pair has, the other has, too.
-fn share(signs: &mut [Signs], pairs: &[(usize, usize)]) {
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for (a, b) in pairs.iter().copied() {
-            let both = signs[a].or(signs[b]);
-            changed |= signs[a] != both || signs[b] != both;
-            (signs[a], signs[b]) = (both, both);
-        }
+fn share(signs: &mut [Signs], pairs: impl Iterator<Item = (u32, u32)>) {
+    let mut sets = Sets::new(signs.len());
+    pairs.for_each(|(a, b)| sets.join(a, b));
+    let of: Vec<usize> = (0..signs.len() as u32).map(|f| sets.of(f)).collect();
+    for (f, set) in of.iter().enumerate() {
+        signs[*set] = signs[*set].or(signs[f]);
+    }
+    for (f, set) in of.iter().enumerate() {
+        signs[f] = signs[*set];
     }
 }
 

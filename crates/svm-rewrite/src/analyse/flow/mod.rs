@@ -39,11 +39,12 @@ pub struct Flow {
     blocks: Vec<std::ops::Range<u32>>,
     /// Block of each instruction.
     block_of: Vec<u32>,
-    /// Function of each block that has instructions: a block is in one.
+    /// Function of each block that has instructions, and of each hub of a table: a block is
+    /// in one.
     function_of: Vec<FuncIdx>,
     /// Of all blocks, hubs included.
     successors: Edges,
-    /// Successors in the same invocation, of blocks with instructions.
+    /// Successors in the same invocation, of blocks with instructions and of hubs of tables.
     continuations: Edges,
     /// What is live where a block leaves the object or returns; of hubs as well.
     at_exit: Vec<LocSet>,
@@ -56,8 +57,9 @@ pub struct Flow {
     skipped: HashSet<u32>,
     /// What handlers of their faults do.
     handlers: HashMap<u32, Handler>,
-    /// Blocks without instructions that stand for the places in tables.
-    tables: std::ops::Range<u32>,
+    /// A block that leads to each hub of a table, if one does. The hubs have the numbers behind
+    /// the blocks with instructions.
+    origins: Vec<Option<BlockId>>,
     /// Calls and returns where the direction flag may be set.
     pub backward: Vec<InstIdx>,
     /// Where the stack is not in order.
@@ -98,17 +100,9 @@ impl Flow {
         BlockId(self.block_of[i.0 as usize])
     }
 
-    /// The function that a block is in.
+    /// The function that a block is in. A hub is in that of the blocks that lead to it.
     pub fn function_of(&self, block: BlockId) -> FuncIdx {
         self.function_of[block.0 as usize]
-    }
-
-    /// The places in tables that a block without instructions stands for; `None` for
-    /// any other block.
-    pub fn table(&self, block: BlockId) -> Option<&[BlockId]> {
-        self.tables
-            .contains(&block.0)
-            .then(|| self.successors.of(block))
     }
 
     /// Whether a sequence anywhere may make the stack too deep.
@@ -141,8 +135,31 @@ impl Flow {
 
     /// Successors in the same invocation: after a local call, the instruction that it
     /// returns to, not the callee.
+    ///
+    /// An indirect jump leads to a hub, and that to the places in its table: a function with
+    /// thousands of jumps to any of thousands of places has as many edges, not millions.
     pub fn continuations(&self, block: BlockId) -> &[BlockId] {
         self.continuations.of(block)
+    }
+
+    /// What [`Flow::continuations`] leads between: the blocks that hold instructions, in their
+    /// order, and behind them hubs, which hold none.
+    pub fn nodes(&self) -> impl ExactSizeIterator<Item = BlockId> + Clone + use<> {
+        (0..self.continuations.blocks() as u32).map(BlockId)
+    }
+
+    /// Where a node begins; a hub does nowhere.
+    pub fn begin(&self, node: BlockId) -> Option<InstIdx> {
+        let insts = self.blocks.get(node.0 as usize)?;
+        Some(InstIdx(insts.start))
+    }
+
+    /// The instruction that leads on from a node: its last one, or for a hub that of one of the
+    /// blocks that lead there. Either all of them end with calls, or none.
+    pub fn last_of(&self, node: BlockId) -> Option<InstIdx> {
+        let hub = (node.0 as usize).checked_sub(self.blocks.len());
+        let block = hub.map_or(Some(node), |hub| self.origins[hub])?;
+        Some(InstIdx(self.blocks[block.0 as usize].end - 1))
     }
 }
 
@@ -179,7 +196,7 @@ pub fn analyse(
         stops: HashSet::default(),
         skipped: extra.skipped.clone(),
         handlers: extra.handlers.clone(),
-        tables: 0..0,
+        origins: Vec::new(),
         backward: Vec::new(),
         unbalanced: Vec::new(),
         deep: Vec::new(),
@@ -331,23 +348,49 @@ impl Flow {
         }
     }
 
-    /// Edges of indirect jumps, and of calls to their landing pads, through one block
-    /// without instructions for each set of places.
+    /// Edges of indirect jumps, and of calls to their landing pads, through hubs: blocks without
+    /// instructions.
+    ///
+    /// Each set of places has a hub for each function that leads there. Whether another
+    /// function or frame begins at a place depends on where control comes from.
     fn connect_tables(&mut self, tables: &Tables, found: &mut Found) {
-        let first = self.at_exit.len() as u32;
-        for places in &tables.places {
-            let mut to: Vec<BlockId> = places.iter().map(|i| self.block_of(*i)).collect();
-            to.sort();
-            to.dedup();
-            let own = BlockId(self.at_exit.len() as u32);
-            found.extend(to.into_iter().map(|to| (own, to)));
-            self.at_exit.push(LocSet::empty());
-        }
-        self.tables = first..self.at_exit.len() as u32;
+        let mut hubs: HashMap<(u32, FuncIdx), BlockId> = HashMap::default();
         for (from, table) in tables.jumps.iter().chain(&tables.calls) {
             let from = self.block_of(*from);
-            found.push((from, BlockId(first + table)));
+            let function = self.function_of(from);
+            let places = &tables.places[*table as usize];
+            let hub = *hubs
+                .entry((*table, function))
+                .or_insert_with(|| self.add_table(places, Some(from), function, found));
+            found.push((from, hub));
         }
+        // Control may come to these from elsewhere.
+        let used: HashSet<u32> = hubs.keys().map(|(table, _)| *table).collect();
+        for (table, places) in (0..).zip(&tables.places) {
+            if let (false, Some(first)) = (used.contains(&table), places.first()) {
+                let function = self.function_of(self.block_of(*first));
+                self.add_table(places, None, function, found);
+            }
+        }
+    }
+
+    /// A new hub that leads to places.
+    fn add_table(
+        &mut self,
+        places: &[InstIdx],
+        origin: Option<BlockId>,
+        function: FuncIdx,
+        found: &mut Found,
+    ) -> BlockId {
+        let hub = BlockId(self.at_exit.len() as u32);
+        let mut to: Vec<BlockId> = places.iter().map(|i| self.block_of(*i)).collect();
+        to.sort();
+        to.dedup();
+        found.extend(to.into_iter().map(|to| (hub, to)));
+        self.at_exit.push(LocSet::empty());
+        self.function_of.push(function);
+        self.origins.push(origin);
+        hub
     }
 
     /// Where functions are entered. Replacements of alternatives and exception fixups
@@ -416,25 +459,31 @@ impl Flow {
         found.extend(returns.iter().map(|from| (*from, hub)));
     }
 
-    /// [`Flow::continuations`] of all blocks, when their successors are known.
+    /// [`Flow::continuations`] of all nodes, when their successors are known.
     fn find_continuations(&self, exits: &[Exit]) -> Edges {
-        let real = self.blocks().len() as u32;
-        let mut found = Vec::with_capacity(2 * self.blocks.len());
+        let real = self.blocks.len() as u32;
+        let nodes = real + self.origins.len() as u32;
+        let mut found = Vec::with_capacity(2 * nodes as usize);
         for (block, insts) in (0..).map(BlockId).zip(&self.blocks) {
             let calls = matches!(exits[insts.end as usize - 1], Exit::CallLocal(_));
-            for to in self.successors(block) {
-                match self.table(*to) {
-                    Some(places) => found.extend(places.iter().map(|place| (block, *place))),
-                    None if !calls && to.0 < real => found.push((block, *to)),
-                    None => {}
-                }
-            }
+            // Not into callees, and not by returns, whose hubs are the last.
+            let inside = (if calls { real } else { 0 })..nodes;
+            let inside = self
+                .successors(block)
+                .iter()
+                .filter(|to| inside.contains(&to.0));
+            found.extend(inside.map(|to| (block, *to)));
             let follows = (insts.end as usize) < exits.len();
             if calls && follows && !self.never_returns(InstIdx(insts.end - 1)) {
                 found.push((block, self.block_of(InstIdx(insts.end))));
             }
         }
-        Edges::sorted(self.blocks.len(), &found)
+        // Where nothing in the object leads, no invocation goes on.
+        let hubs = (real..).map(BlockId).zip(&self.origins);
+        for (hub, _) in hubs.filter(|(_, origin)| origin.is_some()) {
+            found.extend(self.successors(hub).iter().map(|place| (hub, *place)));
+        }
+        Edges::sorted(nodes as usize, &found)
     }
 
     fn ending(&self, lifted: &Lifted<'_>, exits: &[Exit], block: usize) -> BlockEnding {

@@ -157,8 +157,7 @@ impl Calls {
                 self.find_through(analysis, written, frames.of(block), insts.clone());
             }
         }
-        let blocks = (0..flow.blocks().len() as u32).map(BlockId);
-        let jumps = blocks.flat_map(|from| {
+        let jumps = flow.nodes().flat_map(|from| {
             let edges = frames.edges(flow, from);
             let away = edges.filter(|(_, leads)| *leads == Leads::Away);
             away.map(move |(to, _)| (frames.of(from), frames.of(to), 0))

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use foldhash::{HashMap, HashSet};
 use iced_x86::{Code, Register};
-use liveness::{BlockId, LocSet, Sweeps};
+use liveness::{BlockId, FlowGraph, LocSet, Sweeps};
 
 use super::super::lost::Lost;
 use crate::analyse::Analysis;
@@ -94,32 +94,32 @@ const KEPT_BY_CALLEES: [Register; 6] = [
 pub(super) struct Written<'w> {
     analysis: &'w Analysis<'w>,
     lost: &'w Lost,
-    /// Before each block.
+    /// Before each node of the flow.
     before: Vec<LocSet>,
 }
 
 impl<'w> Written<'w> {
     pub fn find(analysis: &'w Analysis<'w>, lost: &'w Lost) -> Written<'w> {
         let flow = &analysis.flow;
-        let blocks = flow.blocks();
+        let nodes = flow.nodes();
         // Who jumps to a function's beginning has restored them, or has not written them.
         let lifted = analysis.lifted;
         let functions = (0..lifted.functions.len() as u32).map(FuncIdx);
-        let mut is_entered = vec![false; blocks.len()];
+        let mut is_entered = vec![false; nodes.len()];
         for entry in functions.flat_map(|f| lifted.entries_of(f)) {
             is_entered[flow.block_of(entry).0 as usize] = true;
         }
         let mut written = Written {
             analysis,
             lost,
-            before: vec![LocSet::empty(); blocks.len()],
+            before: vec![LocSet::empty(); nodes.len()],
         };
-        let mut work = Sweeps::new(blocks.len());
-        (0..blocks.len() as u32).for_each(|block| work.add(block));
-        while let Some(block) = work.take() {
-            let n = block as usize;
-            let after = written.before[n].union(written.by(blocks[n].clone()));
-            for &next in flow.continuations(BlockId(block)) {
+        let mut work = Sweeps::new(nodes.len());
+        nodes.for_each(|node| work.add(node.0));
+        while let Some(node) = work.take().map(BlockId) {
+            let by = written.by(flow.instructions(node));
+            let after = written.before[node.0 as usize].union(by);
+            for &next in flow.continuations(node) {
                 let before = &mut written.before[next.0 as usize];
                 if !is_entered[next.0 as usize] && !before.contains(after) {
                     *before = before.union(after);
@@ -287,7 +287,7 @@ pub(super) struct Uses<'u> {
     words: Vec<(Key, Word)>,
     /// In the order of the instructions.
     moves: Vec<Move>,
-    /// Those of block `b` are `moves[starts[b]..starts[b + 1]]`.
+    /// Those of node `b` are `moves[starts[b]..starts[b + 1]]`.
     starts: Vec<u32>,
 }
 
@@ -296,8 +296,8 @@ impl<'u> Uses<'u> {
         let words = found.words(analysis.lifted);
         let Found { moves, .. } = found;
         let mut before = 0;
-        let blocks = analysis.flow.blocks().iter();
-        let ends = blocks.map(|insts| {
+        let ends = analysis.flow.nodes().map(|node| {
+            let insts = analysis.flow.instructions(node);
             let rest = moves[before..].iter();
             before += rest.take_while(|m| m.inst.0 < insts.end).count();
             before as u32
@@ -409,7 +409,7 @@ type Words = u64;
 /// searched for together.
 struct Search<'u> {
     uses: &'u Uses<'u>,
-    /// The last search that came to a block's beginning, and for which words.
+    /// The last search that came to a node's beginning, and for which words.
     seen: Vec<(u32, Words)>,
     searches: u32,
     work: Vec<(BlockId, Words)>,
@@ -419,7 +419,7 @@ impl<'u> Search<'u> {
     fn new(uses: &'u Uses<'u>) -> Search<'u> {
         Search {
             uses,
-            seen: vec![(0, 0); uses.analysis.flow.blocks().len()],
+            seen: vec![(0, 0); uses.analysis.flow.nodes().len()],
             searches: 0,
             work: Vec::new(),
         }
@@ -446,12 +446,17 @@ impl<'u> Search<'u> {
         let mut outcome = Outcome::default();
         let first = self.uses.analysis.flow.block_of(asked[0].0);
         let (mut open, mut begun) = (0, 0);
-        for Move { inst, used, .. } in self.uses.moves_of(first) {
+        let moves = self.uses.moves_of(first);
+        let before = moves.partition_point(|m| m.inst <= asked[0].0);
+        for Move { inst, used, .. } in &moves[before..] {
             while asked.get(begun).is_some_and(|(after, _)| after < inst) {
                 open |= 1 << begun;
                 begun += 1;
             }
             open = outcome.pass(used, asked, open);
+            if open == 0 && begun == asked.len() {
+                return outcome;
+            }
         }
         let rest = (begun..asked.len()).fold(0, |rest, n| rest | 1 << n);
         self.leave(first, open | rest);
