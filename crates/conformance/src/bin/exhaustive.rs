@@ -118,6 +118,7 @@ fn run(options: &Options) -> Result<bool, Error> {
 /// Whether the verifier rejected every mutant that could do harm.
 fn mutate(options: &Options, start: Instant) -> Result<bool, Error> {
     let plan = mutants::campaign::Extent {
+        only: String::new(),
         checks: options.checks,
         one_in: 1,
         seed: 1,

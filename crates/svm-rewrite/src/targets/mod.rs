@@ -11,6 +11,8 @@
 //! any other way.
 
 mod code;
+#[cfg(test)]
+mod edges;
 mod hypervisor;
 mod linux;
 mod process;
