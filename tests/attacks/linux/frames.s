@@ -1085,6 +1085,52 @@ __SCT__own: .byte 0xe9
 k: .quad g, 0
 .text
 
+### the same through one that returns, of which the kernel makes a jump
+# refuse: P4-rsp
+# from: Linux 6.1 arch/x86/kernel/static_call.c, __static_call_transform: a trampoline that is a return becomes `jmp`
+push %rbp
+mov %rsp, %rbp
+1: call __SCT__own
+leave
+ret
+.type g,@function
+g: mov jiffies(%rip), %rbp
+ret
+.section .static_call.text,"ax"
+.globl __SCT__own
+.type __SCT__own,@function
+__SCT__own: ret; int3; nop; nop; nop
+.byte 0x0f, 0xb9, 0xcc
+.section .static_call_sites,"aw"
+.long 1b - ., k - .
+.data
+.balign 16
+k: .quad g, 0
+.text
+
+### the same where what a static call may lead to keeps it
+# accept
+# from: control
+push %rbp
+mov %rsp, %rbp
+1: call __SCT__own
+leave
+ret
+.type g,@function
+g: mov jiffies(%rip), %rax
+ret
+.section .static_call.text,"ax"
+.globl __SCT__own
+.type __SCT__own,@function
+__SCT__own: ret; int3; nop; nop; nop
+.byte 0x0f, 0xb9, 0xcc
+.section .static_call_sites,"aw"
+.long 1b - ., k - .
+.data
+.balign 16
+k: .quad g, 0
+.text
+
 ### a register that a function which the kernel calls back does not keep
 # refuse: P4-rsp
 # from: Linux 6.1 crypto/shash.c, crypto_shash_update: ends with a call of the algorithm's own
@@ -1134,6 +1180,63 @@ g: mov jiffies(%rip), %rbp
 ret
 .data
 ops: .quad g
+.text
+
+### a register over a trace entry that is a nop until a tracer that the module has is called there
+# refuse: P4-rsp
+# from: Linux 6.1 arch/x86/kernel/ftrace.c, ftrace_make_call; a trampoline that calls ops->func alone
+1: .byte 0x0f, 0x1f, 0x44, 0, 0
+lea -16(%rsp), %rbp
+2: .byte 0x0f, 0x1f, 0x44, 0, 0
+mov %rbp, %rsp
+add $16, %rsp
+ret
+.type g,@function
+g: mov jiffies(%rip), %rbp
+ret
+.pushsection __mcount_loc,"a"
+.quad 1b, 2b
+.popsection
+.data
+.quad g
+.text
+
+### the same where it is a call
+# refuse: P4-rsp
+# from: ibid.
+1: call __fentry__
+lea -16(%rsp), %rbp
+2: call __fentry__
+mov %rbp, %rsp
+add $16, %rsp
+ret
+.type g,@function
+g: mov jiffies(%rip), %rbp
+ret
+.pushsection __mcount_loc,"a"
+.quad 1b, 2b
+.popsection
+.data
+.quad g
+.text
+
+### the same where what may be called keeps it
+# accept
+# from: control
+1: .byte 0x0f, 0x1f, 0x44, 0, 0
+lea -16(%rsp), %rbp
+2: .byte 0x0f, 0x1f, 0x44, 0, 0
+mov %rbp, %rsp
+add $16, %rsp
+ret
+.type g,@function
+g: mov jiffies(%rip), %rax
+ret
+.pushsection __mcount_loc,"a"
+.quad 1b, 2b
+.popsection
+.data
+.quad g
 .text
 
 ### an aligned frame that reaches over the guard page

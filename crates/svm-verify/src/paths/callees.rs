@@ -76,9 +76,11 @@ impl Callees {
     }
 
     /// A block has this instruction, number `n`. Returns registers that it loses by a call.
-    pub fn called(&mut self, block: u32, n: u32, op: Op) -> GprSet {
+    pub fn called(&mut self, block: u32, n: u32, op: Op, marks: Marks) -> GprSet {
         let function = match op {
             Op::Call(BranchTarget::Insn(function)) => function,
+            // The kernel may make it a call of the trace entry, as below.
+            Op::Nop if marks.has(Marks::LEAVES) => POINTED,
             Op::CallIndirect(_) => POINTED,
             Op::Call(BranchTarget::Routine(routine)) if leads_back(routine) => POINTED,
             _ => return GprSet::NONE,
@@ -101,6 +103,8 @@ impl Callees {
     /// changes, if it leaves the function for good.
     pub fn left(&mut self, op: Op, marks: Marks, kept: &Kept) -> Vec<u32> {
         match op {
+            // A static call's trampoline, of which the kernel may make a jump that leads anywhere.
+            Op::Ret if marks.has(Marks::LEAVES) => self.goes_on(kept, POINTED),
             Op::JumpIndirect(_) => self.goes_on(kept, POINTED),
             Op::Jump(BranchTarget::Routine(routine))
             | Op::Branch(_, BranchTarget::Routine(routine))

@@ -377,7 +377,7 @@ impl<'a, 'o> Flow<'a, 'o> {
             Ok((next, proved)) => {
                 self.proved[n as usize] = proved;
                 if self.callees.are_judged() {
-                    let lost = self.callees.called(self.current, n, insn.op);
+                    let lost = self.callees.called(self.current, n, insn.op, marks);
                     if lost != GprSet::NONE {
                         state.lose(lost);
                     }
