@@ -2075,3 +2075,105 @@ ret
 .short 20
 .byte 2b - 1b, 4b - 3b
 .popsection
+
+### a key of static calls that begins with a list, of places that no table names
+# refuse: P2-metadata
+# from: Linux 6.1 kernel/static_call_inline.c, __static_call_init: static_call_key_next(key) is put behind the module's own
+sub $8, %rsp
+1: call __SCT__own
+add $8, %rsp
+ret
+.type g,@function
+g: ret
+.section .static_call.text,"ax"
+.globl __SCT__own
+.type __SCT__own,@function
+__SCT__own: .byte 0xe9
+.reloc ., R_X86_64_PLT32, g - 4
+.long 0
+.byte 0x0f, 0xb9, 0xcc
+.section .static_call_sites,"aw"
+.long 1b - ., k - .
+.data
+.balign 16
+k: .quad g, list
+list: .quad 0, m, places
+m: .quad 0
+places: .quad 0, 0
+.text
+
+### the same by a number
+# refuse: P2-metadata
+# from: ibid.: where the kernel is not moved at random
+sub $8, %rsp
+1: call __SCT__own
+add $8, %rsp
+ret
+.type g,@function
+g: ret
+.section .static_call.text,"ax"
+.globl __SCT__own
+.type __SCT__own,@function
+__SCT__own: .byte 0xe9
+.reloc ., R_X86_64_PLT32, g - 4
+.long 0
+.byte 0x0f, 0xb9, 0xcc
+.section .static_call_sites,"aw"
+.long 1b - ., k - .
+.data
+.balign 16
+k: .quad g, 0x1000
+.text
+
+### a key of static calls as DEFINE_STATIC_CALL makes it
+# accept
+# from: Linux 6.1 include/linux/static_call.h
+sub $8, %rsp
+1: call __SCT__own
+add $8, %rsp
+ret
+.type g,@function
+g: ret
+.section .static_call.text,"ax"
+.globl __SCT__own
+.type __SCT__own,@function
+__SCT__own: .byte 0xe9
+.reloc ., R_X86_64_PLT32, g - 4
+.long 0
+.byte 0x0f, 0xb9, 0xcc
+.section .static_call_sites,"aw"
+.long 1b - ., k - .
+.data
+.balign 16
+k: .quad g, 1
+.text
+
+### a key of static branches that says that its word is a list of modules
+# refuse: P2-metadata
+# from: Linux 6.1 kernel/jump_label.c, static_key_set_entries: the kind stays, and entries are taken for such a list
+1: .byte 0x0f, 0x1f, 0x44, 0, 0
+2: ret
+.pushsection __jump_table,"aw"
+.balign 8
+.long 1b - ., 2b - .
+.quad k - .
+.popsection
+.data
+.balign 16
+k: .quad 0, 2
+.text
+
+### a key of static branches as DEFINE_STATIC_KEY_TRUE makes it
+# accept
+# from: Linux 6.1 include/linux/jump_label.h
+1: .byte 0x0f, 0x1f, 0x44, 0, 0
+2: ret
+.pushsection __jump_table,"aw"
+.balign 8
+.long 1b - ., 2b - .
+.quad k - .
+.popsection
+.data
+.balign 16
+k: .quad 0, 1
+.text

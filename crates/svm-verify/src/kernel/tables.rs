@@ -13,8 +13,9 @@
 use std::collections::HashSet;
 
 use elf_loader::consts::{SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, SHT_PROGBITS, STB_WEAK};
+use elf_loader::reloc::relocation_type;
 use elf_loader::special::{self, Entry, EntryLayout, FieldRole, Referent, SpecialKind};
-use elf_loader::{Place, Section, SectionId, SymbolId};
+use elf_loader::{Place, Relocation, Section, SectionId, SymbolId};
 use twin_abi::sections;
 
 use crate::findings::{Findings, ViolationCode};
@@ -279,9 +280,28 @@ pub(super) fn is_key(section: &Section<'_>, offset: u64) -> Result<(), &'static 
     if section.align <= FLAGS {
         return Err("the low bits of a key's address are flags: align its section to a word");
     }
-    (inside && section.flags & SHF_WRITE != 0)
+    if !inside || section.flags & SHF_WRITE == 0 {
+        return Err("a key that is not in writable data");
+    }
+    begins_no_list(section, offset)
         .then_some(())
-        .ok_or("a key that is not in writable data")
+        .ok_or("a key that begins with a list, of which the kernel would write over each place")
+}
+
+/// Whether the second word of a key says of what kind the key is, and nothing else. The kernel keeps the
+/// list of the key's places there, and puts what it finds in a module behind the list that is there
+/// (`__static_call_init`, kernel/static_call_inline.c; `jump_label_add_module`, kernel/jump_label.c).
+fn begins_no_list(section: &Section<'_>, key: u64) -> bool {
+    const WORD: usize = 8;
+    const KIND: u8 = 1;
+    let word = key + WORD as u64..key + KEY;
+    let width = |r: &Relocation| relocation_type(r.kind).map_or(8, |t| t.width);
+    let mut relocations = section.relocations.iter();
+    let written = relocations.any(|r| r.offset < word.end && r.offset + width(r) > word.start);
+    // What has no bytes in the file is zero.
+    let bytes = section.data.iter().skip(word.start as usize).take(WORD);
+    let mut bytes = bytes.enumerate();
+    !written && bytes.all(|(n, byte)| *byte <= if n == 0 { KIND } else { 0 })
 }
 
 /// A key of the kernel. That of a static call is recognised by its name: the kernel would
