@@ -472,6 +472,61 @@ ret
 name: .asciz "__put_user_nocheck_4"
 .text
 
+### an export of the name by which the slow paths of checks return
+# refuse: P2-metadata
+# from: Linux 5.10 before its retpolines were those of 5.17: a kernel without the thunk runs f there, and another module's check goes on with what f leaves in the translated register
+ret
+.section __ksymtab,"a"
+.balign 4
+.long f - ., name - ., 0
+.section __ksymtab_strings,"a"
+name: .asciz "__x86_return_thunk"
+.text
+
+### an export of the name of a register's thunk
+# refuse: P2-metadata
+# from: Linux 6.2 arch/x86/lib/retpoline.S, CONFIG_CALL_THUNKS: other kernels have none, and a check of a type reads where the register leads, though f is called
+ret
+.section __ksymtab,"a"
+.balign 4
+.long f - ., name - ., 0
+.section __ksymtab_strings,"a"
+name: .asciz "__x86_indirect_call_thunk_r11"
+.text
+
+### the same of older kernels
+# refuse: P2-metadata
+# from: Linux 5.12 arch/x86/lib/retpoline.S
+ret
+.section __ksymtab,"a"
+.balign 4
+.long f - ., name - ., 0
+.section __ksymtab_strings,"a"
+name: .asciz "__x86_retpoline_rax"
+.text
+
+### an export of the name from which kernels count where a direct call leads
+# refuse: P2-metadata
+# from: Linux 6.8 arch/x86/kernel/alternative.c, alt_replace_call: adds how far the target is from its own BUG_func
+ret
+.section __ksymtab,"a"
+.balign 4
+.long f - ., name - ., 0
+.section __ksymtab_strings,"a"
+name: .asciz "BUG_func"
+.text
+
+### an export of a name that only begins as one of these
+# accept
+# from: control
+ret
+.section __ksymtab,"a"
+.balign 4
+.long f - ., name - ., 0
+.section __ksymtab_strings,"a"
+name: .asciz "__x86_return_thunk_of_mine"
+.text
+
 ### an export of a place by a number, which is whatever is so far from the table
 # refuse: P2-metadata
 # from: Linux 6.1 include/linux/export.h, kernel_symbol_value: adds the number to the field's address

@@ -2,7 +2,7 @@
 //!
 //! The kernel links a module to whatever has the name that it asks for (`resolve_symbol`,
 //! kernel/module/main.c). It does not load one that exports a name of its own
-//! (`verify_exported_symbols`), but takes any name that it has not. Four kinds of names the rules
+//! (`verify_exported_symbols`), but takes any name that it has not. Six kinds of names the rules
 //! believe to be the kernel's:
 //!
 //! * [`XENS_PAGE`]: callers enter it at each of its entries, which here may be inside of instructions;
@@ -10,6 +10,10 @@
 //!   module names one of them;
 //! * `__put_user_1` and its siblings, of which some kernels have fewer: they are believed not to call the
 //!   module back ([`crate::insn::Routine`]);
+//! * `__x86_return_thunk`, by which the runtime's slow paths return, with all registers as they were: kernels
+//!   without it would run the module's function there, and a check go on with what that leaves;
+//! * thunks of registers, behind whose check of a type control goes where the check has read; and `BUG_func`,
+//!   from which kernels count where a direct call leads ([`super::alternatives`]);
 //! * keys of static calls: in the low bits of their addresses kernels have flags
 //!   ([`super::tables`]), so they are aligned.
 //!
@@ -35,6 +39,9 @@ const TEXTS: &str = "__ksymtab_strings";
 /// How names of handlers begin, of routines in assembly, and of static calls.
 const HANDLER: &[u8] = b"ex_handler_";
 const PUT_USER: &[u8] = b"__put_user_";
+const RETURN_THUNK: &[u8] = b"__x86_return_thunk";
+const THUNKS: [&[u8]; 2] = [b"__x86_indirect_", b"__x86_retpoline_"];
+const BUG_FUNC: &[u8] = b"BUG_func";
 const STATIC_CALLS: [&[u8]; 2] = [b"__SCK__", b"__SCT__"];
 
 /// Whether a section is a table of exported symbols (`__KSYMTAB`, include/linux/export-internal.h;
@@ -64,8 +71,7 @@ pub(super) fn judge(object: &Object<'_>, table: &Section<'_>) -> Result<(), (u64
 fn entry(object: &Object<'_>, table: &Section<'_>, at: u64) -> Result<(), &'static str> {
     let name = field(table, at + NAME).and_then(|r| text(object, r));
     let name = name.ok_or("an export whose name is no constant text of the module")?;
-    let kernels = [HANDLER, PUT_USER];
-    if name == XENS_PAGE.as_bytes() || kernels.iter().any(|start| name.starts_with(start)) {
+    if is_kernels(name) {
         return Err("an export of a name that others take for the kernel's");
     }
     let value = field(table, at).ok_or("an export whose place is no distance to a symbol")?;
@@ -83,6 +89,13 @@ fn entry(object: &Object<'_>, table: &Section<'_>, at: u64) -> Result<(), &'stat
         true => static_call(value.ok_or("a static call that is exported is the module's own")?),
         false => Ok(()),
     }
+}
+
+/// Whether the rules believe a name to be the kernel's.
+fn is_kernels(name: &[u8]) -> bool {
+    let whole = [XENS_PAGE.as_bytes(), RETURN_THUNK, BUG_FUNC];
+    let mut starts = [HANDLER, PUT_USER].into_iter().chain(THUNKS);
+    whole.contains(&name) || starts.any(|start| name.starts_with(start))
 }
 
 /// Judges what is exported as a key of static calls, or as a trampoline.
