@@ -13,7 +13,7 @@ fn edges(jumps: usize) -> usize {
     for _ in 0..jumps {
         writeln!(text, "mov (%rdi,%rax),%rax\njmp *%rax").expect("memory");
     }
-    let bytes = filetests::assemble(&format!("{text}.size f,.-f\n"), &[]);
+    let bytes = filetests::assemble(format!("{text}.size f,.-f\n"), &[]);
     let object = elf_loader::read(&bytes).expect("an object");
     let lifted = lift::lift(&object).expect("code");
     let places = (0..jumps as u32).map(|n| InstIdx(1 + 2 * n));
